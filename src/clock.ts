@@ -1,0 +1,7 @@
+/** Whole seconds since the epoch. */
+export type Clock = () => number;
+
+/** Cryptographically strong random bytes. */
+export type RandomBytes = (length: number) => Uint8Array;
+
+export const systemClock: Clock = () => Math.floor(Date.now() / 1000);

@@ -1,0 +1,68 @@
+/**
+ * Everything that can be refused: one row a code. HTTP status, gRPC status and tRPC code are read off this table and nowhere else.
+ * gRPC numbers are those of google.rpc.Code; tRPC words are those of @trpc/server.
+ */
+export const CATALOGUE = {
+  invalid_request: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 6749 §5.2
+  invalid_client: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // RFC 6749 §5.2
+  invalid_grant: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 6749 §5.2
+  unauthorized_client: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §5.2
+  unsupported_grant_type: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // RFC 6749 §5.2
+  unsupported_response_type: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // RFC 6749 §4.1.2.1
+  invalid_scope: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §5.2
+  invalid_target: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 8707 §2
+  access_denied: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §4.1.2.1
+  login_required: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // OIDC Core §3.1.2.6
+  consent_required: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OIDC Core §3.1.2.6
+  interaction_required: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OIDC Core §3.1.2.6
+  request_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
+  request_uri_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
+  registration_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
+  invalid_token: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // RFC 6750 §3.1
+  insufficient_scope: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6750 §3.1
+  invalid_redirect_uri: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 7591 §3.2.2
+  invalid_client_metadata: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 7591 §3.2.2
+  unauthenticated: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // own: wrong credentials, no session
+  forbidden: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // own
+  not_found: { http: 404, grpc: 5, trpc: "NOT_FOUND" }, // own
+  method_not_allowed: { http: 405, grpc: 12, trpc: "METHOD_NOT_SUPPORTED" }, // own
+  conflict: { http: 409, grpc: 6, trpc: "CONFLICT" }, // own
+  payload_too_large: { http: 413, grpc: 8, trpc: "PAYLOAD_TOO_LARGE" }, // own
+  unsupported_media_type: { http: 415, grpc: 3, trpc: "UNSUPPORTED_MEDIA_TYPE" }, // own
+  too_many_requests: { http: 429, grpc: 8, trpc: "TOO_MANY_REQUESTS" }, // own, with Retry-After
+  temporarily_unavailable: { http: 503, grpc: 14, trpc: "SERVICE_UNAVAILABLE" }, // RFC 6749 §4.1.2.1, with Retry-After
+} as const;
+
+export type RefusalCode = keyof typeof CATALOGUE;
+
+/** What a refusal may add to its code. `description` is public: fixed words, never a value from the request. */
+export interface RefusalDetail {
+  readonly description?: string;
+  /** Seconds after which a further try makes sense. */
+  readonly retryAfter?: number;
+  /** Scopes that would have been enough (RFC 6750 §3.1). */
+  readonly scope?: string;
+  /** What is wrong with which member of a JSON body. */
+  readonly issues?: readonly { readonly path: string; readonly message: string }[];
+  readonly cause?: unknown;
+}
+
+/**
+ * A request that is answered with a no. `code` is public; `reason` is a fixed word for audit records, metrics and unit tests, and goes on no wire.
+ * Whatever is thrown and is no Refusal is a fault of ours: logged with its cause, answered without any text of its own.
+ */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly code: RefusalCode;
+  readonly reason: string;
+  readonly detail: RefusalDetail;
+
+  constructor(code: RefusalCode, reason: string, detail: RefusalDetail = {}) {
+    super(`${code}: ${reason}`, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.code = code;
+    this.reason = reason;
+    this.detail = detail;
+  }
+}
+
+export const isRefusal = (error: unknown): error is Refusal => error instanceof Refusal;
