@@ -41,12 +41,16 @@ export function protectMcp(guard: Guard, handler: Pick<McpHttpHandler, "fetch">,
   return guard.protect((request, principal) => handler.fetch(request, { authInfo: authInfo(guard, principal) }), route);
 }
 
+/** A request as the SDK's transports for Node expect it. Method and target are always there when a server received it. */
+export type MarkedRequest<R extends IncomingMessage> = R & { auth: AuthInfo; method: string; url: string };
+
 /**
- * Marks a node:http or Express request, after it passed the guard, in the way in which the SDK's transports for Node expect it.
+ * Marks a node:http or Express request that passed the guard with what `toNodeHandler` and NodeStreamableHTTPServerTransport read.
  * @throws {Error} when it did not pass the guard
  */
-export function withAuthInfo<R extends IncomingMessage>(guard: Guard, request: R): R & { auth: AuthInfo } {
-  return Object.assign(request, { auth: authInfo(guard, principalOfRequest(request)) });
+export function withAuthInfo<R extends IncomingMessage>(guard: Guard, request: R): MarkedRequest<R> {
+  const { method = "GET", url = "/" } = request;
+  return Object.assign(request, { auth: authInfo(guard, principalOfRequest(request)), method, url });
 }
 
 /**

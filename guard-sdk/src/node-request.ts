@@ -63,15 +63,17 @@ function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query:
 
 /**
  * All Authorization fields, taken away in every form in which Node shows headers. They are read from the raw list, since
- * `headers` keeps only the first of several.
+ * `headers` keeps only the first of several. The other two forms are made from that list when they are first looked at,
+ * by its length at arrival: so they are looked at before it gets shorter.
  */
 function takeAuthorization(request: IncomingMessage): readonly string[] {
-  const raw = request.rawHeaders;
+  const { headers, rawHeaders } = request;
+  const distinct: NodeJS.Dict<string[]> | undefined = request.headersDistinct; // a request of HTTP/2 has none
+  delete headers.authorization;
+  delete distinct?.authorization;
   const found: string[] = [];
-  for (let at = raw.length - 2; at >= 0; at -= 2) {
-    if (raw[at]?.toLowerCase() === "authorization") found.push(...raw.splice(at, 2).slice(1));
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    if (rawHeaders[at]?.toLowerCase() === "authorization") found.push(...rawHeaders.splice(at, 2).slice(1));
   }
-  delete request.headers.authorization;
-  delete request.headersDistinct.authorization; // may have been computed before the raw list changed
   return found;
 }
