@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  ssr: { resolve: { conditions: ["countersign-source"], externalConditions: ["countersign-source"] } },
-  resolve: { conditions: ["countersign-source"] },
+  ssr: { resolve: { conditions: ["countersign"], externalConditions: ["countersign"] } },
+  resolve: { conditions: ["countersign"] },
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/browser/**"],

@@ -89,7 +89,7 @@ describe("the example, called by the MCP SDK's client", () => {
 describe("the example as a command", () => {
   const main = fileURLToPath(new URL("../../examples/mcp-server/main.ts", import.meta.url));
   const start = (env: Record<string, string>) => {
-    const child = spawn(process.execPath, ["--conditions=countersign-source", main], { env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, ["--conditions=countersign", main], { env: { ...process.env, ...env } });
     onTestFinished(() => void child.kill("SIGKILL"));
     return child;
   };
