@@ -28,10 +28,11 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter => {
 
 /**
  * The same body with the challenge of a resource that takes bearer tokens. A request without credentials is told nothing but the realm.
+ * @param neededScope what the resource asks for, named when it is missing
  * @see RFC 6750 §3
  */
-export const bearerErrorPrinter = (issuer: string): ErrorPrinter => {
-  const challenge = bearerChallenge(issuer);
+export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter => {
+  const challenge = bearerChallenge(issuer, neededScope);
   return (ctx, refusal) => {
     noStore(ctx);
     const header = challenge(refusal);
@@ -93,11 +94,11 @@ function oauthBody(refusal: Refusal | undefined): { error: string; error_descrip
 }
 
 const bearerChallenge =
-  (issuer: string) =>
+  (issuer: string, neededScope?: string) =>
   (refusal: Refusal | undefined): string | undefined => {
     if (refusal?.code === "insufficient_scope") {
-      const scope = refusal.detail.scope === undefined ? "" : `, scope="${refusal.detail.scope}"`;
-      return `Bearer realm="${issuer}", error="insufficient_scope"${scope}`;
+      const scope = refusal.detail.scope ?? neededScope;
+      return `Bearer realm="${issuer}", error="insufficient_scope"${scope === undefined ? "" : `, scope="${scope}"`}`;
     }
     if (refusal === undefined || CATALOGUE[refusal.code].http !== 401) return undefined;
     return refusal.code === "invalid_token" ? `Bearer realm="${issuer}", error="invalid_token"` : `Bearer realm="${issuer}"`;
