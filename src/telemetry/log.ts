@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import pino from "pino";
 import { descriptorSink, type LogSink } from "./stdout.ts";
 
@@ -17,7 +16,7 @@ export interface LogFields {
   readonly clientId?: string;
   readonly userId?: string;
   readonly address?: string;
-  /** First characters of the hash of something secret: see {@link hashPrefix}. */
+  /** Which secret it was about: `secretTag` of it, never the secret. */
   readonly hash?: string;
   readonly service?: string;
   readonly state?: string;
@@ -111,9 +110,6 @@ export function createLog(options: { readonly level: LogLevel; readonly role?: s
     },
   };
 }
-
-/** The first 8 hexadecimal characters of the SHA-256 of a secret: enough to find two lines about the same one, no help in finding it. */
-export const hashPrefix = (secret: string | Uint8Array) => hash("sha256", secret, "hex").slice(0, 8);
 
 /** Controls and bidirectional marks cannot forge or disguise a line, wherever it is shown. */
 const shown = (value: string) => value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?").slice(0, 256);

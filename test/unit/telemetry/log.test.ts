@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLog, hashPrefix, type LogFields } from "../../../src/telemetry/log.ts";
+import { createLog, type LogFields } from "../../../src/telemetry/log.ts";
 
 const collecting = (level: "debug" | "info" | "silent" = "debug") => {
   const lines: string[] = [];
@@ -95,8 +95,4 @@ test("a sink that throws does not reach the caller", () => {
     },
   });
   expect(() => log.info("http_request")).not.toThrow();
-});
-
-test("a secret is named by eight characters of its hash", () => {
-  expect(hashPrefix("abc")).toBe("ba7816bf");
 });
