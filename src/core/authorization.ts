@@ -39,7 +39,7 @@ export async function answerableClient(request: AuthorizationRequest, core: Core
     throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
   const { redirectUri } = request;
   if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing" });
-  if (!client.redirectUris.some((registered) => matchesRedirectUri(registered, redirectUri))) {
+  if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
     throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client" });
   }
   if (!isPermittedRedirectUri(redirectUri, client.environment)) {
