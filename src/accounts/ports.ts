@@ -1,0 +1,173 @@
+import type { AuditEntry } from "../audit.ts";
+import type { SecretHash } from "../secret.ts";
+
+export type Role = "developer" | "operator";
+
+/** An account (specification §2.1). Times are seconds since the epoch. */
+export interface User {
+  readonly id: string;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly realmId: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly role: Role;
+  readonly enabled: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number | null;
+}
+
+/** A message that waits in the outbox until a mail server has taken it. */
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** A message taken out of the outbox to be sent. */
+export interface QueuedMail extends Mail {
+  readonly id: string;
+  /** Tries that failed before. */
+  readonly attempts: number;
+  /** Seconds that it has waited, by the database's clock. */
+  readonly age: number;
+}
+
+/** The messages that wait for a mail server. Rows come into it in the transaction that caused them. */
+export interface Outbox {
+  /** Takes up to `limit` messages that are due, for `lease` seconds: as long nobody else gets them, and then again whoever asks. */
+  claim(limit: number, lease: number): Promise<readonly QueuedMail[]>;
+  /** The mail server has it: the row goes, and with it the link that it holds. */
+  delivered(id: string): Promise<void>;
+  /** One more try failed; due again in `afterSeconds`. */
+  postponed(id: string, afterSeconds: number): Promise<void>;
+  /** Given up: the row goes. */
+  abandoned(id: string): Promise<void>;
+}
+
+export interface NewUser {
+  readonly id: string;
+  readonly email: string;
+  readonly realmId: string;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly role: Role;
+  readonly emailVerified: boolean;
+  /** Encoded argon2id hash. */
+  readonly passwordHash: string;
+}
+
+/** A single-use token that proves an e-mail address. `ttl` in seconds, counted by the database's clock. */
+export interface NewVerification {
+  readonly tokenHash: SecretHash;
+  readonly ttl: number;
+}
+
+export interface Users {
+  /** User, password, verification token, mail and audit record in one transaction. @returns undefined when the address is taken. */
+  register(user: NewUser, verification: NewVerification, mail: Mail, audit: AuditEntry): Promise<User | undefined>;
+  byId(id: string): Promise<User | undefined>;
+  /** Addresses are compared case-insensitively. */
+  byEmail(email: string): Promise<{ readonly user: User; readonly passwordHash: string | null } | undefined>;
+  /** Replaces the verification tokens of an unverified address and queues the mail, in one transaction. */
+  issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
+  /** Consumes the token and marks the address, in one conditional statement. @returns undefined for a token that is unknown, used or expired. */
+  verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
+  replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
+}
+
+/** Failed sign-ins per (account, address); counted before the hash is computed, so that parallel guesses cannot slip past the limit. */
+export interface SignInFailures {
+  /**
+   * Counts one attempt in advance. `key` is a digest of account and address.
+   * @returns 0 when the attempt may go on, else the seconds to wait
+   */
+  count(key: SecretHash, limit: number, windowSeconds: number): Promise<number>;
+  /** The attempt succeeded: failures before it are forgotten. */
+  clear(key: SecretHash): Promise<void>;
+}
+
+/** A browser session. `authTime` is when the person really authenticated; times in seconds since the epoch. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly authTime: number;
+  readonly expiresAt: number;
+}
+
+export interface SignedIn {
+  readonly session: Session;
+  readonly user: User;
+}
+
+export interface Sessions {
+  /** Starts a session of an enabled user; with `replaces` (the hash of the cookie that came along) the old one ends in the same statement. */
+  start(
+    session: {
+      readonly id: string;
+      readonly hash: SecretHash;
+      readonly userId: string;
+      readonly ttl: number;
+      readonly replaces?: SecretHash;
+    },
+    audit: AuditEntry,
+  ): Promise<Session | undefined>;
+  /** @returns undefined when the session is unknown, over or ended, or its user is disabled. Coalesced, never cached. */
+  byHash(hash: SecretHash): Promise<SignedIn | undefined>;
+  end(hash: SecretHash, audit: AuditEntry): Promise<void>;
+  /** Logout: ends the person's browser sessions and refresh families in one transaction; access tokens live on to their expiry. */
+  endAll(userId: string, audit: AuditEntry): Promise<void>;
+}
+
+/** What a person allowed a client. Times in seconds since the epoch. */
+export interface Consent {
+  readonly id: string;
+  readonly userId: string;
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly createdAt: number;
+  readonly updatedAt: number | null;
+  readonly lastUsedAt: number | null;
+}
+
+export interface Consents {
+  /** Active consents, newest first. */
+  ofUser(userId: string): Promise<readonly Consent[]>;
+  /** Adds scopes and resources to the consent of user and client, or makes it. */
+  give(
+    consent: {
+      readonly id: string;
+      readonly userId: string;
+      readonly clientId: string;
+      readonly clientName: string;
+      readonly scopes: readonly string[];
+      readonly resources: readonly string[];
+    },
+    audit: AuditEntry,
+  ): Promise<void>;
+  /** Ends the consent, and every grant of this user to that client with its refresh families. @returns false when it is not the user's. */
+  revoke(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
+}
+
+/** An authorization request that waits for sign-in and consent; `query` is the request's own text. */
+export interface PendingRequest {
+  readonly query: string;
+  /** Seconds since the epoch at which it was first seen: a sign-in after it satisfies `prompt=login` and `max_age`. */
+  readonly createdAt: number;
+}
+
+export interface PendingRequests {
+  put(idHash: SecretHash, query: string, ttl: number): Promise<void>;
+  byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
+  /** Takes it out, once: of several callers one gets it. */
+  take(idHash: SecretHash): Promise<PendingRequest | undefined>;
+}
+
+/** Counts calls per key in a window; lives in Redis or in memory and decides nothing but rates. */
+export interface RateLimiter {
+  /** @returns 0 when the call may go on, else the seconds to wait */
+  hit(key: string): Promise<number>;
+}

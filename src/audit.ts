@@ -1,0 +1,51 @@
+/** What the audit trail can speak of. One word an act; the outcome and the reason say how it went. */
+export type AuditEvent =
+  | "token.issued"
+  | "token.refused"
+  | "token.revoked"
+  | "code.issued"
+  | "code.replayed"
+  | "refresh_token.replayed"
+  | "session.started"
+  | "session.refused"
+  | "session.ended"
+  | "user.registered"
+  | "user.verified"
+  | "user.provisioned"
+  | "consent.given"
+  | "consent.denied"
+  | "consent.revoked"
+  | "client.registered"
+  | "client.changed"
+  | "client.deleted"
+  | "client.secret_replaced"
+  | "key.published";
+
+/** Who did it: a person, a client, or the service by itself. */
+export interface AuditActor {
+  readonly type: "user" | "client" | "service";
+  readonly id: string;
+}
+
+/**
+ * One record of the append-only trail (specification §2.12). It is written in the transaction of the effect that it tells of.
+ * Never holds a secret, a token, a code or a password.
+ */
+export interface AuditEntry {
+  readonly event: AuditEvent;
+  readonly outcome: "success" | "failure";
+  /** A fixed word, such as `code_expired`. */
+  readonly reason?: string;
+  readonly actor: AuditActor;
+  readonly userId?: string;
+  readonly clientId?: string;
+  readonly grantType?: string;
+  readonly scope?: string;
+  readonly resources?: readonly string[];
+  readonly jti?: string;
+  readonly grantId?: string;
+  /** Client ids of the delegation chain, the current actor first. */
+  readonly actChain?: readonly string[];
+  readonly address?: string;
+  readonly requestId?: string;
+}

@@ -1,0 +1,84 @@
+import type { SecretHash } from "../secret.ts";
+
+export const ENVIRONMENTS = ["development", "staging", "production"] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
+/** Every grant of the service; what the metadata advertises and what a client can hold are read from here. */
+export const GRANT_TYPES = [
+  "authorization_code",
+  "refresh_token",
+  "client_credentials",
+  "urn:ietf:params:oauth:grant-type:token-exchange",
+  "urn:ietf:params:oauth:grant-type:jwt-bearer",
+] as const;
+export type GrantType = (typeof GRANT_TYPES)[number];
+
+/** The grants that a developer or an open registration may ask for (specification §2.2); the others are the operator's to give. */
+export const SELF_SERVICE_GRANT_TYPES = [
+  "authorization_code",
+  "refresh_token",
+  "client_credentials",
+] as const satisfies readonly GrantType[];
+
+export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
+export type AuthMethod = (typeof AUTH_METHODS)[number];
+
+/** Algorithms that a client assertion may be signed with: asymmetric ones only (specification §4.7). */
+export const CLIENT_ASSERTION_ALGORITHMS = [
+  "EdDSA",
+  "Ed25519",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+] as const;
+
+export const AGENT_MODES = ["readonly", "admin", "exec"] as const;
+export type AgentMode = (typeof AGENT_MODES)[number];
+
+/** How a client came to be: it decides which rules bind it. */
+export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic";
+
+/** A registered client (specification §2.2). Times are seconds since the epoch. */
+export interface Client {
+  readonly id: string;
+  readonly clientId: string;
+  readonly realmId: string;
+  /** The developer who manages it; null for open registrations and built-in clients. */
+  readonly ownerId: string | null;
+  readonly origin: ClientOrigin;
+  readonly name: string;
+  readonly description: string | null;
+  readonly redirectUris: readonly string[];
+  readonly scopes: readonly string[];
+  readonly grantTypes: readonly GrantType[];
+  readonly responseTypes: readonly "code"[];
+  readonly tokenEndpointAuthMethod: AuthMethod;
+  readonly secretHash: SecretHash | null;
+  readonly enabled: boolean;
+  /** Null is judged as production and shown as null. */
+  readonly environment: Environment | null;
+  readonly isAgent: boolean;
+  readonly maxAgentMode: AgentMode | null;
+  /** Resources that the client may name for itself and whose tokens it may introspect; null means its client_id. */
+  readonly audience: readonly string[] | null;
+  /** Public keys for private_key_jwt, as a JWK Set, or where to find them. */
+  readonly jwks: Readonly<Record<string, unknown>> | null;
+  readonly jwksUri: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number | null;
+  readonly lastUsedAt: number | null;
+}
+
+/** client_id of the built-in public first-party client to which login token sets belong. */
+export const FIRST_PARTY_CLIENT_ID = "countersign";
+
+export const isConfidential = (client: Client): boolean => client.tokenEndpointAuthMethod !== "none";
+
+/** The resources that a client stands for: what it may ask tokens for by itself, and whose tokens it may introspect. */
+export const audienceOf = (client: Client): readonly string[] => client.audience ?? [client.clientId];

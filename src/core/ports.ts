@@ -1,0 +1,184 @@
+import type { AuditEntry } from "../audit.ts";
+import type { ClientDirectory } from "../clients/ports.ts";
+import type { Clock, RandomBytes } from "../clock.ts";
+import type { SecretHash } from "../secret.ts";
+import type { Keys } from "./signing/keys.ts";
+
+/** Seconds. */
+export interface Lifetimes {
+  readonly accessToken: number;
+  readonly idToken: number;
+  readonly refreshToken: number;
+  /** A refresh family ends this long after it began, whatever its rotations. */
+  readonly refreshFamilyMax: number;
+  readonly refreshReuseGrace: number;
+  readonly authorizationCode: number;
+}
+
+/** The consent and the person behind a user grant, as they are needed to decide and to print claims. */
+export interface Subject {
+  readonly userId: string;
+  readonly enabled: boolean;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+}
+
+/** What a code is bound to (OAuth 2.1 §4.1.2). */
+export interface CodeBinding {
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly codeChallenge: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly nonce: string | null;
+  readonly userId: string;
+  readonly sessionId: string;
+  /** Seconds since the epoch of the real authentication. */
+  readonly authTime: number;
+}
+
+/** A code as it stands. `now` is the database's clock at the read; all times in seconds since the epoch. */
+export interface CodeState extends CodeBinding {
+  readonly expiresAt: number;
+  /** The grant that it was redeemed for; null while it is unused. */
+  readonly grantId: string | null;
+  readonly subject: Subject;
+  readonly now: number;
+}
+
+/** A grant that a person gave, to be opened together with its first tokens. */
+export interface NewGrant {
+  readonly id: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly scopes: readonly string[];
+  /** The audience that tokens of this grant carry when nothing narrower is asked for. */
+  readonly audience: readonly string[];
+  readonly authTime: number;
+}
+
+/** The refresh family that goes with a grant. `ttl` and `maxAge` in seconds, counted by the database's clock. */
+export interface NewFamily {
+  readonly id: string;
+  readonly tokenHash: SecretHash;
+  readonly ttl: number;
+  readonly maxAge: number;
+}
+
+export interface AuthorizationCodes {
+  /**
+   * Stores a code if, at that moment, the user is enabled, the session lives, the client is enabled and a consent covers scopes and resources.
+   * One conditional statement. @returns whether it was stored
+   */
+  issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
+  byHash(codeHash: SecretHash): Promise<CodeState | undefined>;
+  /**
+   * Consumes the code and opens grant and family with the audit record, all in one conditional statement.
+   * @returns false when another redemption came first, the code has expired, or user or client is no longer enabled
+   */
+  redeem(codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry): Promise<boolean>;
+}
+
+/** A refresh family with the grant and the person that it stands on. `now` is the database's clock. */
+export interface FamilyState {
+  readonly familyId: string;
+  readonly grantId: string;
+  readonly clientId: string;
+  readonly subject: Subject;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly authTime: number;
+  readonly expiresAt: number;
+  /** Family or grant revoked. */
+  readonly revoked: boolean;
+  /** The hash of the one token that may be used. */
+  readonly currentHash: SecretHash;
+  /** When the presented token was used up; null for the current one. */
+  readonly usedAt: number | null;
+  readonly now: number;
+}
+
+export interface RefreshFamilies {
+  /** The family that issued this token, current or used up; undefined for a value that was never issued. Coalesced. */
+  holding(tokenHash: SecretHash): Promise<FamilyState | undefined>;
+  /**
+   * The family's current token becomes `to`, if it is still `from` and family, grant, user and client live. Coalesced with other rotations.
+   * @returns whether this caller won
+   */
+  rotate(familyId: string, from: SecretHash, to: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
+  /** Ends the family and its grant, for good. Idempotent. */
+  revoke(familyId: string, audit: AuditEntry): Promise<void>;
+}
+
+/** What the state of an access token hangs on. `grantId` and `userId` are absent for client_credentials tokens. */
+export interface TokenReference {
+  readonly jti: string;
+  readonly clientId: string;
+  readonly grantId?: string;
+  readonly userId?: string;
+}
+
+/** One row of what may end a token before its time. Everything but `subject` is false or absent when the row behind it is missing. */
+export interface TokenState {
+  readonly revoked: boolean;
+  readonly grantLives: boolean;
+  readonly clientEnabled: boolean;
+  readonly subject: (Subject & { readonly role: string }) | undefined;
+}
+
+export interface TokenStates {
+  /** Coalesced: one read for all tokens of a moment. */
+  of(token: TokenReference): Promise<TokenState>;
+  /** Denies one access token until `expiresAt` (seconds since the epoch). Idempotent. */
+  revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
+}
+
+export interface Grants {
+  /** Opens a grant without a code (first-party sign-in), if user and session live. One statement with its audit record. */
+  open(grant: NewGrant, family: NewFamily, sessionId: string, audit: AuditEntry): Promise<boolean>;
+  /** Ends a grant with its families and access tokens. Idempotent. */
+  revoke(grantId: string, audit: AuditEntry): Promise<void>;
+}
+
+/** What a person has allowed a client so far. */
+export interface ConsentView {
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface ConsentBook {
+  of(userId: string, clientId: string): Promise<ConsentView | undefined>;
+}
+
+/** Failures of client authentication per (client, address), to slow down guessing. */
+export interface AuthenticationThrottle {
+  /** @throws {Refusal} too_many_requests when the pair has failed too often of late */
+  assertOpen(clientId: string, address: string): void;
+  failed(clientId: string, address: string): void;
+}
+
+export interface AuditLog {
+  /** A record that stands alone: a refusal, or an issue that writes nothing else. Coalesced and durable when it answers. */
+  record(entry: AuditEntry): Promise<void>;
+  /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
+  recordIssue(entry: AuditEntry): Promise<void>;
+}
+
+/** All that the token core needs of the world. */
+export interface CorePorts {
+  readonly issuer: string;
+  readonly lifetimes: Lifetimes;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly keys: Keys;
+  readonly clients: ClientDirectory;
+  readonly codes: AuthorizationCodes;
+  readonly families: RefreshFamilies;
+  readonly grants: Grants;
+  readonly tokens: TokenStates;
+  readonly consents: ConsentBook;
+  readonly throttle: AuthenticationThrottle;
+  readonly audit: AuditLog;
+}
