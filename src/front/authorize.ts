@@ -61,7 +61,7 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
     sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
-    redirect(ctx, request, { error, error_description: description }, status);
+    redirect(ctx, request, { error, error_description: description || undefined }, status);
   /** The client is good, so it is told of a failure as well as it can be. */
   const refuseFor = (ctx: FrontContext, request: Request, error: unknown, status: 302 | 303) => {
     const refusal = isRefusal(error) ? error : undefined;
