@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
@@ -56,9 +55,9 @@ program
   .description("lay down realms, users and clients; idempotent, deletes nothing")
   .action(
     run(async (file: string) => {
-      const { parseProvisionFile } = await import("./management/provision.ts");
+      const { readProvisionFile } = await import("./management/provision.ts");
       const { provisionOnly } = await import("./compose.ts");
-      const plan = parseProvisionFile(readFileSync(file, "utf8"));
+      const plan = readProvisionFile(file);
       const done = await provisionOnly(loadConfig(process.env, "command"), plan);
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);

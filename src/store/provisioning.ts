@@ -3,6 +3,7 @@ import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { hashSecret } from "../secret.ts";
 import { hex, type Sql, statement } from "./sql.ts";
+import { emailKey } from "./user-rows.ts";
 
 type Tx = Pick<Sql, "query">;
 type Outcome = "created" | "changed" | "unchanged";
@@ -36,7 +37,7 @@ interface AccountRow {
 const accountOf = statement(
   "provision_account",
   `select u.id::text as id, u.email_verified, u.first_name, u.last_name, u.role, c.password_hash
-   from users u left join credentials c on c.user_id = u.id and c.type = 'password' where u.email_key = lower($1)`,
+   from users u left join credentials c on c.user_id = u.id and c.type = 'password' where u.email_key = $1`,
 );
 
 const recordPerson = `insert into audit_records (event, outcome, actor_type, actor_id, user_id)
@@ -46,7 +47,7 @@ const insertUser = statement(
   "provision_insert_user",
   `with person as (
      insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
-     select id, $1, lower($1), $2::boolean, $3, $4, $5 from realms where name = 'default' returning id),
+     select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default' returning id),
    secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from person)
    ${recordPerson}`,
 );
@@ -174,7 +175,7 @@ function mergedClient(client: FileClient, ownerId: string | null | undefined, be
 
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined> {
   if (email === null || email === undefined) return email;
-  const [owner] = await tx.query<AccountRow>(accountOf, [email]);
+  const [owner] = await tx.query<AccountRow>(accountOf, [emailKey(email)]);
   if (owner === undefined) throw new Refusal("invalid_request", "owner_unknown", { description: "an ownerEmail belongs to nobody" });
   return owner.id;
 }
@@ -194,14 +195,14 @@ interface PreparedUser {
 }
 
 async function applyUser({ user, passwordHash }: PreparedUser, tx: Tx): Promise<Outcome> {
-  const [before] = await tx.query<AccountRow>(accountOf, [user.email]);
+  const [before] = await tx.query<AccountRow>(accountOf, [emailKey(user.email)]);
   const verified = user.emailVerified ?? before?.email_verified ?? false;
   const firstName = user.firstName === undefined ? (before?.first_name ?? null) : user.firstName;
   const lastName = user.lastName === undefined ? (before?.last_name ?? null) : user.lastName;
   const role = user.role ?? before?.role ?? "developer";
   if (before === undefined) {
     if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
-    await tx.query(insertUser, [user.email, verified, firstName, lastName, role, passwordHash]);
+    await tx.query(insertUser, [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)]);
     return "created";
   }
   const same =
@@ -220,7 +221,7 @@ export interface ProvisioningPasswords {
 export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisioner {
   /** Hashing takes its time, so it is done before the transaction begins. */
   async function prepare(user: FileUser): Promise<PreparedUser> {
-    const [before] = await sql.query<AccountRow>(accountOf, [user.email]);
+    const [before] = await sql.query<AccountRow>(accountOf, [emailKey(user.email)]);
     const holds = before?.password_hash != null && (await passwords.verify(before.password_hash, user.password)).kind !== "wrong";
     return { user, passwordHash: holds ? undefined : await passwords.hash(user.password) };
   }
