@@ -1,14 +1,16 @@
-import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS, GRANT_TYPES } from "../clients/client.ts";
+import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS, type GrantType } from "../clients/client.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../protocol/metadata.ts";
 import { prepareDocument, sendDocument } from "./document.ts";
 import { apiErrorPrinter } from "./middleware/errors.ts";
 import type { FixedRoute, RouteGroup } from "./routes.ts";
 
 const MAX_AGE = 300;
-const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-export type DiscoveryOptions = Pick<MetadataFacts, "issuer" | "scopes" | "idTokenAlgorithms" | "cimdEnabled" | "idJagEnabled">;
+export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "scopes" | "idTokenAlgorithms" | "cimdEnabled"> {
+  /** The grants that are served: the same list that the token endpoint reads. jwt-bearer is among them while ID_JAG_ENABLED. */
+  readonly grantTypes: readonly GrantType[];
+}
 
 /**
  * Both discovery documents, for an issuer with a path in all forms in which clients look for them.
@@ -17,7 +19,6 @@ export type DiscoveryOptions = Pick<MetadataFacts, "issuer" | "scopes" | "idToke
 export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
   const facts: MetadataFacts = {
     ...options,
-    grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER || options.idJagEnabled),
     authMethods: AUTH_METHODS,
     assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
     secretMethods: SECRET_METHODS,

@@ -10,12 +10,12 @@ export interface MetadataFacts {
   readonly scopes: readonly string[];
   readonly idTokenAlgorithms: readonly string[];
   readonly cimdEnabled: boolean;
-  readonly idJagEnabled: boolean;
 }
 
 const ID_JAG_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** The authorization server's metadata. @see RFC 8414 §2, specification §2.11 */
 export function authorizationServerMetadata(facts: MetadataFacts): Record<string, unknown> {
@@ -41,7 +41,7 @@ export function authorizationServerMetadata(facts: MetadataFacts): Record<string
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: facts.cimdEnabled,
     ...(facts.grantTypes.includes(TOKEN_EXCHANGE) && { identity_chaining_requested_token_types_supported: [ID_JAG_TOKEN_TYPE] }),
-    ...(facts.idJagEnabled && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
+    ...(facts.grantTypes.includes(JWT_BEARER) && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
   };
 }
 

@@ -25,13 +25,16 @@ const options = {
   scopes: ["openid", "offline_access"],
   idTokenAlgorithms: ["EdDSA"],
   cimdEnabled: true,
-  idJagEnabled: false,
+  grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
 };
 let front: TestFront;
 let jag: TestFront;
 beforeAll(async () => {
   front = await startFront({ issuer: ISSUER, groups: [discoveryRoutes(options), jwksRoutes({ core, issuer: ISSUER, clock: () => now })] });
-  jag = await startFront({ issuer: ISSUER, groups: [discoveryRoutes({ ...options, cimdEnabled: false, idJagEnabled: true, scopes: [] })] });
+  jag = await startFront({
+    issuer: ISSUER,
+    groups: [discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, scopes: [] })],
+  });
 });
 afterAll(() => Promise.all([front.close(), jag.close()]));
 

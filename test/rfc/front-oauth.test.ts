@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { SELF_SERVICE_GRANT_TYPES } from "../../src/clients/client.ts";
 import { Refusal } from "../../src/errors.ts";
 import { introspectRoutes } from "../../src/front/introspect.ts";
 import { revokeRoutes } from "../../src/front/revoke.ts";
@@ -55,7 +56,7 @@ const core = coreWith({
 });
 
 const groups = (of = core) => [
-  tokenRoutes({ core: of, issuer: ISSUER, jwtBearerEnabled: false }),
+  tokenRoutes({ core: of, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES }),
   introspectRoutes({ core: of, issuer: ISSUER }),
   revokeRoutes({ core: of, issuer: ISSUER }),
   userinfoRoutes({ core: of, issuer: ISSUER }),

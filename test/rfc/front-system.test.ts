@@ -4,6 +4,7 @@ import { docsRoutes } from "../../src/front/docs.ts";
 import { healthRoutes } from "../../src/front/health.ts";
 import { type Lifecycle, lifecycle } from "../../src/front/lifecycle.ts";
 import { openApiDocument } from "../../src/front/openapi.ts";
+import { accountPaths } from "../../src/front/schemas/account-paths.ts";
 import { oauthPaths } from "../../src/front/schemas/oauth-paths.ts";
 import { systemRoutes } from "../../src/front/system.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
@@ -92,7 +93,7 @@ describe("greeting, metrics and reference", () => {
   let front: TestFront;
   beforeAll(async () => {
     const exposition = async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" });
-    const describeApi = async () => openApiDocument(ISSUER, [oauthPaths]);
+    const describeApi = async () => openApiDocument(ISSUER, [oauthPaths, accountPaths]);
     front = await startFront({
       groups: [systemRoutes({ issuer: ISSUER, exposition }), docsRoutes({ issuer: ISSUER, describe: describeApi })],
     });
@@ -137,6 +138,8 @@ describe("greeting, metrics and reference", () => {
         "/oauth/register",
         "/oauth/authorize",
         "/health",
+        "/auth/login",
+        "/consents/",
       ]),
     );
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? "");

@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiResponseObject } from "zod-openapi";
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
+import { form, json, jsonRequest, text } from "./describe.ts";
 import {
   ApiError,
   AuthorizeQuery,
@@ -16,17 +16,6 @@ import {
   TokenRequestForm,
   Userinfo,
 } from "./oauth.ts";
-
-const FORM = "application/x-www-form-urlencoded";
-const json = (description: string, schema: z.ZodType): ZodOpenApiResponseObject => ({
-  description,
-  content: { "application/json": { schema } },
-});
-const text = (description: string, type = "text/plain"): ZodOpenApiResponseObject => ({
-  description,
-  content: { [type]: { schema: { type: "string" } } },
-});
-const form = (schema: z.ZodType) => ({ required: true, content: { [FORM]: { schema } } });
 
 const oauthErrors = {
   "400": json("The request cannot be granted as it is.", OauthError),
@@ -125,7 +114,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       tags: ["OAuth"],
       summary: "Registers a client (RFC 7591)",
       security: [],
-      requestBody: { required: true, content: { "application/json": { schema: RegistrationBody } } },
+      requestBody: jsonRequest(RegistrationBody),
       responses: { "201": json("The client as registered.", RegistrationAnswer), ...oauthErrors },
     },
   },

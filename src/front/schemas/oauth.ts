@@ -94,7 +94,11 @@ export const RevokeForm = z
   .meta({ id: "RevocationRequest" });
 
 export const Userinfo = z
-  .object({ sub: z.string(), email: z.email().optional(), email_verified: z.literal(true).optional() })
+  .object({
+    sub: z.string(),
+    email: z.email().optional().meta({ example: "person@example.test" }),
+    email_verified: z.literal(true).optional(),
+  })
   .meta({ id: "UserInfo" });
 
 export const RegistrationBody = RegistrationRequest.meta({ id: "ClientRegistrationRequest" });
