@@ -3,19 +3,19 @@ import { passwordHashing } from "./accounts/password-hash.ts";
 import { systemClock } from "./clock.ts";
 import { composeCore } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
+import { observedCore } from "./compose/observed-core.ts";
+import { periodically } from "./compose/periodically.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { ProvisionSummary } from "./management/ports.ts";
 import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
-import { periodically } from "./periodically.ts";
 import { type Database, openDatabase } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { readiness } from "./store/readiness.ts";
 import { sweeper } from "./store/sweep.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
-import { observedCore } from "./telemetry/observed-core.ts";
 
 /** A running process. */
 export interface Running {
@@ -59,7 +59,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile));
     if (plan !== undefined) await provisioner(sql, passwords).apply(plan);
 
-    const metrics = createMetrics();
+    const routes = new Set<string>();
+    const metrics = createMetrics(routes);
     const ready = readiness(sql, systemClock);
     const core = role === "front" ? undefined : await composeCore(config, sql, { log, ready, failed, closing });
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
@@ -77,7 +78,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     }
     let url: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, metrics, passwords, ready, failed, closing });
+      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ready, failed, closing });
       url = config.issuer;
       drains.push(front.drain);
     }

@@ -7,7 +7,6 @@ import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
-import { periodically } from "../periodically.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
@@ -19,6 +18,7 @@ import { refreshFamilies } from "../store/refresh-families.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
 import type { Log } from "../telemetry/log.ts";
+import { periodically } from "./periodically.ts";
 
 export interface CoreSurroundings {
   readonly log: Log;
