@@ -6,7 +6,7 @@ import {
   type IntrospectRequest,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
-import { admission } from "./admission.ts";
+import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import { type FrontAccess, resourceServerCredential } from "./caller-auth.ts";
 import { identityOnly } from "./compression.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
@@ -40,9 +40,6 @@ export interface GrpcListener {
   /** Accepts nothing new, sends GOAWAY, lets what is in flight finish for so many seconds, then cuts. */
   close(graceSeconds: number): Promise<void>;
 }
-
-/** In flight, of one process. */
-const MAX_IN_FLIGHT = 256;
 
 const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": REQUEST_BYTES.relayedBatch,
@@ -106,9 +103,9 @@ export async function startGrpcListener({
   const conversations = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
 
+  const authority = isIPv6(host) ? `[${host}]` : host;
   const bound = await new Promise<number>((resolve, reject) => {
-    const address = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
-    server.bindAsync(address, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
+    server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
   return {
     port: bound,
@@ -117,13 +114,9 @@ export async function startGrpcListener({
       standard.setServing(false);
       standard.close();
       conversations?.close();
-      await new Promise<void>((resolve) => {
-        const cut = setTimeout(() => server.forceShutdown(), graceSeconds * 1_000);
-        server.tryShutdown(() => {
-          clearTimeout(cut);
-          resolve();
-        });
-      });
+      // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
+      server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
+      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     },
   };
 }
