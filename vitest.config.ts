@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
-  resolve: { conditions: ["source"] },
+  ssr: { resolve: { conditions: ["countersign"], externalConditions: ["countersign"] } },
+  resolve: { conditions: ["countersign"] },
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/browser/**"],

@@ -1,28 +1,16 @@
 import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
-/** The service's methods of one question and one answer. `converse` is only another way to carry them. */
-type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
-export type TokenCoreMethod = keyof Method;
+export type { CallContext, TokenCoreImplementation };
+
+/** The service's methods of one question and one answer. */
+export type TokenCoreMethod = keyof TokenCoreImplementation;
 
 /** The token core as a front sees it, in this process or over gRPC. Refuses with `Refusal` in both. */
 export type TokenCore = Pick<Client<typeof TokenCoreService>, TokenCoreMethod>;
-
-/** What a call brings along besides its message. */
-export interface CallContext {
-  /** Aborted when the caller has gone or its deadline has passed. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** The service's implementation: one function a method, from a full message to the members of the answer. */
-export type TokenCoreImplementation = {
-  readonly [M in keyof Method]: (
-    request: MessageShape<Method[M]["input"]>,
-    context: CallContext,
-  ) => Promise<MessageInitShape<Method[M]["output"]>>;
-};
 
 /** Name and descriptor of every method of `TokenCore`, for code that treats them all alike. */
 export const TOKEN_CORE_METHODS = Object.entries<DescMethod>(TokenCoreService.method).filter(
