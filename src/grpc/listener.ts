@@ -8,8 +8,8 @@ import {
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import { type FrontAccess, resourceServerCredential } from "./caller-auth.ts";
-import { identityOnly } from "./compression.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { intake } from "./intake.ts";
 import { type IntrospectionCall, introspectionService } from "./introspection.ts";
 import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCore } from "./local.ts";
@@ -51,7 +51,7 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.enable_channelz": 0,
-  interceptors: [identityOnly],
+  interceptors: [intake(15_000)],
 };
 
 /** The address of `address:port`, the form in which grpc-js tells a peer; IPv4 as such, even where it came through a socket for both. */
