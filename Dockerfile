@@ -23,5 +23,5 @@ EXPOSE 3000 3001
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 CMD ["node", "deploy/health.ts", "http"]
 # A diagnostic report would otherwise repeat the environment, and with it secrets that were not given as @path.
-ENTRYPOINT ["node", "--conditions=source", "--report-exclude-env", "src/main.ts"]
+ENTRYPOINT ["node", "--conditions=countersign", "--report-exclude-env", "src/main.ts"]
 CMD ["serve"]

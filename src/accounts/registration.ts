@@ -14,8 +14,8 @@ const VERIFICATION_HOURS = 24;
 /** Milliseconds that every answer to a resend takes at least, more than the work for an address that gets a mail. */
 const RESEND_FLOOR = 250;
 
-/** 10 an hour and address. */
-export const REGISTRATION_LIMIT = { points: 10, seconds: 60 * 60 } as const;
+/** 100 in 10 minutes from one network address: a house or a school behind one address signs up together, a flood is slowed down. */
+export const REGISTRATION_LIMIT = { points: 100, seconds: 10 * 60 } as const;
 /** 3 in 15 minutes for one e-mail address. */
 export const RESEND_MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
 /** 10 in 15 minutes from one network address. */
