@@ -133,7 +133,8 @@ export function memoryPeople() {
     randomBytes,
     sessionTtl: 28800,
   } satisfies Omit<PeoplePorts, "core" | "issuer" | "fault">;
-  return { ports, mails, users, sessions, consents };
+  const mailsTo = async (email: string) => mails.filter(({ to }) => to === email).map(({ text, html }) => text + html);
+  return { ports, mailsTo, users, sessions, consents };
 }
 
 const key = () => signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
@@ -188,6 +189,7 @@ export async function startPeople(clients = [aClient()]) {
     telemetry: { observe() {}, fault: ({ error }) => faults.push(error) },
     lifecycle: lifecycle(),
     requestId: () => randomBytes(4).toString("hex"),
+    trustProxy: true,
   });
   server.on("request", app.callback());
   const close = () =>
