@@ -38,5 +38,5 @@ export function passwordHashing({ randomBytes, inLane = lane(HASHING) }: { rando
 /** The encoded form of an argon2id hash under today's parameters. */
 function argon2Text(salt: Uint8Array, digest: Uint8Array): string {
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replaceAll("=", "");
-  return `$argon2id$v=19$m=${PARAMETERS.memoryCost},t=${PARAMETERS.timeCost},p=${PARAMETERS.parallelism}$${base64(salt)}$${base64(digest)}`;
+  return `$argon2id$v=19$m=${PARAMETERS.memoryCost},p=${PARAMETERS.parallelism},t=${PARAMETERS.timeCost}$${base64(salt)}$${base64(digest)}`;
 }

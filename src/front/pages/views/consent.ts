@@ -19,23 +19,34 @@ export interface ConsentPage {
 }
 
 export function consentView(site: Site, page: ConsentPage): Markup {
-  const { client, token, requestId, email } = page;
-  const known = page.newScopes.length < page.scopes.length || page.newResources.length < page.resources.length;
+  const { client, token, requestId, email, scopes, newScopes, resources, newResources } = page;
+  const more = newScopes.length < scopes.length || newResources.length < resources.length;
+  // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
+  const asked = newScopes.length > 0 ? newScopes : scopes;
+  const known = scopes.filter((scope) => !asked.includes(scope));
   return layout(
     site,
     { title: `Allow ${client.name}?` },
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
-<h1 class="centred"><bdi>${client.name}</bdi> ${known ? "asks for more access" : "asks for access"}</h1>
-<p class="who">You are signed in as <strong>${email}</strong>. <a href="${`${site.path("/login", requestId)}&switch=1`}">Use another account</a></p>
+<h1 class="centred"><bdi>${client.name}</bdi> ${more ? "asks for more access" : "asks for access"}</h1>
+<p class="who">You are signed in as <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">Use another account</a></p>
 ${facts(client)}
 ${warning(client)}
-<h2>${client.name} would be able to</h2>
-<ul class="grants">${page.scopes.map((scope) => scopeItem(scope, known, page.newScopes.includes(scope)))}</ul>
 ${
-  page.resources.length > 0 &&
+  asked.length > 0 &&
+  html`<h2>${known.length > 0 ? "It would also be able to" : "It would be able to"}</h2>
+<ul class="grants">${asked.map(scopeItem)}</ul>`
+}
+${
+  resources.length > 0 &&
   html`<h2>Only at these places</h2>
-<ul class="places">${page.resources.map((resource) => placeItem(resource, known, page.newResources.includes(resource)))}</ul>`
+<ul class="places">${resources.map((resource) => placeItem(resource, more && newResources.includes(resource)))}</ul>`
+}
+${
+  known.length > 0 &&
+  html`<h2>You allowed it before to</h2>
+<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(scope).title}</bdi></li>`)}</ul>`
 }
 <form method="post" action="${site.path("/consent")}" class="decide">
 ${hidden(token, requestId)}
@@ -48,7 +59,7 @@ ${hidden(token, requestId)}
   );
 }
 
-const initial = (name: string): string => [...name][0]?.toUpperCase() ?? "";
+const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
 
 const facts = ({ verifiedHost, returnHost, onThisDevice, environment }: ShownClient): Markup => html`<dl class="facts">
 ${verifiedHost !== undefined && html`<div><dt>Published by</dt><dd class="host">${verifiedHost}</dd></div>`}
@@ -67,13 +78,10 @@ function warning({ verifiedHost, onThisDevice, openRegistration }: ShownClient):
   return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 
-const badge = (known: boolean, isNew: boolean): Part =>
-  known && (isNew ? html` <span class="tag tag-new">New</span>` : html` <span class="tag">Already allowed</span>`);
-
-function scopeItem(scope: string, known: boolean, isNew: boolean): Markup {
+function scopeItem(scope: string): Markup {
   const { title, detail } = scopeWords(scope);
-  return html`<li class="${known && !isNew ? "grant-known" : "grant"}"><p class="grant-title"><bdi>${title}</bdi>${badge(known, isNew)}</p><p class="grant-detail">${detail}</p></li>`;
+  return html`<li><p class="grant-title"><bdi>${title}</bdi></p><p class="grant-detail">${detail}</p></li>`;
 }
 
-const placeItem = (resource: string, known: boolean, isNew: boolean): Markup =>
-  html`<li><span class="host">${shownResource(resource)}</span>${badge(known, isNew)}</li>`;
+const placeItem = (resource: string, isNew: boolean): Markup =>
+  html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">New</span>`}</li>`;
