@@ -25,6 +25,27 @@ export interface Mail {
   readonly html: string;
 }
 
+/** A message taken out of the outbox to be sent. */
+export interface QueuedMail extends Mail {
+  readonly id: string;
+  /** Tries that failed before. */
+  readonly attempts: number;
+  /** Seconds that it has waited, by the database's clock. */
+  readonly age: number;
+}
+
+/** The messages that wait for a mail server. Rows come into it in the transaction that caused them. */
+export interface Outbox {
+  /** Takes up to `limit` messages that are due, for `lease` seconds: as long nobody else gets them, and then again whoever asks. */
+  claim(limit: number, lease: number): Promise<readonly QueuedMail[]>;
+  /** The mail server has it: the row goes, and with it the link that it holds. */
+  delivered(id: string): Promise<void>;
+  /** One more try failed; due again in `afterSeconds`. */
+  postponed(id: string, afterSeconds: number): Promise<void>;
+  /** Given up: the row goes. */
+  abandoned(id: string): Promise<void>;
+}
+
 export interface NewUser {
   readonly id: string;
   readonly email: string;
