@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { RequestListener } from "node:http";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
 import { SERVED_GRANT_TYPES } from "../clients/client.ts";
@@ -12,6 +13,7 @@ import { healthRoutes } from "../front/health.ts";
 import { introspectRoutes } from "../front/introspect.ts";
 import { jwksRoutes } from "../front/jwks.ts";
 import { lifecycle } from "../front/lifecycle.ts";
+import { clientAddress } from "../front/middleware/address.ts";
 import { requestIds } from "../front/middleware/request-id.ts";
 import { peopleRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
@@ -20,6 +22,7 @@ import { listen } from "../front/server.ts";
 import { systemRoutes } from "../front/system.ts";
 import { tokenRoutes } from "../front/token.ts";
 import { userinfoRoutes } from "../front/userinfo.ts";
+import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
@@ -126,7 +129,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     healthRoutes({
       issuer,
       lifecycle: alive,
-      database: around.ready.ping,
+      database: () => around.ready.ping().then(() => true),
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
@@ -149,7 +152,17 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const listener = await listen({ handler: app.callback(), host: config.host, port: config.port, lifecycle: alive });
+  const introspection = connectRoutes({
+    core,
+    issuer,
+    addressOf: (request) => clientAddress(request, config.trustProxy),
+    onFault: (error, where) => log.error("fault", { route: where, error }),
+  });
+  const pages = app.callback();
+  const handler: RequestListener = (request, response) => {
+    if (!introspection(request, response)) void pages(request, response);
+  };
+  const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
   return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };
 }
 
