@@ -12,13 +12,13 @@ const loginRequired = (description: string): Step => ({ kind: "refuse", error: "
 
 /**
  * The next step of an authorization request. Pure.
- * @param askedAt seconds since the epoch at which the request was first seen, where it has waited: a sign-in since then is a new one
+ * @param renewed whether the person has signed in since the request was first seen
  * @param now seconds since the epoch
  * @see OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
  */
-export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, askedAt: number | undefined, now: number): Step {
+export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number): Step {
   const silent = authorization.prompt.includes("none");
-  if (!signedIn || needsNewSignIn(authorization, signedIn.session.authTime, askedAt, now)) {
+  if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
     return silent ? loginRequired("The person has to sign in.") : { kind: "sign_in" };
   }
   if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
@@ -29,9 +29,8 @@ export function nextStep(authorization: Authorization, signedIn: SignedIn | unde
   return { kind: "consent" };
 }
 
-function needsNewSignIn({ prompt, maxAge }: Authorization, authTime: number, askedAt: number | undefined, now: number): boolean {
-  if (askedAt !== undefined && authTime >= askedAt) return false;
+function needsNewSignIn({ prompt, maxAge }: Authorization, age: number): boolean {
   if (prompt.includes("login") || prompt.includes("select_account")) return true;
   // `max_age=0` asks for a new sign-in even within the same second.
-  return maxAge !== undefined && (maxAge === 0 || now - authTime > maxAge);
+  return maxAge !== undefined && (maxAge === 0 || age > maxAge);
 }

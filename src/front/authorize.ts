@@ -3,7 +3,7 @@ import { readSession } from "../accounts/sessions.ts";
 import { isRefusal, type Refusal, type RefusalCode } from "../errors.ts";
 import type { Authorization } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseAuthorizationRequest, redirectWith } from "../protocol/authorization-request.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { hashSecret } from "../secret.ts";
 import { nextStep } from "./authorization-step.ts";
 import type { Cookies } from "./cookies.ts";
 import { formText } from "./middleware/body.ts";
@@ -12,6 +12,7 @@ import { pageErrorPrinter } from "./pages/errors.ts";
 import { sendRedirect } from "./pages/send.ts";
 import type { Site } from "./pages/site.ts";
 import type { PeoplePorts } from "./people-ports.ts";
+import { newRequestId } from "./request-id.ts";
 import type { ErrorPrinter, FrontContext, Handler, RouteGroup } from "./routes.ts";
 import { queryText } from "./routes.ts";
 
@@ -38,8 +39,11 @@ export interface AuthorizationFlow {
   issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303): Promise<void>;
   /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
-  /** Keeps the request until the person has signed in and consented. @returns the id by which pages know it */
-  keep(query: string): Promise<string>;
+  /**
+   * Keeps the request until the person has signed in and consented.
+   * @param session the secret of the session that came along  @returns the id by which pages know it
+   */
+  keep(query: string, session: string | undefined): Promise<string>;
 }
 
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
@@ -90,8 +94,8 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
         refuseFor(ctx, request, error, status);
       }
     },
-    async keep(query) {
-      const id = newSecret(randomBytes);
+    async keep(query, session) {
+      const id = newRequestId(session, randomBytes);
       await pendingRequests.put(hashSecret(id), query, PENDING_TTL);
       return id;
     },
@@ -102,18 +106,19 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
 export function authorizeRoutes(ports: PeoplePorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): RouteGroup {
   const get: Handler = async (ctx) => {
     const query = queryText(ctx);
-    const signedIn = await readSession(cookies.session(ctx), ports.sessions);
+    const session = cookies.session(ctx);
+    const signedIn = await readSession(session, ports.sessions);
     const good = await flow.judge(ctx, query, signedIn, 302);
     if (!good) return;
-    const step = nextStep(good.authorization, signedIn, undefined, ports.clock());
+    const step = nextStep(good.authorization, signedIn, false, ports.clock());
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);
     if (step.kind === "refuse") return flow.refuse(ctx, good.request, step.error, step.description, 302);
-    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", await flow.keep(query)), 302);
+    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", await flow.keep(query, session)), 302);
   };
   // The session cookie does not come along with a form that another site sent, so the request waits for a GET of our own (SameSite=Lax).
   const post: Handler = async (ctx) => {
     const query = await formText(ctx);
-    if (await flow.judge(ctx, query, undefined, 303)) sendRedirect(ctx, site.path("/consent", await flow.keep(query)), 303);
+    if (await flow.judge(ctx, query, undefined, 303)) sendRedirect(ctx, site.path("/consent", await flow.keep(query, undefined)), 303);
   };
   return { fixed: { "/oauth/authorize": { methods: { GET: get, POST: post }, print: authorizeErrorPrinter(ports.issuer, site) } } };
 }

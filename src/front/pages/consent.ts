@@ -7,6 +7,7 @@ import { nextStep } from "../authorization-step.ts";
 import type { GoodRequest } from "../authorize.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
+import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { type PageKit, queryMember, signedInTo, takeRequest, waitingRequest } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
@@ -30,11 +31,13 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
 
   /** Takes every way that needs no word of the person. @returns undefined when the answer has been written */
   async function askable(ctx: FrontContext, waitingId: string | undefined, status: 302 | 303): Promise<Asked | undefined> {
-    const { requestId, query, createdAt } = await waitingRequest(kit, waitingId);
+    const pending = await waitingRequest(kit, waitingId);
+    const { requestId, query } = pending;
     const signedIn = await signedInTo(kit, ctx);
     const good = await flow.judge(ctx, query, signedIn, status);
     if (!good) return undefined;
-    const step = nextStep(good.authorization, signedIn, createdAt, ports.clock());
+    const renewed = hasSignedInSince(pending, signedIn, kit.cookies.session(ctx));
+    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     if (step.kind === "sign_in" || !signedIn) {
       sendRedirect(ctx, site.path("/login", requestId), status);
       return undefined;

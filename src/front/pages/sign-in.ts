@@ -3,6 +3,7 @@ import { CATALOGUE } from "../../errors.ts";
 import { nextStep } from "../authorization-step.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
+import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
 import { faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
@@ -42,7 +43,8 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     const status = ctx.method === "POST" ? 303 : 302;
     const good = await kit.flow.judge(ctx, pending.query, signedIn, status);
     if (!good) return;
-    const step = nextStep(good.authorization, signedIn, pending.createdAt, ports.clock());
+    const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
+    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
     const client = shownClient(good.authorization, good.request.redirectUri ?? "");
