@@ -1,21 +1,22 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { passwordHashing } from "./accounts/password-hash.ts";
-import { systemClock } from "./clock.ts";
+import { epochMillis } from "./clock.ts";
 import { composeCore } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
+import { observedCore } from "./compose/observed-core.ts";
+import { periodically } from "./compose/periodically.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { ProvisionSummary } from "./management/ports.ts";
 import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
-import { periodically } from "./periodically.ts";
 import { type Database, openDatabase } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
-import { readiness } from "./store/readiness.ts";
-import { sweeper } from "./store/sweep.ts";
+import { type Readiness, readiness } from "./store/readiness.ts";
+import { sweep } from "./store/sweep.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
-import { observedCore } from "./telemetry/observed-core.ts";
 
 /** A running process. */
 export interface Running {
@@ -59,8 +60,9 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile));
     if (plan !== undefined) await provisioner(sql, passwords).apply(plan);
 
-    const metrics = createMetrics();
-    const ready = readiness(sql, systemClock);
+    const routes = new Set<string>();
+    const metrics = createMetrics(routes);
+    const ready = readiness(sql, epochMillis);
     const core = role === "front" ? undefined : await composeCore(config, sql, { log, ready, failed, closing });
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
@@ -71,17 +73,22 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       const local: TokenCore = observedCore(localTokenCore(core), metrics);
       const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault });
       grpcPort = listener.port;
-      const heartbeat = periodically(2, async () => listener.setServing(await ready.ping()), failed);
+      const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
       listener.setServing(true);
-      drains.push(() => heartbeat.stop().then(() => listener.close(GRACE)));
+      drains.push(async (lingerSeconds) => {
+        await heartbeat.stop();
+        listener.setServing(false);
+        await setTimeout(lingerSeconds * 1000);
+        await listener.close(GRACE);
+      });
     }
     let url: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, metrics, passwords, ready, failed, closing });
+      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ready, failed, closing });
       url = config.issuer;
       drains.push(front.drain);
     }
-    const sweeping = periodically(60, sweeper(sql), failed);
+    const sweeping = periodically(60, () => sweep(sql), failed);
     closing.push(() => sweeping.stop());
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
@@ -101,9 +108,16 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   }
 }
 
+/** Whether the database answers. */
+const answers = (ready: Readiness): Promise<boolean> =>
+  ready.ping().then(
+    () => true,
+    () => false,
+  );
+
 /** `countersign migrate`. @returns the names of the migrations that ran */
 export async function migrateOnly(config: Config): Promise<readonly string[]> {
-  const database = await openDatabase({ ...location(config), migrate: "later" });
+  const database = await openUnmigrated(location(config));
   try {
     return await database.migrate();
   } finally {

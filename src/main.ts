@@ -33,7 +33,7 @@ program
   .option("--role <role>", "front: HTTP only, uses the core at TOKEN_CORE_URL; core: gRPC only", role)
   .action(
     run(async (options: { role?: Role }) => {
-      const { serve } = await import("./serve.ts");
+      const { serve } = await import("./compose/serve.ts");
       await serve(loadConfig(process.env, options.role ?? "all"), options.role ?? "all");
     }),
   );

@@ -7,11 +7,10 @@ import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
-import { periodically } from "../periodically.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
-import { consentBook } from "../store/consent-book.ts";
+import { consentBook } from "../store/consents.ts";
 import { grants } from "../store/grants.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -19,6 +18,7 @@ import { refreshFamilies } from "../store/refresh-families.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
 import type { Log } from "../telemetry/log.ts";
+import { periodically } from "./periodically.ts";
 
 export interface CoreSurroundings {
   readonly log: Log;
@@ -29,6 +29,8 @@ export interface CoreSurroundings {
 
 /** Seconds between two looks at the keys of sibling cores. */
 const KEYS_EVERY = 30;
+/** Seconds for which a key that signs no more is still served: longer than any token that it signed, and any cache of it. */
+const KEYS_OUTLIVE = 24 * 60 * 60;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
 
@@ -40,7 +42,7 @@ export async function composeCore(
 ): Promise<TokenCoreImplementation> {
   const keys = await keysOf(config, sql);
   const refreshing = periodically(KEYS_EVERY, () => keys.refresh(), failed);
-  const watch = clockWatch(ready.offset, (seconds) => log.warn("clock_offset", { seconds }));
+  const watch = clockWatch(ready.clockOffset, (seconds) => log.warn("clock_offset", { seconds }));
   await watch.look();
   const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
   closing.push(
@@ -78,5 +80,5 @@ function keysOf(config: Config, sql: Sql) {
   const { privateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const accessToken = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
   const idToken = idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : accessToken;
-  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql));
+  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE));
 }

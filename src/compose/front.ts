@@ -1,6 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import type { RequestListener } from "node:http";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
+import { SERVED_GRANT_TYPES } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
@@ -11,6 +13,8 @@ import { healthRoutes } from "../front/health.ts";
 import { introspectRoutes } from "../front/introspect.ts";
 import { jwksRoutes } from "../front/jwks.ts";
 import { lifecycle } from "../front/lifecycle.ts";
+import { clientAddress } from "../front/middleware/address.ts";
+import { requestIds } from "../front/middleware/request-id.ts";
 import { peopleRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
 import { revokeRoutes } from "../front/revoke.ts";
@@ -18,6 +22,7 @@ import { listen } from "../front/server.ts";
 import { systemRoutes } from "../front/system.ts";
 import { tokenRoutes } from "../front/token.ts";
 import { userinfoRoutes } from "../front/userinfo.ts";
+import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
@@ -35,13 +40,15 @@ import type { Sql } from "../store/sql.ts";
 import { users } from "../store/users.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { observedCore } from "../telemetry/observed-core.ts";
+import { observedCore } from "./observed-core.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCoreImplementation | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Takes the patterns of the routes that are served, so that they can label a metric. */
+  readonly routes: Set<string>;
   readonly passwords: PasswordHashing;
   readonly ready: Readiness;
   readonly failed: (error: unknown) => void;
@@ -77,7 +84,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     log.error("fault", report);
   const alive = lifecycle();
   const groups = [
-    tokenRoutes({ core, issuer, jwtBearerEnabled: config.idJag.enabled }),
+    tokenRoutes({ core, issuer, grantTypes: SERVED_GRANT_TYPES }),
     introspectRoutes({ core, issuer }),
     revokeRoutes({ core, issuer }),
     userinfoRoutes({ core, issuer }),
@@ -116,25 +123,27 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       scopes: config.registration.scopes,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
-      idJagEnabled: config.idJag.enabled,
+      grantTypes: SERVED_GRANT_TYPES,
     }),
     jwksRoutes({ core, issuer, clock: systemClock }),
     healthRoutes({
       issuer,
       lifecycle: alive,
-      database: around.ready.ping,
+      database: () => around.ready.ping().then(() => true),
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
     systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
-    docsRoutes({ issuer, describe: () => import("../front/openapi.ts").then(({ describeApi }) => describeApi(issuer)) }),
+    docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
+  for (const { fixed, router } of groups)
+    for (const path of [...Object.keys(fixed ?? {}), ...(router?.stack ?? []).map((layer) => String(layer.path))]) around.routes.add(path);
   const app = createApp({
     issuer,
     groups,
     lifecycle: alive,
     trustProxy: config.trustProxy,
-    requestId: randomUUID,
+    requestId: requestIds(randomBytes),
     telemetry: {
       fault,
       observe(route, method, status, seconds) {
@@ -143,7 +152,17 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const listener = await listen({ handler: app.callback(), host: config.host, port: config.port, lifecycle: alive });
+  const introspection = connectRoutes({
+    core,
+    issuer,
+    addressOf: (request) => clientAddress(request, config.trustProxy),
+    onFault: (error, where) => log.error("fault", { route: where, error }),
+  });
+  const pages = app.callback();
+  const handler: RequestListener = (request, response) => {
+    if (!introspection(request, response)) void pages(request, response);
+  };
+  const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
   return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };
 }
 
@@ -162,3 +181,13 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
     return verdict;
   },
 });
+
+/** Loaded when the description is first asked for, to spare the start. */
+async function describeApi(issuer: string): Promise<object> {
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }] = await Promise.all([
+    import("../front/openapi.ts"),
+    import("../front/schemas/oauth-paths.ts"),
+    import("../front/schemas/account-paths.ts"),
+  ]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths]);
+}

@@ -1,5 +1,8 @@
 import { Refusal } from "../errors.ts";
 
+/** Calls in flight, of one process. */
+export const MAX_IN_FLIGHT = 256;
+
 /** The door of a listener: so many at a time and no more, and a way to wait until the last has left. */
 export interface Admission {
   /** @throws {Refusal} temporarily_unavailable at once, when the house is full */

@@ -1,14 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Refusal } from "../errors.ts";
 import type { ClientCredentialSchema } from "../gen/countersign/token/v1/token_pb.ts";
+import { parseClientCredential } from "../protocol/client-credential.ts";
+import { formOf } from "../protocol/form.ts";
 import { hashSecret, sameHash } from "../secret.ts";
 
 export type PresentedCredential = MessageInitShape<typeof ClientCredentialSchema>;
 
-const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
-const CONTROL = /\p{Cc}/u;
-
-const formDecode = (text: string): string => decodeURIComponent(text.replaceAll("+", " "));
+/** A call over gRPC brings its credential in the metadata alone. */
+const NO_FORM = formOf(new Map());
 
 /**
  * The client credential of a resource server, from the `authorization` of its call.
@@ -20,22 +20,7 @@ export function resourceServerCredential(authorization: readonly string[], addre
   const [value, ...more] = authorization;
   if (value === undefined) throw new Refusal("invalid_client", "credential_missing", { description: "authorization: Basic is required" });
   if (more.length > 0) throw new Refusal("invalid_client", "several_credentials");
-  const encoded = BASIC.exec(value)?.[1];
-  if (encoded === undefined) throw new Refusal("invalid_client", "credential_not_basic");
-  return { basic: decodeBasic(encoded), address };
-}
-
-function decodeBasic(encoded: string): { clientId: string; clientSecret: string } {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(encoded, "base64"));
-    const colon = text.indexOf(":");
-    const clientId = formDecode(text.slice(0, Math.max(colon, 0)));
-    const clientSecret = formDecode(text.slice(colon + 1));
-    if (clientId !== "" && !CONTROL.test(clientId + clientSecret)) return { clientId, clientSecret };
-  } catch {
-    // invalid UTF-8 or percent-encoding: the same answer as any other malformed credential
-  }
-  throw new Refusal("invalid_client", "basic_malformed");
+  return parseClientCredential(value, NO_FORM, address);
 }
 
 /** How a front proves itself to the core. With neither, the core is on loopback, and only calls without any credential are let in. */

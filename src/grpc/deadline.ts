@@ -41,6 +41,12 @@ export function withinBudget<T>(
       open = false;
       clearTimeout(timer);
     };
+    const settled =
+      <A>(how: (value: A) => void) =>
+      (value: A) => {
+        settle();
+        how(value);
+      };
     const giveUp = (reason: string) => {
       if (!open) return;
       settle();
@@ -50,6 +56,6 @@ export function withinBudget<T>(
     };
     const timer = setTimeout(giveUp, budget, "deadline_passed");
     onLeave(() => giveUp("caller_gone"));
-    work(stop.signal).then(resolve, reject).finally(settle);
+    work(stop.signal).then(settled(resolve), settled(reject));
   });
 }

@@ -6,10 +6,10 @@ import {
   type IntrospectRequest,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
-import { admission } from "./admission.ts";
+import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import { type FrontAccess, resourceServerCredential } from "./caller-auth.ts";
-import { identityOnly } from "./compression.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { intake } from "./intake.ts";
 import { type IntrospectionCall, introspectionService } from "./introspection.ts";
 import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCore } from "./local.ts";
@@ -41,9 +41,6 @@ export interface GrpcListener {
   close(graceSeconds: number): Promise<void>;
 }
 
-/** In flight, of one process. */
-const MAX_IN_FLIGHT = 256;
-
 const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": REQUEST_BYTES.relayedBatch,
   "grpc.max_concurrent_streams": 100,
@@ -54,7 +51,7 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.enable_channelz": 0,
-  interceptors: [identityOnly],
+  interceptors: [intake(15_000)],
 };
 
 /** The address of `address:port`, the form in which grpc-js tells a peer; IPv4 as such, even where it came through a socket for both. */
@@ -106,9 +103,9 @@ export async function startGrpcListener({
   const conversations = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
 
+  const authority = isIPv6(host) ? `[${host}]` : host;
   const bound = await new Promise<number>((resolve, reject) => {
-    const address = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
-    server.bindAsync(address, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
+    server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
   return {
     port: bound,
@@ -117,13 +114,9 @@ export async function startGrpcListener({
       standard.setServing(false);
       standard.close();
       conversations?.close();
-      await new Promise<void>((resolve) => {
-        const cut = setTimeout(() => server.forceShutdown(), graceSeconds * 1_000);
-        server.tryShutdown(() => {
-          clearTimeout(cut);
-          resolve();
-        });
-      });
+      // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
+      server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
+      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     },
   };
 }

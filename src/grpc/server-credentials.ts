@@ -19,20 +19,12 @@ export function serverCredentials(tls: ServerTls | undefined): ServerCredentials
   if (tls.clientCa === undefined) return ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: privateKey }]);
   const caCertificate = Buffer.from(tls.clientCa);
   // grpc-js begins to listen to a provider before it begins to pass on what it hears: so the news comes a moment later.
-  return experimental.createCertificateProviderServerCredentials(
-    {
-      addCaCertificateListener: (tell) => queueMicrotask(() => tell({ caCertificate })),
-      removeCaCertificateListener: () => undefined,
-      ...noIdentity,
-    },
-    {
-      addIdentityCertificateListener: (tell) => queueMicrotask(() => tell({ certificate, privateKey })),
-      removeIdentityCertificateListener: () => undefined,
-      ...noCa,
-    },
-    false,
-  );
+  const provider = {
+    addCaCertificateListener: (tell: experimental.CaCertificateUpdateListener) => queueMicrotask(() => tell({ caCertificate })),
+    addIdentityCertificateListener: (tell: experimental.IdentityCertificateUpdateListener) =>
+      queueMicrotask(() => tell({ certificate, privateKey })),
+    removeCaCertificateListener: () => undefined,
+    removeIdentityCertificateListener: () => undefined,
+  };
+  return experimental.createCertificateProviderServerCredentials(provider, provider, false);
 }
-
-const noIdentity = { addIdentityCertificateListener: () => undefined, removeIdentityCertificateListener: () => undefined };
-const noCa = { addCaCertificateListener: () => undefined, removeCaCertificateListener: () => undefined };

@@ -29,18 +29,18 @@ export const seconds = (expression: string): string => `floor(extract(epoch from
 /** PostgreSQL has no NUL in text; a key that has one can be in no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
+/** What a row may hold on its way through jsonb. Bytes travel as hexadecimal (`hex`, and `decode(…, 'hex')` there). */
+export type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [member: string]: Json };
+
 /**
- * Rows as one jsonb parameter, for jsonb_to_recordset: the same on both drivers, whatever the number of rows. Bytes become hexadecimal.
+ * Rows as one jsonb parameter, for jsonb_to_recordset: the same on both drivers, whatever the number of rows.
  * What jsonb cannot hold (NUL, lone surrogates) is replaced by U+FFFD.
  */
-export function jsonRows(rows: readonly object[]): string {
-  const json = JSON.stringify(rows, (_, value: unknown) => (value instanceof Uint8Array ? hex(value) : value));
-  return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: unknown) => storable(value)) : json;
+export function jsonRows(rows: readonly { readonly [member: string]: Json }[]): string {
+  const json = JSON.stringify(rows);
+  return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: Json) => storable(value)) : json;
 }
 
-const storable = (value: unknown): unknown => {
-  if (value instanceof Uint8Array) return hex(value);
-  return typeof value === "string" ? value.replaceAll("\0", "\ufffd").toWellFormed() : value;
-};
+const storable = (value: Json): Json => (typeof value === "string" ? value.replaceAll("\0", "\ufffd").toWellFormed() : value);
 
 export const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");

@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { protoPath as healthProto } from "grpc-health-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
 import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
@@ -14,7 +15,7 @@ const protoDirectory = fileURLToPath(new URL("../../proto", import.meta.url));
 const reflectionProto = fileURLToPath(
   new URL("../../node_modules/@grpc/reflection/build/proto/grpc/reflection/v1/reflection.proto", import.meta.url),
 );
-const loadOptions = { keepCase: true, defaults: false, enums: String, oneofs: true, includeDirs: [protoDirectory] };
+const loadOptions = { keepCase: true, defaults: false, enums: String, includeDirs: [protoDirectory] };
 const definitionOf = (file: string, service: string) => loadSync(file, loadOptions)[service] as grpc.ServiceDefinition;
 const introspection = definitionOf("countersign/introspection/v1/introspection.proto", "countersign.introspection.v1.IntrospectionService");
 const tokenCore = definitionOf("countersign/token/v1/token.proto", "countersign.token.v1.TokenCoreService");
@@ -77,7 +78,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
   });
 
   test("any other token is inactive, and nothing more is said", async () => {
-    expect(await call(client, "Introspect", { token: "rubbish" }, RS_BASIC)).toEqual({});
+    expect(await call(client, "Introspect", { token: "rubbish" }, RS_BASIC)).toEqual({ active: false });
   });
 
   test("a batch is answered in its order", async () => {
@@ -213,6 +214,24 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     else expect(got).not.toBe(grpc.status.OK);
     session.destroy();
     expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
+  });
+
+  test("a credential that cannot even be metadata is told to no log", async () => {
+    const logged = [vi.spyOn(console, "error"), vi.spyOn(console, "log"), vi.spyOn(console, "warn")];
+    const session = connect(`http://127.0.0.1:${listener.port}`);
+    const stream = session.request({
+      [constants.HTTP2_HEADER_METHOD]: "POST",
+      [constants.HTTP2_HEADER_PATH]: "/countersign.introspection.v1.IntrospectionService/Introspect",
+      "content-type": "application/grpc",
+      authorization: "Basic s\u00e9cret-canary",
+    });
+    stream.resume();
+    stream.end(Buffer.from([0, 0, 0, 0, 3, 0x0a, 1, 0x78]));
+    const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+    session.destroy();
+    expect(Number(headers["grpc-status"])).toBe(grpc.status.UNAUTHENTICATED);
+    expect(JSON.stringify(logged.map((spy) => spy.mock.calls))).not.toContain("canary");
+    for (const spy of logged) spy.mockRestore();
   });
 
   test("what is no HTTP/2 at all harms nothing", async () => {

@@ -13,9 +13,16 @@ describe("openid-client", () => {
       grant_types: ["authorization_code", "refresh_token"],
       id_token_signed_response_alg: "EdDSA",
     };
-    const config = await openid.dynamicClientRegistration(new URL(server.url), metadata, undefined, insecure);
+    const discovered = await openid.dynamicClientRegistration(new URL(server.url), metadata, undefined, insecure);
     // Registration keeps to what the specification names, so the algorithm of ID tokens is for the client to know.
-    config.clientMetadata().id_token_signed_response_alg = "EdDSA";
+    const registered = discovered.clientMetadata();
+    const config = new openid.Configuration(
+      discovered.serverMetadata(),
+      registered.client_id,
+      { ...registered, id_token_signed_response_alg: "EdDSA" },
+      openid.ClientSecretBasic(String(registered.client_secret)),
+    );
+    openid.allowInsecureRequests(config);
 
     const verifier = openid.randomPKCECodeVerifier();
     const state = openid.randomState();

@@ -37,7 +37,7 @@ const core = coreWith({
     const live = { active: true, sub: "u", clientId: "c", scope: "x", iss: ISSUER, exp: 2, iat: 1, tokenType: "Bearer" };
     const results = tokens.map((token) => {
       if (token === "live") return { ...live, aud: ["https://rs.example"] };
-      if (token === "delegated") return { ...live, aud: ["a", "b"], jti: "j", act: { sub: "B", act: { sub: "A" } } };
+      if (token === "delegated") return { ...live, aud: ["a", "b"], act: { sub: "B", act: { sub: "A" } } };
       return { active: false, sub: "never shown" };
     });
     return { results };
@@ -235,7 +235,7 @@ describe("RFC 7662: introspection", () => {
   });
 
   test("a delegated token names its actors, the current one outermost", async () => {
-    expect(JSON.parse(await introspect("delegated"))).toMatchObject({ aud: ["a", "b"], act: { sub: "B", act: { sub: "A" } }, jti: "j" });
+    expect(JSON.parse(await introspect("delegated"))).toMatchObject({ aud: ["a", "b"], act: { sub: "B", act: { sub: "A" } } });
   });
 
   test("of any other token nothing is told", async () => {

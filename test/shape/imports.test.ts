@@ -20,10 +20,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   clients: [...WORDS, "protocol", "telemetry"],
   accounts: [...WORDS, "protocol", "telemetry"],
   core: [...WORDS, "gen", "protocol", "clients", "telemetry"],
-  grpc: [...WORDS, "gen", "core", "telemetry"],
+  grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
   management: [...WORDS, "protocol", "clients", "accounts", "grpc", "telemetry"],
   front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "telemetry"],
-  store: [...WORDS, "clients", "accounts", "core", "telemetry"], // for the ports that it implements
+  store: [...WORDS, "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These put the house together, and may see all of it. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test as base, describe } from "vitest";
 import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
+import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { conversation, type TestClient } from "./flow.ts";
 import { createTestDatabase } from "./postgres.ts";
@@ -95,6 +96,7 @@ export async function startServer({
   shape = (process.env.TEST_SHAPE as Shape | undefined) ?? "one",
   provision = PROVISIONED,
 }: ServerOptions = {}) {
+  const plan = parseProvisionFile(JSON.stringify(provision));
   const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
   const postgres = await createTestDatabase();
   const [port, grpcPort] = [await freePort(), await freePort()];
@@ -115,8 +117,8 @@ export async function startServer({
   const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
   try {
-    if (shape === "split") running.push(await compose(config, "core", { database, provision }));
-    running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision }) }));
+    if (shape === "split") running.push(await compose(config, "core", { database, provision: plan }));
+    running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
   } catch (error) {
     for (const part of running) await part.close(0);
     await database.close();

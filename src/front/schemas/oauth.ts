@@ -79,7 +79,6 @@ export const IntrospectAnswer = z
     exp: moment.optional(),
     iat: moment.optional(),
     token_type: z.literal("Bearer").optional(),
-    jti: z.string().optional(),
     act: z
       .looseObject({ sub: z.string() })
       .optional()

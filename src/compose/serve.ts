@@ -1,5 +1,5 @@
-import { compose, type Running } from "./compose.ts";
-import type { Config, Role } from "./config.ts";
+import { compose, type Running } from "../compose.ts";
+import type { Config, Role } from "../config.ts";
 
 /** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };

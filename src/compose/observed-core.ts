@@ -1,6 +1,6 @@
 import { isRefusal } from "../errors.ts";
 import type { TokenCore } from "../grpc/local.ts";
-import type { AuthenticationSurface, Metrics } from "./metrics.ts";
+import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
 
 /** Which calls authenticate somebody, and where they count. */
 const SURFACES: Partial<Record<keyof TokenCore, AuthenticationSurface>> = {
