@@ -11,7 +11,7 @@ import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { ProvisionSummary } from "./management/ports.ts";
 import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
-import { type Database, openDatabase } from "./store/orm.ts";
+import { connectDatabase, type Database, openDatabase } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness } from "./store/readiness.ts";
 import { sweep } from "./store/sweep.ts";
@@ -117,7 +117,7 @@ const answers = (ready: Readiness): Promise<boolean> =>
 
 /** `countersign migrate`. @returns the names of the migrations that ran */
 export async function migrateOnly(config: Config): Promise<readonly string[]> {
-  const database = await openUnmigrated(location(config));
+  const database = await connectDatabase(location(config));
   try {
     return await database.migrate();
   } finally {

@@ -143,7 +143,7 @@ export async function startServer({
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 /** One server for all tests of a file. */
-export const test = base.extend("server", { scope: "file" }, async (_context, { onCleanup }) => {
+export const test = base.extend("server", { scope: "file" }, async ({ task: _task }, { onCleanup }) => {
   const server = await startServer();
   onCleanup(() => server.close());
   return server;
