@@ -18,3 +18,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Whether a text is a UUID in its canonical lower-case form, so that it may be handed to a uuid column. */
 export const isUuid = (text: string): boolean => UUID.test(text);
+
+/**
+ * A client_id: looks neither like a UUID, so that no client can be taken for a user in `sub`, nor like an URL, so that it is never
+ * taken for a metadata document; and needs no encoding in Basic authentication.
+ * @see RFC 9068 §5
+ */
+export const newClientId = (randomBytes: RandomBytes): string => `c_${Buffer.from(randomBytes(16)).toString("base64url")}`;

@@ -13,6 +13,9 @@ export const GRANT_TYPES = [
 ] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
+/** The grants that the token endpoint answers; metadata and check read the same list. */
+export const SERVED_GRANT_TYPES = ["authorization_code", "refresh_token", "client_credentials"] as const satisfies readonly GrantType[];
+
 /** The grants that a developer or an open registration may ask for (specification §2.2); the others are the operator's to give. */
 export const SELF_SERVICE_GRANT_TYPES = [
   "authorization_code",
@@ -22,6 +25,21 @@ export const SELF_SERVICE_GRANT_TYPES = [
 
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 export type AuthMethod = (typeof AUTH_METHODS)[number];
+
+/** Algorithms that a client assertion may be signed with: asymmetric ones only (specification §4.7). */
+export const CLIENT_ASSERTION_ALGORITHMS = [
+  "EdDSA",
+  "Ed25519",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+] as const;
 
 export const AGENT_MODES = ["readonly", "admin", "exec"] as const;
 export type AgentMode = (typeof AGENT_MODES)[number];

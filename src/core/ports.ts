@@ -72,7 +72,7 @@ export interface AuthorizationCodes {
    * Stores a code if, at that moment, the user is enabled, the session lives, the client is enabled and a consent covers scopes and resources.
    * One conditional statement. @returns whether it was stored
    */
-  issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, consentRequired: boolean, audit: AuditEntry): Promise<boolean>;
+  issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
   byHash(codeHash: SecretHash): Promise<CodeState | undefined>;
   /**
    * Consumes the code and opens grant and family with the audit record, all in one conditional statement.
@@ -93,11 +93,10 @@ export interface FamilyState {
   readonly expiresAt: number;
   /** Family or grant revoked. */
   readonly revoked: boolean;
-  /** `current`: the one that may be used; `used`: issued once, used up since. */
-  readonly presented: "current" | "used";
-  /** For a used token: when it was used, whether it directly precedes the current one, and whether that has been used or replaced. */
+  /** The hash of the one token that may be used. */
+  readonly currentHash: SecretHash;
+  /** When the presented token was used up; null for the current one. */
   readonly usedAt: number | null;
-  readonly precedesCurrent: boolean;
   readonly now: number;
 }
 
@@ -109,8 +108,6 @@ export interface RefreshFamilies {
    * @returns whether this caller won
    */
   rotate(familyId: string, from: SecretHash, to: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
-  /** Within REFRESH_TOKEN_REUSE_GRACE: replaces the unused successor of `preceding` by `to`. @returns whether this caller won */
-  reissue(familyId: string, preceding: SecretHash, to: SecretHash, ttl: number, graceSeconds: number, audit: AuditEntry): Promise<boolean>;
   /** Ends the family and its grant, for good. Idempotent. */
   revoke(familyId: string, audit: AuditEntry): Promise<void>;
 }

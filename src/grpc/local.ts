@@ -1,35 +1,38 @@
-import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
+export type { CallContext, TokenCoreImplementation };
+
+/** The service's methods of one question and one answer. */
+export type TokenCoreMethod = keyof TokenCoreImplementation;
+
 /** The token core as a front sees it, in this process or over gRPC. Refuses with `Refusal` in both. */
-export type TokenCore = Client<typeof TokenCoreService>;
+export type TokenCore = Pick<Client<typeof TokenCoreService>, TokenCoreMethod>;
 
-/** What a call brings along besides its message. */
-export interface CallContext {
-  /** Aborted when the caller has gone or its deadline has passed. */
-  readonly signal?: AbortSignal | undefined;
+/** Name and descriptor of every method of `TokenCore`, for code that treats them all alike. */
+export const TOKEN_CORE_METHODS = Object.entries<DescMethod>(TokenCoreService.method).filter(
+  (entry): entry is [TokenCoreMethod, DescMethodUnary] => entry[1].methodKind === "unary",
+);
+
+/** One method, as code sees it that treats them all alike. */
+export type AnyCall = (
+  request: MessageInitShape<DescMessage>,
+  options?: CallContext & { timeoutMs?: number },
+) => Promise<MessageShape<DescMessage>>;
+
+/** Builds a TokenCore method by method. */
+export function tokenCoreOf(call: (name: TokenCoreMethod, method: DescMethodUnary) => AnyCall): TokenCore {
+  // The entries are built from the service's own descriptor, so that every method of the type is there.
+  return Object.fromEntries(TOKEN_CORE_METHODS.map(([name, method]) => [name, call(name, method)])) as unknown as TokenCore;
 }
-
-type Method = (typeof TokenCoreService)["method"];
-
-/** The service's implementation: one function a method, from a full message to the members of the answer. */
-export type TokenCoreImplementation = {
-  readonly [M in keyof Method]: (
-    request: MessageShape<Method[M]["input"]>,
-    context: CallContext,
-  ) => Promise<MessageInitShape<Method[M]["output"]>>;
-};
 
 /** The service called directly, without a wire: no encoding, no copy, refusals pass through as they were thrown. */
 export function localTokenCore(implementation: TokenCoreImplementation): TokenCore {
-  const methods = Object.entries(TokenCoreService.method).map(([name, method]) => {
-    const run = implementation[name as keyof Method] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
-    const call = async (request: MessageInitShape<DescMessage>, options?: CallContext) =>
-      create(method.output as DescMessage, await run(create(method.input as DescMessage, request), { signal: options?.signal }));
-    return [name, call];
+  return tokenCoreOf((name, method) => {
+    const run = implementation[name] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
+    return async (request, options) => create(method.output, await run(create(method.input, request), { signal: options?.signal }));
   });
-  // The entries are built from the service's own descriptor, so that every method of the type is there.
-  return Object.fromEntries(methods) as TokenCore;
 }

@@ -13,7 +13,7 @@ const ISSUE = statement(
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
-       resources text[], nonce text, auth_time float8, ttl int, consent_required boolean, audit jsonb)),
+       resources text[], nonce text, auth_time float8, ttl int, audit jsonb)),
    present as materialized (
      select i.n from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
@@ -22,9 +22,9 @@ const ISSUE = statement(
      for share of sessions),
    agreed as materialized (
      select i.n from input i join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
-     where i.consent_required and consents.scopes @> i.scopes and consents.resources @> i.resources
+     where consents.scopes @> i.scopes and consents.resources @> i.resources
      for share of consents),
-   good as (select input.* from input join present using (n) where not consent_required or n in (select n from agreed)),
+   good as (select input.* from input join present using (n) join agreed using (n)),
    stored as (
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time, expires_at)
      select decode(code_hash, 'hex'), client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, to_timestamp(auth_time),
@@ -92,7 +92,7 @@ const stateOf = (row: CodeColumns): CodeState => ({
   now: row.now,
 });
 
-const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, consentRequired: boolean, audit: AuditEntry) => ({
+const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
   n,
   code_hash: hex(codeHash),
   client_id: binding.clientId,
@@ -105,7 +105,6 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   nonce: binding.nonce,
   auth_time: binding.authTime,
   ttl,
-  consent_required: consentRequired,
   audit: auditRow(audit),
 });
 

@@ -1,6 +1,6 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
-import type { SecretHash } from "../secret.ts";
+import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
@@ -16,7 +16,7 @@ const HOLDING = statement(
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash)
    select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
      ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
-     ${seconds("used_at")} as used_at, family.preceding_hash is not distinct from hash as precedes_current, ${seconds("now()")} as now,
+     ${seconds("used_at")} as used_at, family.current_hash, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
@@ -33,31 +33,14 @@ const ROTATE = statement(
      select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, from_hash text, to_hash text, ttl int, audit jsonb)),
    won as (
      update refresh_families family
-     set current_hash = decode(input.to_hash, 'hex'), preceding_hash = family.current_hash, expires_at = ${nextExpiry("input.ttl")}
+     set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
      from input where family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
-     returning input.n, family.id, family.preceding_hash, family.grant_id, input.audit),
-   used as (insert into refresh_tokens (token_hash, family_id) select preceding_hash, id from won),
+     returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
+   used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
    of_client as (select grants.client_id from won join grants on grants.id = won.grant_id),
    ${touchClients("of_client")},
    logged as (${insertAudit("won")})
    select n from won`,
-);
-
-// The family is locked before its current token is read, so that of two reissues each retires what the other brought.
-const REISSUE = statement(
-  "family_reissue",
-  `with locked as materialized (
-     select family.id, family.current_hash from refresh_families family
-     where family.id = $1::uuid and family.preceding_hash = $2::bytea and ${lives}
-       and exists (select 1 from refresh_tokens where token_hash = $2::bytea and used_at > now() - make_interval(secs => $5::int))
-     for update),
-   won as (
-     update refresh_families family set current_hash = $3::bytea, expires_at = ${nextExpiry("$4::int")}
-     from locked where family.id = locked.id
-     returning family.id, locked.current_hash as retired),
-   used as (insert into refresh_tokens (token_hash, family_id) select retired, id from won),
-   logged as (${insertAudit("won, (select value as audit from jsonb_array_elements($6::jsonb)) as given")})
-   select 1 as won from won`,
 );
 
 // A replay is recorded each time, though the family can end but once.
@@ -82,7 +65,7 @@ interface FamilyColumns extends SubjectColumns {
   readonly expires_at: number;
   readonly revoked: boolean;
   readonly used_at: number | null;
-  readonly precedes_current: boolean;
+  readonly current_hash: Uint8Array;
   readonly now: number;
 }
 
@@ -96,9 +79,8 @@ const stateOf = (row: FamilyColumns): FamilyState => ({
   authTime: row.auth_time,
   expiresAt: row.expires_at,
   revoked: row.revoked,
-  presented: row.used_at === null ? "current" : "used",
+  currentHash: asSecretHash(row.current_hash),
   usedAt: row.used_at,
-  precedesCurrent: row.used_at !== null && row.precedes_current,
   now: row.now,
 });
 
@@ -120,11 +102,6 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
     rotate: async (...given) => isUuid(given[0]) && rotate(given),
-    reissue: async (familyId, preceding, to, ttl, graceSeconds, audit) => {
-      if (!isUuid(familyId)) return false;
-      const parameters = [familyId, preceding, to, ttl, graceSeconds, jsonRows([auditRow(audit)])];
-      return (await sql.query(REISSUE, parameters)).length === 1;
-    },
     revoke: async (familyId, audit) => {
       if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([auditRow(audit)])]);
     },

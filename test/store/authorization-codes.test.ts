@@ -28,7 +28,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
   test("a code is found as it was bound, with the person behind it and the database's clock", async () => {
     const code = aHash();
     const binding = aBinding(scene, { nonce: "n-0S6_WzA2Mj" });
-    expect(await codes().issue(code, binding, 60, true, anAudit("code.issued", { userId: scene.userId }))).toBe(true);
+    expect(await codes().issue(code, binding, 60, anAudit("code.issued", { userId: scene.userId }))).toBe(true);
     const state = await codes().byHash(code);
     expect(state).toMatchObject({
       ...binding,
@@ -51,16 +51,15 @@ describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
   test.for(refusals)("no code is issued when %s", async ([, happens]) => {
     await happens(scene);
     const before = (await auditOf(database.sql, "code.issued")).length;
-    expect(await codes().issue(aHash(), aBinding(scene), 60, true, anAudit("code.issued"))).toBe(false);
+    expect(await codes().issue(aHash(), aBinding(scene), 60, anAudit("code.issued"))).toBe(false);
     expect((await auditOf(database.sql, "code.issued")).length).toBe(before);
   });
 
-  test("a code needs a consent that covers its scopes and resources, unless none is required", async () => {
+  test("a code needs a consent that covers its scopes and resources", async () => {
     const wider = aBinding(scene, { scopes: ["crm:read", "crm:write"] });
     const elsewhere = aBinding(scene, { resources: [RESOURCE, "https://other.example.test/"] });
-    expect(await codes().issue(aHash(), wider, 60, true, issued)).toBe(false);
-    expect(await codes().issue(aHash(), elsewhere, 60, true, issued)).toBe(false);
-    expect(await codes().issue(aHash(), wider, 60, false, issued)).toBe(true);
+    expect(await codes().issue(aHash(), wider, 60, issued)).toBe(false);
+    expect(await codes().issue(aHash(), elsewhere, 60, issued)).toBe(false);
   });
 
   test("redemption opens grant and family, and moves the client's and the consent's last use", async () => {
@@ -75,7 +74,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
       scopes: ["crm:read"],
       audience: [RESOURCE],
       authTime: 1_790_000_000,
-      presented: "current",
+      usedAt: null,
       revoked: false,
     });
     expect((await auditOf(database.sql, "token.issued")).filter(({ grant_id }) => grant_id === grant.id)).toHaveLength(1);

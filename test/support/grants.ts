@@ -99,8 +99,7 @@ export const aFamily = (more: Partial<NewFamily> = {}): NewFamily => ({
 
 export async function aCode(sql: Sql, scene: Scene): Promise<SecretHash> {
   const code = aHash();
-  if (!(await authorizationCodes(sql).issue(code, aBinding(scene), 60, true, anAudit("code.issued"))))
-    throw new Error("no code was issued");
+  if (!(await authorizationCodes(sql).issue(code, aBinding(scene), 60, anAudit("code.issued")))) throw new Error("no code was issued");
   return code;
 }
 

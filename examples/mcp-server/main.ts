@@ -1,0 +1,20 @@
+import { startNotesServer } from "./server.ts";
+
+const { RESOURCE, ISSUER = "http://localhost:3000", PORT = "4000" } = process.env;
+
+try {
+  const server = await startNotesServer({
+    issuer: ISSUER,
+    resource: RESOURCE || undefined,
+    port: Number(PORT),
+    onRefusal: ({ code, reason }) => console.log(`refused: ${code} (${reason})`),
+  });
+  console.log(`notes, a guarded MCP server, listens on http://localhost:${server.port}`);
+  console.log(`  resource  ${server.resource}`);
+  console.log(`  issuer    ${ISSUER}`);
+  console.log("  scopes    notes:read for every call, notes:write to add a note");
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
+} catch (error) {
+  console.error(`the notes server cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

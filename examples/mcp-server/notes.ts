@@ -1,0 +1,19 @@
+/** A note of one person. */
+export interface Note {
+  readonly owner: string;
+  readonly text: string;
+}
+
+/** Notes in memory, at most so many in all; the oldest make room. */
+export function notebook(capacity = 1000) {
+  const notes: Note[] = [];
+  return {
+    of: (owner: string) => notes.filter((note) => note.owner === owner).map((note) => note.text),
+    add(owner: string, text: string) {
+      notes.push({ owner, text });
+      notes.splice(0, notes.length - capacity);
+    },
+  };
+}
+
+export type Notebook = ReturnType<typeof notebook>;

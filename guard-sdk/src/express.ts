@@ -1,0 +1,28 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Guard, RouteOptions } from "./guard.ts";
+import { judge, metadataAnswer, principalOfRequest, send } from "./node-request.ts";
+import type { Principal } from "./principal.ts";
+import { scopeList } from "./scopes.ts";
+
+/** A middleware of Express or Connect. */
+export type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
+
+/** Serves the metadata document at its addresses; belongs at the root of the application. */
+export function metadata(guard: Guard): Middleware {
+  return (request, response, next) => {
+    const answer = metadataAnswer(guard, request);
+    if (answer === undefined) next();
+    else send(response, answer);
+  };
+}
+
+/** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
+export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
+  const scopes = scopeList(route.scopes ?? guard.scopes);
+  return (request, response, next) => {
+    judge(guard, request, scopes).then((verdict) => ("answer" in verdict ? send(response, verdict.answer) : next()), next);
+  };
+}
+
+/** The principal of a request that the guard let in. @throws {Error} when it did not pass the guard */
+export const principalOf: (request: IncomingMessage) => Principal = principalOfRequest;

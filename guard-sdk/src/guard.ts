@@ -1,0 +1,104 @@
+import { type HttpAnswer, toResponse } from "./answer.ts";
+import { refusalAnswer } from "./challenge.ts";
+import { type Inbound, readBearer } from "./credentials.ts";
+import { localVerification } from "./local-verification.ts";
+import { metadataSite, type ResourceMetadata } from "./metadata.ts";
+import { type GuardOptions, settle } from "./options.ts";
+import type { Principal } from "./principal.ts";
+import { GuardRefusal } from "./refusal.ts";
+import { hasScopes, scopeList } from "./scopes.ts";
+
+/** What the guard says to a request: come in, or this answer. */
+export type Verdict =
+  | { readonly admitted: true; readonly principal: Principal }
+  | { readonly admitted: false; readonly answer: HttpAnswer };
+
+/** What a route asks for. */
+export interface RouteOptions {
+  /** The scopes that this route needs, all of them; replaces the guard's own list. */
+  readonly scopes?: readonly string[];
+}
+
+/** A Fetch handler behind the guard. Its request carries no token. */
+export type GuardedHandler = (request: Request, principal: Principal) => Response | Promise<Response>;
+
+/** Stands before one protected resource. Made by createGuard. */
+export interface Guard {
+  readonly resource: string;
+  /** What a request needs unless its route says otherwise. */
+  readonly scopes: readonly string[];
+  readonly metadata: ResourceMetadata;
+  /** Where the metadata document is, as challenges say it. */
+  readonly metadataUrl: string;
+  /** Wraps a Fetch handler: serves the metadata document, refuses what must be refused, hands on the rest. */
+  protect(handler: GuardedHandler, options?: RouteOptions): (request: Request) => Promise<Response>;
+  /** The principal of a token's text, without a look at scopes. @throws {GuardRefusal} */
+  verifyToken(token: string): Promise<Principal>;
+  /** Judges a request; what adapters are made of. `scopes` replaces the guard's own list. */
+  admit(inbound: Inbound, scopes?: readonly string[]): Promise<Verdict>;
+  /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
+  metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
+}
+
+/**
+ * Makes the guard of a resource. Nothing is fetched before the first token arrives.
+ * @throws {TypeError} when an option is wrong
+ * @see specification §4.9, RFC 6750, RFC 9728
+ */
+export function createGuard(options: GuardOptions): Guard {
+  const settings = settle(options);
+  const { resource, scopes: defaultScopes, onRefusal } = settings;
+  const verify = localVerification(settings);
+  const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
+
+  async function verifyToken(token: string): Promise<Principal> {
+    try {
+      return await verify(token);
+    } catch (error) {
+      if (error instanceof GuardRefusal) onRefusal?.(error);
+      throw error;
+    }
+  }
+
+  async function admit(inbound: Inbound, scopes = defaultScopes): Promise<Verdict> {
+    try {
+      const principal = await verify(readBearer(inbound));
+      if (!hasScopes(principal.scopes, scopes)) throw new GuardRefusal("insufficient_scope", "scope_missing");
+      return { admitted: true, principal };
+    } catch (error) {
+      if (!(error instanceof GuardRefusal)) throw error;
+      onRefusal?.(error);
+      return { admitted: false, answer: refusalAnswer(error.code, { scopes, metadataUrl: site.url }) };
+    }
+  }
+
+  function protect(handler: GuardedHandler, route: RouteOptions = {}) {
+    const scopes = scopeList(route.scopes ?? defaultScopes);
+    return async (request: Request): Promise<Response> => {
+      const { pathname, search } = new URL(request.url);
+      const document = site.answer(request.method, pathname);
+      if (document !== undefined) return toResponse(document);
+      const authorization = request.headers.get("authorization");
+      const verdict = await admit({ authorization: authorization === null ? [] : [authorization], query: search }, scopes);
+      return verdict.admitted ? handler(withoutToken(request), verdict.principal) : toResponse(verdict.answer);
+    };
+  }
+
+  return Object.freeze({
+    resource,
+    scopes: defaultScopes,
+    metadata: site.document,
+    metadataUrl: site.url,
+    protect,
+    verifyToken,
+    admit,
+    metadataAnswer: site.answer,
+  });
+}
+
+/** A copy, since the headers of a received request are read-only in some runtimes. */
+function withoutToken(request: Request): Request {
+  const headers = new Headers(request.headers);
+  headers.delete("authorization");
+  return new Request(request, { headers });
+}

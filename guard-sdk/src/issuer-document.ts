@@ -1,0 +1,95 @@
+import { importEd25519, type VerificationKey } from "./signature.ts";
+
+const TIMEOUT_MS = 5_000;
+const MAX_DOCUMENT_BYTES = 262_144;
+const MAX_KEYS = 100;
+
+/** Keys of one issuer by `kid`; a key that has none is under the empty string. */
+export type KeySet = ReadonlyMap<string, VerificationKey>;
+
+/**
+ * Checks that keys fetched from this address can be trusted: https, or a host that cannot leave the machine.
+ * @throws {TypeError} naming what is wrong
+ */
+export function trustworthyUrl(text: string, what: string): URL {
+  if (!URL.canParse(text)) throw new TypeError(`${what} is not an absolute URL: ${JSON.stringify(text)}`);
+  const url = new URL(text);
+  if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))) return url;
+  throw new TypeError(`${what} must be https (http only on loopback): ${JSON.stringify(text)}`);
+}
+
+const isLoopback = (host: string) =>
+  host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+
+/**
+ * Asks an issuer for its signing keys: metadata document first, then the JWK Set that it names; five seconds in all.
+ * @param known keys of the last answer, kept as they are where they appear again
+ * @throws when an answer is missing, too long, not of this issuer or no JWK Set
+ * @see RFC 8414 §3, §3.3; RFC 7517 §5
+ */
+export async function fetchKeys(issuer: string, known: KeySet | undefined, fetch: typeof globalThis.fetch): Promise<KeySet> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const metadata = await firstOf(metadataUrls(issuer), (url) => fetchObject(url, fetch, signal));
+  if (metadata.issuer !== issuer) throw new Error(`the metadata document of ${issuer} names another issuer`);
+  if (typeof metadata.jwks_uri !== "string") throw new Error(`the metadata document of ${issuer} has no jwks_uri`);
+  const { keys } = await fetchObject(trustworthyUrl(metadata.jwks_uri, "jwks_uri").href, fetch, signal);
+  if (!Array.isArray(keys)) throw new Error(`the key set of ${issuer} has no keys member`);
+  return readKeySet(keys.slice(0, MAX_KEYS), known);
+}
+
+/** RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect Discovery after it. */
+function metadataUrls(issuer: string): readonly [string, string] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, "");
+  return [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}${path}/.well-known/openid-configuration`];
+}
+
+async function firstOf<T>([first, second]: readonly [string, string], load: (url: string) => Promise<T>): Promise<T> {
+  try {
+    return await load(first);
+  } catch {
+    return await load(second);
+  }
+}
+
+/**
+ * The Ed25519 signing keys of a JWK Set. Entries of any other kind are skipped, also kinds that nobody knows yet; of an
+ * entry only the public members are read. Of two keys under one `kid` the first counts.
+ */
+export async function readKeySet(entries: readonly unknown[], known?: KeySet): Promise<KeySet> {
+  const keys = new Map<string, VerificationKey>();
+  for (const entry of entries) {
+    if (typeof entry !== "object" || entry === null) continue;
+    const { kty, crv, x, kid = "", use = "sig", alg = "EdDSA", key_ops = ["verify"] } = entry as Record<string, unknown>;
+    if (kty !== "OKP" || crv !== "Ed25519" || typeof x !== "string" || typeof kid !== "string" || keys.has(kid)) continue;
+    if (use !== "sig" || (alg !== "EdDSA" && alg !== "Ed25519") || !Array.isArray(key_ops) || !key_ops.includes("verify")) continue;
+    const same = known?.get(kid);
+    const key = same?.x === x ? same : await importEd25519(x).catch(() => undefined);
+    if (key !== undefined) keys.set(kid, key);
+  }
+  return keys;
+}
+
+async function fetchObject(url: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Record<string, unknown>> {
+  const response = await fetch(url, { headers: { accept: "application/json" }, redirect: "error", signal });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`${url} answered ${response.status}`);
+  }
+  const value: unknown = JSON.parse(await readText(response, url));
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${url} is no JSON object`);
+  return value as Record<string, unknown>; // an object by the line above
+}
+
+/** Counts what arrives, since a length header may be missing or speak of the compressed form. */
+async function readText(response: Response, url: string): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_DOCUMENT_BYTES) throw new Error(`${url} is longer than ${MAX_DOCUMENT_BYTES} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,75 @@
+import type { KeySet } from "./issuer-document.ts";
+import { GuardRefusal } from "./refusal.ts";
+import type { VerificationKey } from "./signature.ts";
+
+const FRESH_SECONDS = 300; // afterwards the set is fetched anew beside the requests
+const USABLE_SECONDS = 86_400; // how long an issuer may be gone
+const REFETCH_PAUSE_SECONDS = 60; // at most one fetch a minute while there are keys, whatever tokens say
+const RETRY_PAUSE_SECONDS = 5; // between attempts while there are none
+
+/** The signing keys of one issuer, fetched when first needed. */
+export interface IssuerKeys {
+  /**
+   * The key that a token names; a token without `kid` means the only key there is.
+   * @throws {GuardRefusal} invalid_token for a key that the issuer does not have; temporarily_unavailable when that
+   * cannot be known
+   */
+  find(kid: string | undefined): Promise<VerificationKey>;
+}
+
+/**
+ * Keeps the keys of an issuer: one fetch at a time however many requests wait for it, renewed beside the requests, good
+ * for a day when the issuer is gone.
+ * @param load fetches the set, given the last one
+ * @param elapsed seconds of a clock that never steps back
+ */
+export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, elapsed: () => number): IssuerKeys {
+  let keys: KeySet | undefined;
+  let fetchedAt = Number.NEGATIVE_INFINITY;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let failure: unknown;
+  let flight: Promise<void> | undefined;
+
+  async function attempt() {
+    triedAt = elapsed();
+    try {
+      keys = await load(keys);
+      fetchedAt = elapsed();
+      failure = undefined;
+    } catch (cause) {
+      failure = cause ?? new Error("the keys could not be fetched");
+    }
+  }
+
+  /** Resolves once a fetch under way, or one that `pause` allows, has ended; at once when there is none. Never rejects. */
+  function refresh(pause: number): Promise<void> | undefined {
+    if (flight === undefined && elapsed() - triedAt >= pause) {
+      flight = attempt().finally(() => {
+        flight = undefined;
+      });
+    }
+    return flight;
+  }
+
+  const age = () => elapsed() - fetchedAt;
+  const pick = (kid: string | undefined) => (kid === undefined && keys?.size === 1 ? keys.values().next().value : keys?.get(kid ?? ""));
+  const unavailable = () => new GuardRefusal("temporarily_unavailable", "keys_unavailable", { cause: failure });
+
+  return {
+    async find(kid) {
+      if (age() > USABLE_SECONDS) {
+        await refresh(RETRY_PAUSE_SECONDS);
+        if (age() > USABLE_SECONDS) throw unavailable();
+      } else if (age() > FRESH_SECONDS) {
+        refresh(REFETCH_PAUSE_SECONDS);
+      }
+      const key = pick(kid);
+      if (key !== undefined) return key;
+      await refresh(REFETCH_PAUSE_SECONDS);
+      const found = pick(kid);
+      if (found !== undefined) return found;
+      // A key may have come with the rotation that we could not see: no answer is better than a wrong one.
+      throw failure === undefined ? new GuardRefusal("invalid_token", "key_unknown") : unavailable();
+    },
+  };
+}

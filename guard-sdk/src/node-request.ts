@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpAnswer } from "./answer.ts";
+import type { Guard } from "./guard.ts";
+import type { Principal } from "./principal.ts";
+
+/** A request of node:http, as frameworks hand it on: a mounted one keeps its whole target in `originalUrl`. */
+export type NodeRequest = IncomingMessage & { originalUrl?: string };
+
+/** What an adapter does with a request: hand it on, or send this answer. */
+export type NodeVerdict = { readonly principal: Principal } | { readonly answer: HttpAnswer };
+
+const principals = new WeakMap<IncomingMessage, Principal>();
+
+/**
+ * The principal of a request that the guard let in.
+ * @throws {Error} when the guard did not see the request: a route was left unguarded by mistake
+ */
+export function principalOfRequest(request: IncomingMessage): Principal {
+  const principal = principals.get(request);
+  if (principal === undefined) throw new Error("no principal: this request did not pass the guard");
+  return principal;
+}
+
+/** Takes the credentials out of the request, before anything else can see them, and judges them. */
+export async function judge(guard: Guard, request: NodeRequest, scopes: readonly string[]): Promise<NodeVerdict> {
+  const document = metadataAnswer(guard, request);
+  if (document !== undefined) return { answer: document };
+  const verdict = await guard.admit({ authorization: takeAuthorization(request), query: target(request).query }, scopes);
+  if (!verdict.admitted) return { answer: verdict.answer };
+  principals.set(request, verdict.principal);
+  return { principal: verdict.principal };
+}
+
+/** The metadata document when the request asks for it. */
+export function metadataAnswer(guard: Guard, request: NodeRequest): HttpAnswer | undefined {
+  return guard.metadataAnswer(request.method ?? "GET", target(request).path);
+}
+
+/** Sends an answer. A list of exposed headers that is already set, by a CORS middleware say, is added to. */
+export function send(response: ServerResponse, answer: HttpAnswer): void {
+  response.statusCode = answer.status;
+  for (const [name, value] of Object.entries(mergeExposed(answer, response.getHeader(EXPOSED)))) response.setHeader(name, value);
+  response.end(answer.body);
+}
+
+const EXPOSED = "Access-Control-Expose-Headers";
+
+/** The answer's headers, with what was to be exposed before. */
+export function mergeExposed(
+  answer: HttpAnswer,
+  before: number | string | readonly string[] | undefined,
+): Readonly<Record<string, string>> {
+  const ours = answer.headers[EXPOSED];
+  if (ours === undefined || before === undefined) return answer.headers;
+  return { ...answer.headers, [EXPOSED]: `${before}, ${ours}` };
+}
+
+function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query: string } {
+  const whole = originalUrl ?? url;
+  const mark = whole.indexOf("?");
+  return mark < 0 ? { path: whole, query: "" } : { path: whole.slice(0, mark), query: whole.slice(mark) };
+}
+
+/**
+ * All Authorization fields, taken away in every form in which Node shows headers. They are read from the raw list, since
+ * `headers` keeps only the first of several. The other two forms are made from that list when they are first looked at,
+ * by its length at arrival: so they are looked at before it gets shorter.
+ */
+function takeAuthorization(request: IncomingMessage): readonly string[] {
+  const { headers, rawHeaders } = request;
+  const distinct: NodeJS.Dict<string[]> | undefined = request.headersDistinct; // a request of HTTP/2 has none
+  delete headers.authorization;
+  delete distinct?.authorization;
+  const found: string[] = [];
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    if (rawHeaders[at]?.toLowerCase() === "authorization") found.push(...rawHeaders.splice(at, 2).slice(1));
+  }
+  return found;
+}

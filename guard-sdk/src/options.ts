@@ -1,0 +1,80 @@
+import { trustworthyUrl } from "./issuer-document.ts";
+import type { GuardRefusal } from "./refusal.ts";
+import { scopeList } from "./scopes.ts";
+import { type Clocks, systemClocks } from "./time.ts";
+
+export interface GuardOptions {
+  /** The identifier of the protected resource, as clients call it: an http(s) URL without fragment. Tokens must name it in `aud`. */
+  readonly resource: string;
+  /** The issuer identifiers whose tokens are accepted, exactly as they stand in `iss`; at least one. */
+  readonly authorizationServers: readonly string[];
+  /** What every request needs unless its route says otherwise. Default: none, any valid token will do. */
+  readonly scopes?: readonly string[];
+  /** Further scopes that routes of this resource ask for; the metadata document lists them beside `scopes`. */
+  readonly scopesSupported?: readonly string[];
+  /** A name for people, for the metadata document. */
+  readonly resourceName?: string;
+  /** URL of documentation for developers, for the metadata document. */
+  readonly resourceDocumentation?: string;
+  /** How many verified tokens are remembered until they expire. Default 1000; 0 verifies every request anew. */
+  readonly tokenCacheSize?: number;
+  /** Learns of every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
+  readonly onRefusal?: (refusal: GuardRefusal) => void;
+  /** How issuers are reached. Default: the runtime's own fetch. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** The clocks. Default: the machine's. */
+  readonly clocks?: Clocks;
+}
+
+/** Options that were found sound, with their defaults. */
+export type Settings = ReturnType<typeof settle>;
+
+/** @throws {TypeError} saying which option is wrong, so that a mistake shows at start and not with the first token */
+export function settle(options: GuardOptions) {
+  const scopes = scopeList(options.scopes ?? []);
+  return {
+    resource: checkedResource(options.resource),
+    audiences: spellings(options.resource),
+    issuers: checkedIssuers(options.authorizationServers),
+    scopes,
+    scopesSupported: scopeList([...scopes, ...(options.scopesSupported ?? [])]),
+    resourceName: options.resourceName,
+    resourceDocumentation: options.resourceDocumentation,
+    tokenCacheSize: checkedSize(options.tokenCacheSize ?? 1000),
+    onRefusal: options.onRefusal,
+    // Looked up at each call, so that a fetch that is instrumented later is the one that is used.
+    fetch: options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request)),
+    clocks: options.clocks ?? systemClocks,
+  };
+}
+
+/** @see RFC 9728 §1.2. Plain http is left to the deployment: a proxy in front may well speak https. */
+function checkedResource(resource: string): string {
+  const url = URL.canParse(resource) ? new URL(resource) : undefined;
+  if (url === undefined || !["https:", "http:"].includes(url.protocol) || resource.includes("#")) {
+    throw new TypeError(`resource must be an http(s) URL without fragment: ${JSON.stringify(resource)}`);
+  }
+  return resource;
+}
+
+/** Clients that build URLs with the URL class send a root resource with its slash, others without: both mean this one. */
+function spellings(resource: string): ReadonlySet<string> {
+  const { pathname, search } = new URL(resource);
+  if (pathname !== "/" || search !== "") return new Set([resource]);
+  return new Set([resource, resource.endsWith("/") ? resource.slice(0, -1) : `${resource}/`]);
+}
+
+/** @see RFC 8414 §2: an issuer has neither query nor fragment. */
+function checkedIssuers(issuers: readonly string[]): readonly string[] {
+  if (issuers.length === 0) throw new TypeError("authorizationServers must name at least one issuer");
+  for (const issuer of issuers) {
+    trustworthyUrl(issuer, "an authorization server");
+    if (/[?#]/.test(issuer)) throw new TypeError(`an issuer has neither query nor fragment: ${JSON.stringify(issuer)}`);
+  }
+  return Object.freeze([...issuers]);
+}
+
+function checkedSize(size: number): number {
+  if (!Number.isSafeInteger(size) || size < 0) throw new TypeError(`tokenCacheSize must be a whole number from 0 on: ${size}`);
+  return size;
+}

@@ -1,0 +1,37 @@
+import { writeFileSync } from "node:fs";
+import { metaOf, SETTING_NAMES, SETTINGS, type SettingName } from "../src/config/settings.ts";
+
+const HEAD = `# Settings
+
+All settings are environment variables, read once at the start. An empty value counts as unset. A setting that is unknown, malformed or in
+contradiction to another stops the start, with one line for each fault; no value is ever repeated in such a line.
+
+Where a row says \`@path\`, the value may be \`@\` and the path of a file with the content. Prefer that for secrets: what stands in the
+environment of a process can be read by whoever may inspect the process. A PEM text in the environment may spell its line ends \`\\n\`.
+
+This file is written by \`npm run generate:docs\` from the schema in \`src/config/settings.ts\`.
+`;
+
+function unsetText(name: SettingName): string {
+  const { unset } = metaOf(name);
+  if (unset !== undefined) return unset;
+  const parsed = SETTINGS.shape[name].safeParse(undefined);
+  const value = parsed.success ? parsed.data : undefined;
+  if (value === undefined) return "none";
+  return Array.isArray(value) ? (value.length === 0 ? "empty" : `\`${value.join(" ")}\``) : `\`${value}\``;
+}
+
+const row = (name: SettingName) =>
+  `| \`${name}\` | ${unsetText(name)} | ${metaOf(name).description}${metaOf(name).file ? " Also `@path`." : ""} |`;
+
+/** docs/settings.md as it must be. */
+export function settingsReference(): string {
+  const groups = [...new Set(SETTING_NAMES.map((name) => metaOf(name).group))];
+  const sections = groups.map((group) => {
+    const rows = SETTING_NAMES.filter((name) => metaOf(name).group === group).map(row);
+    return `## ${group}\n\n| setting | when unset | meaning |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+  });
+  return [HEAD, ...sections].join("\n");
+}
+
+if (import.meta.main) writeFileSync(new URL("../docs/settings.md", import.meta.url), settingsReference());

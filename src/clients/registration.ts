@@ -1,0 +1,93 @@
+import { Refusal } from "../errors.ts";
+import type { RegistrationRequest } from "../protocol/registration-request.ts";
+import { type AuthMethod, type GrantType, SELF_SERVICE_GRANT_TYPES } from "./client.ts";
+import { isPermittedRedirectUri } from "./redirect-uri.ts";
+
+/** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (specification §4.8). */
+export const REGISTRABLE_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const satisfies readonly AuthMethod[];
+
+const STRIPPED_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const STRIPPED_METHOD = "private_key_jwt";
+
+/** What an open registration is left with. */
+export interface RegistrableMetadata {
+  readonly name: string | undefined;
+  readonly redirectUris: readonly string[];
+  readonly grantTypes: readonly GrantType[];
+  readonly responseTypes: readonly "code"[];
+  readonly tokenEndpointAuthMethod: (typeof REGISTRABLE_AUTH_METHODS)[number];
+  readonly scopes: readonly string[];
+}
+
+export interface RegistrationPolicy {
+  /** Scopes that the realm lets dynamically registered clients have. */
+  readonly allowedScopes: readonly string[];
+  /** DYNAMIC_CLIENT_SCOPE: what was registered, capped; or all that the realm allows. */
+  readonly scopeMode: "registered" | "realm";
+}
+
+/**
+ * What open registration keeps of a request. Pure.
+ * @throws {Refusal} invalid_redirect_uri, invalid_client_metadata
+ * @see RFC 7591 §2, specification §4.8
+ */
+export function registrableMetadata(request: RegistrationRequest, policy: RegistrationPolicy): RegistrableMetadata {
+  const grantTypes = registrableGrants(request.grant_types ?? ["authorization_code"]);
+  const usesCode = grantTypes.includes("authorization_code");
+  return {
+    name: request.client_name,
+    redirectUris: registrableRedirectUris(request.redirect_uris ?? [], usesCode),
+    grantTypes,
+    responseTypes: registrableResponses(request.response_types, usesCode),
+    tokenEndpointAuthMethod: registrableMethod(request.token_endpoint_auth_method),
+    scopes: registrableScopes(request.scope, policy),
+  };
+}
+
+function registrableGrants(requested: readonly string[]): readonly GrantType[] {
+  const kept = new Set<GrantType>();
+  for (const name of requested) {
+    if (name === STRIPPED_GRANT) continue;
+    const grant = SELF_SERVICE_GRANT_TYPES.find((known) => known === name);
+    if (grant === undefined) throw unfit("grant_not_registrable", "grant_types contains a grant that cannot be registered.");
+    kept.add(grant);
+  }
+  if (kept.size === 0) throw unfit("no_grant", "grant_types leaves no grant.");
+  return [...kept];
+}
+
+function registrableRedirectUris(requested: readonly string[], needed: boolean): readonly string[] {
+  if (needed && requested.length === 0) {
+    throw new Refusal("invalid_redirect_uri", "redirect_uri_missing", { description: "redirect_uris is required for authorization_code." });
+  }
+  if (!requested.every((uri) => isPermittedRedirectUri(uri, null))) {
+    throw new Refusal("invalid_redirect_uri", "redirect_uri_forbidden", {
+      description: "redirect_uris contains a URI that is not permitted.",
+    });
+  }
+  return [...new Set(requested)];
+}
+
+function registrableResponses(requested: readonly string[] | undefined, usesCode: boolean): readonly "code"[] {
+  const wanted = requested ?? (usesCode ? ["code"] : []);
+  if (wanted.some((name) => name !== "code")) throw unfit("response_type_unknown", "response_types may contain code alone.");
+  if (wanted.length > 0 !== usesCode) throw unfit("response_types_inconsistent", "response_types does not fit grant_types.");
+  return usesCode ? ["code"] : [];
+}
+
+function registrableMethod(requested: string | undefined): RegistrableMetadata["tokenEndpointAuthMethod"] {
+  if (requested === undefined || requested === STRIPPED_METHOD) return "client_secret_basic";
+  const method = REGISTRABLE_AUTH_METHODS.find((known) => known === requested);
+  if (method === undefined) throw unfit("auth_method_not_registrable", "token_endpoint_auth_method cannot be registered.");
+  return method;
+}
+
+/** Capped silently; who asks for nothing that may be had gets what everybody gets. */
+function registrableScopes(requested: string | undefined, { allowedScopes, scopeMode }: RegistrationPolicy): readonly string[] {
+  if (scopeMode === "realm" || requested === undefined) return allowedScopes;
+  const asked = new Set(requested.split(" "));
+  const kept = allowedScopes.filter((scope) => asked.has(scope));
+  return kept.length === 0 ? allowedScopes : kept;
+}
+
+const unfit = (reason: string, description: string): Refusal => new Refusal("invalid_client_metadata", reason, { description });

@@ -1,0 +1,146 @@
+import { readFileSync } from "node:fs";
+import { contradictions, type Role } from "./config/contradictions.ts";
+import { publicHalf } from "./config/key-material.ts";
+import { DAY, metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings, says } from "./config/settings.ts";
+import { unknownSettings } from "./config/unknown-settings.ts";
+
+export type { Role } from "./config/contradictions.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Why the start is refused: one line a fault, naming setting, fault and remedy. No value is ever repeated in it. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join("\n"));
+    this.faults = faults;
+  }
+}
+
+/** Everything that an operator decides, grouped by who needs it. Durations are whole seconds; keys are PEM texts unless said. */
+export type Config = ReturnType<typeof configOf>;
+export type GrpcConfig = Config["grpc"];
+export type KeysConfig = Config["keys"];
+export type TokenCoreConfig = Config["tokenCore"];
+export type MailConfig = Config["mail"];
+export type Lifetimes = Config["lifetimes"];
+export type RegistrationConfig = Config["registration"];
+export type IdJagConfig = Config["idJag"];
+export type PqcConfig = Config["pqc"];
+
+/**
+ * Reads the settings of a process.
+ * @param env usually `process.env`; an empty value counts as unset
+ * @param role which part of the service the process is to be: some rules bind only a core or only a front
+ * @throws {ConfigError} with all faults at once
+ * @see specification §1
+ */
+export function loadConfig(env: Environment, role: Role = "all"): Config {
+  const given = Object.entries(env).flatMap(([name, value]) =>
+    value === undefined || value.trim() === "" ? [] : [[name, value.trim()] as const],
+  );
+  const faults = unknownSettings(given.map(([name]) => name)).map(
+    ({ name, meant }) => `${printable(name)}: is no setting; ${meant === undefined ? "remove it" : `did you mean ${meant}?`}`,
+  );
+  const values = new Map(given);
+  const good: Record<string, unknown> = {};
+  const faulty = new Set<string>();
+  for (const name of SETTING_NAMES) {
+    const read = readSetting(name, values.get(name));
+    if ("fault" in read) {
+      faulty.add(name);
+      faults.push(`${name}: ${read.fault}.`);
+    } else good[name] = read.value;
+  }
+  const settings = good as Partial<Settings>; // each member is the output of its own part of the schema
+  for (const { setting, fault } of contradictions(settings, faulty, role)) faults.push(`${setting}: ${fault}.`);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return freeze(configOf(settings as Settings)); // no fault: every member is there
+}
+
+function readSetting(name: SettingName, value: string | undefined): { value: unknown } | { fault: string } {
+  let text = value;
+  if (metaOf(name).file && value?.startsWith("@")) {
+    try {
+      text = readFileSync(value.slice(1), "utf8").trim();
+    } catch {
+      return { fault: says("names a file that cannot be read", "give @ and the path of a readable file") };
+    }
+    if (text === "") return { fault: says("names an empty file", "fill it, or remove the setting") };
+  }
+  const parsed = SETTINGS.shape[name].safeParse(text);
+  return parsed.success
+    ? { value: parsed.data }
+    : { fault: parsed.error.issues[0]?.message ?? says("is malformed", "see docs/settings.md") };
+}
+
+function configOf(s: Settings) {
+  const issuer = s.JWT_ISSUER ?? `http://localhost:${s.PORT}`;
+  return {
+    environment: s.NODE_ENV,
+    host: s.HOST,
+    port: s.PORT,
+    grpc: { host: s.GRPC_HOST, port: s.GRPC_PORT, tlsCert: s.GRPC_TLS_CERT, tlsKey: s.GRPC_TLS_KEY, clientCa: s.GRPC_TLS_CLIENT_CA },
+    issuer,
+    databaseUrl: s.DATABASE_URL,
+    redisUrl: s.REDIS_URL,
+    dataDir: s.DATA_DIR,
+    migrateOnStart: s.MIGRATE_ON_START,
+    keys: {
+      privateKeyPem: s.JWT_PRIVATE_KEY,
+      publicKeyPem: s.JWT_PUBLIC_KEY ?? (s.JWT_PRIVATE_KEY === undefined ? undefined : publicHalf(s.JWT_PRIVATE_KEY)),
+      retiredPublicKeysPem: s.JWT_RETIRED_PUBLIC_KEYS,
+      rsaPrivateKeyPem: s.JWT_RSA_PRIVATE_KEY,
+      /** PKCS#8 PEM, or the text of a JWK. */
+      mldsaPrivateKey: s.JWT_MLDSA_PRIVATE_KEY,
+      idTokenSigningAlg: s.ID_TOKEN_SIGNING_ALG,
+    },
+    tokenCore: {
+      url: s.TOKEN_CORE_URL,
+      secret: s.TOKEN_CORE_SECRET,
+      ca: s.TOKEN_CORE_CA,
+      tlsCert: s.TOKEN_CORE_TLS_CERT,
+      tlsKey: s.TOKEN_CORE_TLS_KEY,
+    },
+    mail: { smtpUrl: s.SMTP_URL, from: s.MAIL_FROM ?? `Countersign <no-reply@${new URL(issuer).hostname}>` },
+    lifetimes: {
+      accessToken: s.ACCESS_TOKEN_TTL,
+      idToken: s.ID_TOKEN_TTL,
+      refreshToken: s.REFRESH_TOKEN_TTL,
+      refreshFamilyMax: 90 * DAY,
+      refreshReuseGrace: s.REFRESH_TOKEN_REUSE_GRACE,
+      authorizationCode: s.AUTHORIZATION_CODE_TTL,
+      session: s.SESSION_TTL,
+    },
+    registration: {
+      scopes: s.DEFAULT_DYNAMIC_REGISTRATION_SCOPES as readonly string[],
+      rateLimit: s.REGISTER_CLIENT_RATE_LIMIT,
+      rateWindow: s.REGISTER_CLIENT_RATE_WINDOW,
+      dynamicClientScope: s.DYNAMIC_CLIENT_SCOPE,
+    },
+    defaultClientEnvironment: s.DEFAULT_CLIENT_ENVIRONMENT ?? (s.NODE_ENV === "production" ? "production" : "development"),
+    clientAssertionAudience: s.CLIENT_ASSERTION_AUDIENCE,
+    cimdEnabled: s.CIMD_ENABLED,
+    idJag: {
+      enabled: s.ID_JAG_ENABLED,
+      trustedIssuers: s.ID_JAG_TRUSTED_ISSUERS as readonly string[],
+      maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
+    },
+    pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY, selfContainedAck: s.PQC_SELF_CONTAINED_ACK },
+    walletFederation: s.WALLET_FEDERATION_ENABLED,
+    provisionFile: s.PROVISION_FILE,
+    trustProxy: s.TRUST_PROXY,
+    logLevel: s.LOG_LEVEL,
+    /** Base URL of the server that the command line talks to. */
+    serverUrl: s.COUNTERSIGN_URL ?? issuer,
+  } as const;
+}
+
+const printable = (name: string) => name.replace(/[^\w.-]/g, "?").slice(0, 80);
+
+function freeze<T extends object>(tree: T): T {
+  for (const branch of Object.values(tree)) if (typeof branch === "object" && branch !== null) freeze(branch);
+  return Object.freeze(tree);
+}

@@ -1,0 +1,181 @@
+import { isIP } from "node:net";
+import { certificateFits, isPair } from "./key-material.ts";
+import { type SettingName, type Settings, says } from "./settings.ts";
+
+/** Which part of the service this process is to be; `command` is a tool that neither listens nor signs. */
+export type Role = "all" | "front" | "core" | "command";
+
+/** Whether a host name can only mean this machine. @see RFC 6761 §6.3 */
+export const isLoopback = (host: string) =>
+  /^(.+\.)?localhost$/i.test(host) || (isIP(host) === 4 && host.startsWith("127.")) || host === "::1" || host === "[::1]";
+
+/** One rule over several settings: the fault of `setting`, or nothing. */
+interface Rule {
+  readonly setting: SettingName;
+  readonly roles?: readonly Role[];
+  readonly fault: (s: Partial<Settings>) => string | undefined | false;
+}
+
+const SIGNERS: readonly Role[] = ["all", "core"];
+const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
+const plainAbroad = (url: string) => url.startsWith("http:") && !isLoopback(new URL(url).hostname);
+
+const together = (cert: "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT", key: "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY"): readonly Rule[] => [
+  { setting: cert, fault: (s) => s[cert] !== undefined && s[key] === undefined && says(`has no ${key} beside it`, `set ${key} too`) },
+  { setting: key, fault: (s) => s[key] !== undefined && s[cert] === undefined && says(`has no ${cert} beside it`, `set ${cert} too`) },
+  {
+    setting: key,
+    fault: ({ [cert]: chain, [key]: held }) =>
+      chain !== undefined &&
+      held !== undefined &&
+      !certificateFits(chain, held) &&
+      says(`is not the key of ${cert}`, "give the two that belong together"),
+  },
+];
+
+const RULES: readonly Rule[] = [
+  {
+    setting: "JWT_ISSUER",
+    fault: (s) =>
+      production(s) &&
+      s.JWT_ISSUER !== undefined &&
+      plainAbroad(s.JWT_ISSUER) &&
+      says("is plain http, which production refuses", "give an https URL"),
+  },
+  {
+    setting: "JWT_ISSUER",
+    roles: ["all", "front"],
+    fault: (s) =>
+      s.PORT === 0 && s.JWT_ISSUER === undefined && says("is not set while PORT is 0", "set it to the address that clients use"),
+  },
+  ...together("GRPC_TLS_CERT", "GRPC_TLS_KEY"),
+  ...together("TOKEN_CORE_TLS_CERT", "TOKEN_CORE_TLS_KEY"),
+  {
+    setting: "GRPC_TLS_CLIENT_CA",
+    fault: (s) =>
+      s.GRPC_TLS_CLIENT_CA !== undefined &&
+      s.GRPC_TLS_CERT === undefined &&
+      says("asks for client certificates without TLS", "set GRPC_TLS_CERT and GRPC_TLS_KEY too"),
+  },
+  {
+    setting: "TOKEN_CORE_SECRET",
+    roles: ["core"],
+    fault: (s) =>
+      s.GRPC_HOST !== undefined &&
+      !isLoopback(s.GRPC_HOST) &&
+      s.TOKEN_CORE_SECRET === undefined &&
+      s.GRPC_TLS_CLIENT_CA === undefined &&
+      says("is not set, while this core listens beyond loopback", "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS"),
+  },
+  {
+    setting: "TOKEN_CORE_SECRET",
+    fault: (s) =>
+      production(s) &&
+      s.TOKEN_CORE_SECRET !== undefined &&
+      s.TOKEN_CORE_SECRET.length < 32 &&
+      says("is too short for production", "give at least 32 random characters"),
+  },
+  {
+    setting: "TOKEN_CORE_URL",
+    roles: ["front"],
+    fault: (s) =>
+      s.TOKEN_CORE_URL === undefined && says("is not set, and a front alone has no token core", "set it to the core's gRPC address"),
+  },
+  {
+    setting: "TOKEN_CORE_URL",
+    roles: ["all"],
+    fault: (s) =>
+      s.TOKEN_CORE_URL !== undefined && says("names a core while this process is to be its own", "remove it, or start with --role front"),
+  },
+  {
+    setting: "TOKEN_CORE_URL",
+    fault: (s) =>
+      s.TOKEN_CORE_URL?.startsWith("http:") === true &&
+      (s.TOKEN_CORE_TLS_CERT !== undefined || s.TOKEN_CORE_CA !== undefined) &&
+      says("is plain http, while TLS material for it is set", "give an https URL, or remove TOKEN_CORE_CA and TOKEN_CORE_TLS_CERT"),
+  },
+  {
+    setting: "JWT_PRIVATE_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      production(s) &&
+      s.JWT_PRIVATE_KEY === undefined &&
+      says("is not set, and production generates no keys", "make one with `countersign keys generate`, and set it as PEM text or @path"),
+  },
+  {
+    setting: "JWT_PUBLIC_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      s.JWT_PUBLIC_KEY !== undefined &&
+      s.JWT_PRIVATE_KEY === undefined &&
+      says("has no JWT_PRIVATE_KEY beside it", "set the private key, or remove this one"),
+  },
+  {
+    setting: "JWT_PUBLIC_KEY",
+    fault: (s) =>
+      s.JWT_PUBLIC_KEY !== undefined &&
+      s.JWT_PRIVATE_KEY !== undefined &&
+      !isPair(s.JWT_PRIVATE_KEY, s.JWT_PUBLIC_KEY) &&
+      says("does not belong to JWT_PRIVATE_KEY", "give the two of one pair, or remove this one"),
+  },
+  {
+    setting: "JWT_RSA_PRIVATE_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      production(s) &&
+      s.ID_TOKEN_SIGNING_ALG === "RS256" &&
+      s.JWT_RSA_PRIVATE_KEY === undefined &&
+      says("is not set, which RS256 needs in production", "set it, or ID_TOKEN_SIGNING_ALG=EdDSA"),
+  },
+  {
+    setting: "JWT_MLDSA_PRIVATE_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      production(s) &&
+      s.HYBRID_SIGNING_ENABLED &&
+      s.JWT_MLDSA_PRIVATE_KEY === undefined &&
+      says("is not set, which hybrid signing needs in production", "set it, or HYBRID_SIGNING_ENABLED=false"),
+  },
+  {
+    setting: "PQC_TOKEN_DELIVERY",
+    fault: (s) =>
+      s.PQC_TOKEN_DELIVERY === "self-contained" &&
+      s.PQC_SELF_CONTAINED_ACK === false &&
+      says("is self-contained without its acknowledgement", "set PQC_SELF_CONTAINED_ACK=true, or deliver by reference"),
+  },
+  {
+    setting: "ID_JAG_TRUSTED_ISSUERS",
+    fault: (s) =>
+      s.JWT_ISSUER !== undefined &&
+      s.ID_JAG_TRUSTED_ISSUERS?.includes(s.JWT_ISSUER) &&
+      says("names this server itself", "take its own issuer off the list"),
+  },
+  {
+    setting: "ID_JAG_TRUSTED_ISSUERS",
+    fault: (s) =>
+      s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : plainAbroad(issuer))) &&
+      says("names a plain-http issuer", "give https URLs; http is for loopback hosts outside production"),
+  },
+];
+
+/**
+ * Faults that lie between settings, each of which is good by itself. Pure.
+ * @param faulty settings with a fault of their own: a rule that looks at one of them has nothing to say yet
+ */
+export function contradictions(
+  settings: Partial<Settings>,
+  faulty: ReadonlySet<string>,
+  role: Role,
+): { setting: SettingName; fault: string }[] {
+  return RULES.filter(({ roles }) => roles === undefined || roles.includes(role)).flatMap(({ setting, fault }) => {
+    let unsure = faulty.has(setting);
+    const watched = new Proxy(settings, {
+      get: (target, name) => {
+        unsure ||= typeof name === "string" && faulty.has(name);
+        return Reflect.get(target, name);
+      },
+    });
+    const found = fault(watched);
+    return found && !unsure ? [{ setting, fault: found }] : [];
+  });
+}

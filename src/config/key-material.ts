@@ -1,0 +1,96 @@
+import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { z } from "zod";
+
+const ARMOUR = /-----BEGIN [A-Z0-9 ]+-----[\s\S]+?-----END [A-Z0-9 ]+-----/g;
+
+/** The environment cannot always carry line ends, so that `\n` in two characters stands for one. */
+const unfold = (value: string) => (value.includes("-----BEGIN") ? value.replaceAll("\\n", "\n") : value);
+
+const attempt = <T>(read: () => T): T | undefined => {
+  try {
+    return read();
+  } catch {
+    return undefined; // what the parser says may quote the text
+  }
+};
+
+/** Reads a PKCS#8 or PKCS#1 PEM text. Certificates and public keys are not taken for private ones, nor the other way round. */
+export const readPrivateKey = (pem: string): KeyObject | undefined => attempt(() => createPrivateKey(pem));
+
+export const readPublicKey = (pem: string): KeyObject | undefined =>
+  /^-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem.trim()) ? attempt(() => createPublicKey(pem)) : undefined;
+
+const readMldsa = (value: string): KeyObject | undefined =>
+  value.startsWith("{") ? attempt(() => createPrivateKey({ key: JSON.parse(value), format: "jwk" })) : readPrivateKey(value);
+
+const certificates = (pem: string) => {
+  const blocks = pem.match(ARMOUR) ?? [];
+  return blocks.length === 0 ? undefined : attempt(() => blocks.map((block) => new X509Certificate(block)));
+};
+
+/** Whether a certificate chain (PEM, leaf first) belongs to a private key (PEM). */
+export const certificateFits = (chain: string, key: string) => {
+  const leaf = certificates(chain)?.[0];
+  const held = readPrivateKey(key);
+  return leaf !== undefined && held !== undefined && leaf.checkPrivateKey(held);
+};
+
+/** Whether two PEM texts are the two halves of one key pair. */
+export const isPair = (privatePem: string, publicPem: string) => {
+  const held = readPrivateKey(privatePem);
+  const shown = readPublicKey(publicPem);
+  return held !== undefined && shown !== undefined && createPublicKey(held).equals(shown);
+};
+
+/** The public half, SPKI PEM. The text must have been validated as a private key. */
+export const publicHalf = (privatePem: string) =>
+  createPublicKey(createPrivateKey(privatePem)).export({ type: "spki", format: "pem" }).toString();
+
+const keyText = (test: (value: string) => boolean, fault: string, remedy: string) =>
+  z.string().transform(unfold).refine(test, `${fault}; ${remedy}`);
+
+const GENERATE = "make one with `countersign keys generate`, and give it as PEM text or @path";
+
+export const ed25519Private = () =>
+  keyText((pem) => readPrivateKey(pem)?.asymmetricKeyType === "ed25519", "is no Ed25519 private key in PEM form", GENERATE);
+
+export const ed25519Public = () =>
+  keyText((pem) => readPublicKey(pem)?.asymmetricKeyType === "ed25519", "is no Ed25519 public key in PEM form", GENERATE);
+
+export const rsaPrivate = () =>
+  keyText(
+    (pem) => {
+      const key = readPrivateKey(pem);
+      return key?.asymmetricKeyType === "rsa" && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+    },
+    "is no RSA private key of at least 2048 bits in PEM form",
+    GENERATE,
+  );
+
+export const mldsaPrivate = () =>
+  keyText(
+    (value) => readMldsa(value)?.asymmetricKeyType === "ml-dsa-65",
+    "is no ML-DSA-65 private key in PKCS#8 PEM or JWK form",
+    "give the key as PEM text, JWK or @path",
+  );
+
+export const verificationKeys = () =>
+  keyText(
+    (bundle) => {
+      const blocks = bundle.match(ARMOUR) ?? [];
+      const rest = bundle.replace(ARMOUR, "").trim();
+      return (
+        blocks.length > 0 &&
+        rest === "" &&
+        blocks.every((pem) => ["ed25519", "rsa", "ml-dsa-65"].includes(readPublicKey(pem)?.asymmetricKeyType ?? ""))
+      );
+    },
+    "is no bundle of Ed25519, RSA or ML-DSA-65 public keys in PEM form",
+    "give PUBLIC KEY blocks one after the other, and nothing private",
+  );
+
+export const tlsCertificate = () =>
+  keyText((pem) => certificates(pem) !== undefined, "is no certificate in PEM form", "give CERTIFICATE blocks as PEM text or @path");
+
+export const tlsPrivateKey = () =>
+  keyText((pem) => readPrivateKey(pem) !== undefined, "is no unencrypted private key in PEM form", "give the key as PEM text or @path");

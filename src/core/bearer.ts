@@ -1,0 +1,67 @@
+import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
+import { Refusal } from "../errors.ts";
+import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
+import { parseScope } from "../protocol/scope.ts";
+import type { Core } from "./core.ts";
+import { stateHolds } from "./introspection.ts";
+import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
+
+const refuse = (reason: string): never => {
+  throw new Refusal("invalid_token", reason);
+};
+
+/** Lets a client of the person's own manage clients in her name; an operator's to give. */
+const MANAGE_CLIENTS = "clients:manage";
+
+/**
+ * What a route of the service itself asks of a bearer beyond being good. Pure.
+ * @throws {Refusal} invalid_token, insufficient_scope
+ * @see specification §5, OIDC Core §5.3
+ */
+export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer: string): void {
+  const scopes = parseScope(claims.scope);
+  switch (use) {
+    case AccessTokenUse.USERINFO:
+      if (!scopes.includes("openid")) throw new Refusal("insufficient_scope", "openid_missing", { scope: "openid" });
+      return;
+    case AccessTokenUse.MANAGEMENT:
+      // Otherwise every resource server that is handed a person's token could manage her clients with it.
+      if (!audienceList(claims).includes(issuer)) refuse("audience_is_not_the_issuer");
+      if (claims.client_id !== FIRST_PARTY_CLIENT_ID && !scopes.includes(MANAGE_CLIENTS)) {
+        throw new Refusal("insufficient_scope", "clients_manage_missing", { scope: MANAGE_CLIENTS });
+      }
+      return;
+    case AccessTokenUse.LOGOUT:
+      return;
+    case AccessTokenUse.UNSPECIFIED:
+      throw new Refusal("invalid_request", "use_not_named");
+  }
+}
+
+/**
+ * Judges a person's access token for one of the service's own routes.
+ * Signing out takes an expired token too, for as long as a refresh token could have lived, and one whose grant is over: there is nothing left to protect.
+ * @throws {Refusal} invalid_token, insufficient_scope
+ */
+export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
+  const verified = core.ownTokens.verify(token, "at+jwt");
+  const claims = verified && asAccessToken(verified);
+  if (claims === undefined) return refuse("not_an_access_token");
+  const reference = tokenReference(claims);
+  if (reference.grantId === undefined) refuse("no_user_behind_token");
+  const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;
+  if (claims.exp + forgiven <= core.clock()) refuse("token_expired");
+  const state = await core.tokens.of(reference);
+  const holds = use === AccessTokenUse.LOGOUT ? state.subject?.enabled === true : stateHolds(claims, state);
+  if (!holds || state.subject === undefined) return refuse("token_ended");
+  assertUse(claims, use, core.issuer);
+  const scopes = parseScope(claims.scope);
+  const { email, emailVerified, role } = state.subject;
+  return {
+    sub: claims.sub,
+    clientId: claims.client_id,
+    scopes: [...scopes],
+    role,
+    ...(scopes.includes("email") && emailVerified && { email }),
+  };
+}

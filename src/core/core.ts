@@ -1,0 +1,11 @@
+import type { CorePorts } from "./ports.ts";
+import type { OwnTokens } from "./signing/own-tokens.ts";
+import type { Sign } from "./signing/signer.ts";
+
+/** What the core's own files work with: the ports, and the two tools that it makes for itself out of them. */
+export interface Core extends CorePorts {
+  readonly sign: Sign;
+  readonly ownTokens: OwnTokens;
+  /** The refresh token that follows a given one where parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
+  readonly successor: (refreshToken: string) => string;
+}

@@ -1,0 +1,40 @@
+import { type Client, isConfidential } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import type { ClientCredentialsGrant } from "../../gen/countersign/token/v1/token_pb.ts";
+import { printScope } from "../../protocol/scope.ts";
+import type { Core } from "../core.ts";
+import { ownAudience } from "../policy/resource.ts";
+import { ownScopes } from "../policy/scope.ts";
+import { newJti } from "../tokens/access-token.ts";
+import { accessTokenAnswer } from "./token-answer.ts";
+
+/**
+ * What a client may have in its own name. Pure.
+ * @throws {Refusal} unauthorized_client for a public client, invalid_scope, invalid_target
+ * @see RFC 6749 §4.4, specification §4.7
+ */
+export function decideClientCredentials(client: Client, grant: ClientCredentialsGrant) {
+  if (!isConfidential(client)) throw new Refusal("unauthorized_client", "public_client");
+  return { scopes: ownScopes(grant.scope, client), audience: ownAudience(grant.resource, client) };
+}
+
+export async function clientCredentialsGrant(grant: ClientCredentialsGrant, client: Client, requestId: string, core: Core) {
+  const { scopes, audience } = decideClientCredentials(client, grant);
+  const jti = newJti(core.randomBytes);
+  // The record and the signature need not wait for each other, but the answer waits for both: no record, no token.
+  const [answer] = await Promise.all([
+    accessTokenAnswer({ subject: client.clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken }, core),
+    core.audit.recordIssue({
+      event: "token.issued",
+      outcome: "success",
+      actor: { type: "client", id: client.clientId },
+      clientId: client.clientId,
+      grantType: "client_credentials",
+      scope: printScope(scopes),
+      resources: audience,
+      jti,
+      requestId,
+    }),
+  ]);
+  return answer;
+}

@@ -1,0 +1,53 @@
+import { FIRST_PARTY_CLIENT_ID } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb.ts";
+import { newId } from "../../identifier.ts";
+import { printScope } from "../../protocol/scope.ts";
+import type { Core } from "../core.ts";
+import type { NewGrant } from "../ports.ts";
+import { newJti } from "../tokens/access-token.ts";
+import { newRefresh } from "./authorization-code.ts";
+import { accessTokenAnswer } from "./token-answer.ts";
+
+/** What a first-party sign-in grants. */
+const LOGIN_SCOPES = ["openid", "profile", "email"];
+
+/**
+ * The token set of a person who has just signed in with the service itself; its tokens are for the issuer.
+ * @throws {Refusal} access_denied when the person or the session is no longer good
+ * @see specification §2.5
+ */
+export async function loginTokens({ userId, sessionId, authTime, requestId }: LoginTokensRequest, core: Core) {
+  const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);
+  if (client === undefined || !client.enabled) throw new Refusal("access_denied", "first_party_client_disabled");
+  const audience = [core.issuer];
+  const grant: NewGrant = {
+    id: newId(core.clock, core.randomBytes),
+    clientId: client.clientId,
+    userId,
+    scopes: LOGIN_SCOPES,
+    audience,
+    authTime,
+  };
+  const jti = newJti(core.randomBytes, grant.id);
+  const { token: refreshToken, family } = newRefresh(core);
+  const opened = await core.grants.open(grant, family, sessionId, {
+    event: "token.issued",
+    outcome: "success",
+    actor: { type: "user", id: userId },
+    userId,
+    clientId: client.clientId,
+    grantType: "login",
+    scope: printScope(LOGIN_SCOPES),
+    resources: audience,
+    jti,
+    grantId: grant.id,
+    requestId,
+  });
+  if (!opened) throw new Refusal("access_denied", "session_not_live");
+  const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(
+    { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: core.lifetimes.accessToken },
+    core,
+  );
+  return { accessToken, expiresIn, tokenType, refreshToken };
+}

@@ -1,0 +1,45 @@
+import { audienceOf, type Client } from "../clients/client.ts";
+import type { Core } from "./core.ts";
+import type { TokenState } from "./ports.ts";
+import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
+
+/** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
+const INACTIVE = { active: false };
+
+/** Whether a token whose signature and expiry hold has not been ended by anything behind it. Pure. */
+export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
+  const personal = tokenReference(claims).grantId !== undefined;
+  return !state.revoked && state.clientEnabled && (!personal || (state.grantLives && state.subject?.enabled === true));
+};
+
+/**
+ * Whether a caller may learn of a token: the client that it was issued to, or one that stands for a resource of its audience. Pure.
+ * @see specification §2.9
+ */
+export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolean => {
+  const audience = audienceList(claims);
+  return caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.includes(resource));
+};
+
+/**
+ * What a caller is told of a token.
+ * @see RFC 7662 §2.2, RFC 8693 §4.1, specification §2.9
+ */
+export async function introspect(token: string, caller: Client, core: Core) {
+  const verified = core.ownTokens.verify(token, "at+jwt");
+  const claims = verified && asAccessToken(verified);
+  if (claims === undefined || claims.exp <= core.clock() || !mayIntrospect(caller, claims)) return INACTIVE;
+  if (!stateHolds(claims, await core.tokens.of(tokenReference(claims)))) return INACTIVE;
+  return {
+    active: true,
+    sub: claims.sub,
+    clientId: claims.client_id,
+    scope: claims.scope,
+    aud: [...audienceList(claims)],
+    iss: claims.iss,
+    exp: claims.exp,
+    iat: claims.iat,
+    tokenType: "Bearer",
+    ...(claims.act && { act: claims.act }),
+  };
+}

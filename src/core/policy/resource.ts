@@ -1,0 +1,53 @@
+import { audienceOf, type Client } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import { isAbsoluteUri, isWebResource, MAX_RESOURCES } from "../../protocol/resource.ts";
+
+const refuse = (reason: string): never => {
+  throw new Refusal("invalid_target", reason);
+};
+
+const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
+
+/**
+ * The resources of an authorization request. A value is an absolute web URI, or the client_id of an existing client (so that a token can be delegated to it).
+ * @param isClient whether a client of that id exists
+ * @throws {Refusal} invalid_target
+ * @see RFC 8707 §2, specification §4.6
+ */
+export async function requestableResources(
+  resources: readonly string[],
+  issuer: string,
+  mayManage: boolean,
+  isClient: (clientId: string) => Promise<boolean>,
+): Promise<readonly string[]> {
+  const requested = distinct(resources);
+  if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
+  for (const resource of requested) {
+    if (resource === issuer ? !mayManage : !isWebResource(resource) && !(await isClient(resource))) refuse("resource_not_allowed");
+  }
+  return requested;
+}
+
+/**
+ * A later, narrower wish against the bound audience; absent means all of it.
+ * @throws {Refusal} invalid_target when it reaches outside
+ * @see RFC 8707 §2.2
+ */
+export function narrowResource(resources: readonly string[], bound: readonly string[]): readonly string[] {
+  const requested = distinct(resources);
+  if (requested.length === 0) return bound;
+  if (!requested.every((resource) => bound.includes(resource))) refuse("resource_outside_grant");
+  return requested;
+}
+
+/**
+ * The audience of a client's own token: its `audience` set, or what it names of it.
+ * @throws {Refusal} invalid_target
+ * @see specification §2.2, §4.7
+ */
+export function ownAudience(resources: readonly string[], client: Client): readonly string[] {
+  const requested = distinct(resources);
+  if (!requested.every((resource) => resource === client.clientId || isAbsoluteUri(resource) || audienceOf(client).includes(resource)))
+    refuse("resource_malformed");
+  return narrowResource(requested, audienceOf(client));
+}

@@ -1,0 +1,53 @@
+import type { Client } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import { parseScope } from "../../protocol/scope.ts";
+import { agentCeiling } from "./agent-mode.ts";
+
+/** Scopes that only make sense where a person signed in. */
+const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
+
+/** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
+export const allowedScopes = (client: Client): readonly string[] => {
+  const withinCeiling = agentCeiling(client.maxAgentMode);
+  return client.scopes.filter(withinCeiling);
+};
+
+/**
+ * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and `offline_access`.
+ * @throws {Refusal} invalid_scope when nothing is left of a request, or the client may have nothing
+ * @see specification §4.6, RFC 6749 §3.3
+ */
+export function requestableScopes(scope: string | undefined, client: Client): readonly string[] {
+  const allowed = allowedScopes(client);
+  const requested = parseScope(scope);
+  const granted =
+    requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
+  if (granted.length === 0) throw new Refusal("invalid_scope", "no_scope_left");
+  return granted;
+}
+
+/**
+ * The scopes of a client's own token. At least one, all from the allowlist, none that needs a person.
+ * @throws {Refusal} invalid_scope
+ * @see specification §4.7, RFC 6749 §4.4.2
+ */
+export function ownScopes(scope: string | undefined, client: Client): readonly string[] {
+  const requested = parseScope(scope);
+  if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing");
+  const allowed = allowedScopes(client);
+  if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
+    throw new Refusal("invalid_scope", "scope_not_allowed");
+  return requested;
+}
+
+/**
+ * A later, narrower wish against what was granted; absent means all of it.
+ * @throws {Refusal} invalid_scope when it is wider
+ * @see RFC 6749 §6
+ */
+export function narrowScope(scope: string | undefined, granted: readonly string[]): readonly string[] {
+  const requested = parseScope(scope);
+  if (requested.length === 0) return granted;
+  if (!requested.every((name) => granted.includes(name))) throw new Refusal("invalid_scope", "scope_wider_than_granted");
+  return requested;
+}

@@ -1,0 +1,38 @@
+import type { AuditEntry } from "../audit.ts";
+import type { Client } from "../clients/client.ts";
+import { hashSecret } from "../secret.ts";
+import type { Core } from "./core.ts";
+import { asAccessToken, tokenReference } from "./tokens/access-token.ts";
+
+/** The shape of refresh tokens (specification §8). */
+const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
+
+/**
+ * Ends a token of the client's own: a refresh token with its whole family and what was issued from it, an access token by itself.
+ * Whatever is no live token of this client is left alone without a word.
+ * @see RFC 7009 §2.1 and §2.2, specification §4.8
+ */
+export async function revoke(token: string, client: Client, requestId: string, core: Core): Promise<void> {
+  const audit: AuditEntry = {
+    event: "token.revoked",
+    outcome: "success",
+    actor: { type: "client", id: client.clientId },
+    clientId: client.clientId,
+    requestId,
+  };
+  if (REFRESH_TOKEN.test(token)) {
+    const family = await core.families.holding(hashSecret(token));
+    if (family?.clientId === client.clientId)
+      await core.families.revoke(family.familyId, { ...audit, userId: family.subject.userId, grantId: family.grantId });
+    return;
+  }
+  const verified = core.ownTokens.verify(token, "at+jwt");
+  const claims = verified && asAccessToken(verified);
+  if (claims?.client_id !== client.clientId || claims.exp <= core.clock()) return;
+  const reference = tokenReference(claims);
+  await core.tokens.revoke(reference, claims.exp, {
+    ...audit,
+    jti: claims.jti,
+    ...(reference.grantId && { grantId: reference.grantId, userId: claims.sub }),
+  });
+}

@@ -1,0 +1,98 @@
+import type { GrantType } from "../clients/client.ts";
+import { Refusal } from "../errors.ts";
+import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { assertGrantComplete } from "../protocol/token-request.ts";
+
+import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
+import { verifyBearer } from "./bearer.ts";
+import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
+import type { Core } from "./core.ts";
+import { authorizationCodeGrant } from "./grants/authorization-code.ts";
+import { clientCredentialsGrant } from "./grants/client-credentials.ts";
+import { loginTokens } from "./grants/login.ts";
+import { refreshTokenGrant } from "./grants/refresh-token.ts";
+import type { TokenCoreImplementation } from "./implementation.ts";
+import { introspect } from "./introspection.ts";
+import { assertMayUseGrant } from "./policy/grant-type.ts";
+import type { CorePorts } from "./ports.ts";
+import { revoke } from "./revocation.ts";
+import { ownTokens } from "./signing/own-tokens.ts";
+import { createSigner } from "./signing/signer.ts";
+import { successorOf } from "./signing/successor.ts";
+
+/** The grant types by the names that the contract gives their members. */
+const GRANT_TYPE: Record<NonNullable<TokenRequest["grant"]["case"]>, GrantType> = {
+  authorizationCode: "authorization_code",
+  refreshToken: "refresh_token",
+  clientCredentials: "client_credentials",
+  tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
+  jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+};
+
+/** The token core: who asks, may they, which file answers. */
+export function tokenCore(ports: CorePorts): TokenCoreImplementation {
+  const core: Core = {
+    ...ports,
+    sign: createSigner(),
+    ownTokens: ownTokens(ports.issuer, ports.keys),
+    successor: successorOf(ports.keys.accessToken),
+  };
+
+  return {
+    async token({ client: credential, requestId, grant }) {
+      const client = await authenticateClient(credential, exactMethod, core);
+      if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
+      assertMayUseGrant(client, GRANT_TYPE[grant.case]);
+      assertGrantComplete(grant);
+      switch (grant.case) {
+        case "authorizationCode":
+          return authorizationCodeGrant(grant.value, client, requestId, core);
+        case "refreshToken":
+          return refreshTokenGrant(grant.value, client, requestId, core);
+        case "clientCredentials":
+          return clientCredentialsGrant(grant.value, client, requestId, core);
+        case "tokenExchange":
+        case "jwtBearer":
+          throw new Refusal("unsupported_grant_type", "grant_not_served");
+      }
+    },
+
+    async validateAuthorization({ request, userId }) {
+      if (request === undefined) throw new Refusal("invalid_request", "request_missing");
+      return validateAuthorization(request, userId, core);
+    },
+
+    async issueCode(request) {
+      return { code: await issueCode(request, core) };
+    },
+
+    async loginTokens(request) {
+      return loginTokens(request, core);
+    },
+
+    async introspect({ client: credential, tokens }) {
+      const caller = await authenticateClient(credential, anySecretMethod, core);
+      return { results: await Promise.all(tokens.map((token) => introspect(token, caller, core))) };
+    },
+
+    async revoke({ client: credential, token, requestId }) {
+      const client = await authenticateClient(credential, anySecretMethod, core);
+      await revoke(token, client, requestId, core);
+      return {};
+    },
+
+    async verifyAccessToken({ accessToken, use }) {
+      return verifyBearer(accessToken, use, core);
+    },
+
+    async publicKeys() {
+      return { jwksJson: core.keys.jwksJson() };
+    },
+
+    async resolveClient({ clientId }) {
+      const client = await core.clients.byClientId(clientId);
+      if (client === undefined) throw new Refusal("not_found", "client_unknown");
+      return { client: clientView(client) };
+    },
+  };
+}

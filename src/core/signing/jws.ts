@@ -1,0 +1,65 @@
+import type { SigningKey } from "./keys.ts";
+import type { Sign } from "./signer.ts";
+
+export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt";
+
+/** A JWS in its parts, before anything but its form has been checked. */
+export interface ParsedJwt {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly headerSegment: string;
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
+/** No token of ours comes near this; longer texts are refused before they are decoded. */
+export const MAX_TOKEN_LENGTH = 8192;
+
+/** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
+const FORBIDDEN_HEADERS = ["crit", "jwk", "jku", "x5u", "x5c", "zip", "b64"];
+
+const segments = new WeakMap<SigningKey, Map<TokenType, string>>();
+
+/** The encoded protected header of a key and kind: it never changes, so it is built once. */
+export function headerSegment(key: SigningKey, type: TokenType): string {
+  const known = segments.get(key) ?? new Map<TokenType, string>();
+  segments.set(key, known);
+  const segment = known.get(type) ?? Buffer.from(JSON.stringify({ alg: key.jwk.alg, typ: type, kid: key.jwk.kid })).toString("base64url");
+  known.set(type, segment);
+  return segment;
+}
+
+/** Signs claims as a compact JWS (RFC 7515 §3.1). */
+export async function signJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign): Promise<string> {
+  const input = `${headerSegment(key, type)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
+  return `${input}.${(await sign(input, key)).toString("base64url")}`;
+}
+
+/** Only the one spelling of some bytes: a lenient decoder would let one token have several texts. */
+function decodeCanonical(segment: string): Buffer | undefined {
+  const bytes = Buffer.from(segment, "base64url");
+  return bytes.toString("base64url") === segment ? bytes : undefined;
+}
+
+function parseObject(bytes: Buffer | undefined): Record<string, unknown> | undefined {
+  if (bytes === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The parts of a compact JWS, or undefined for anything that is not exactly one. Proves nothing about who signed it. */
+export function parseJwt(token: string): ParsedJwt | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  const [first, second, third, ...rest] = token.split(".");
+  if (first === undefined || second === undefined || third === undefined || rest.length > 0) return undefined;
+  const header = parseObject(decodeCanonical(first));
+  const claims = parseObject(decodeCanonical(second));
+  const signature = decodeCanonical(third);
+  if (header === undefined || claims === undefined || signature === undefined) return undefined;
+  if (FORBIDDEN_HEADERS.some((name) => name in header)) return undefined;
+  return { header, claims, headerSegment: first, signingInput: `${first}.${second}`, signature };
+}

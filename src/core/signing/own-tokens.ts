@@ -1,0 +1,51 @@
+import { timingSafeEqual, verify } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { hashSecret } from "../../secret.ts";
+import { headerSegment, type ParsedJwt, parseJwt, type TokenType } from "./jws.ts";
+import type { Keys } from "./keys.ts";
+import { signNow } from "./signer.ts";
+
+/** Claims of a token that this issuer signed, of the kind asked for. Its times and its state are the caller's to judge. */
+export type VerifiedClaims = Readonly<Record<string, unknown>>;
+
+export interface OwnTokens {
+  /** The claims of a token of ours, or undefined for everything else. Expired ones pass here. */
+  verify(token: string, type: TokenType): VerifiedClaims | undefined;
+}
+
+const REMEMBERED_TOKENS = 10_000;
+
+/**
+ * Checks tokens that this issuer signed.
+ * A signature once found good stays good, so it is remembered by the token's hash; whether the token still counts is never remembered.
+ * @see RFC 8725 §3, RFC 9068 §4
+ */
+export function ownTokens(issuer: string, keys: Keys): OwnTokens {
+  const remembered = new LRUCache<string, VerifiedClaims>({ max: REMEMBERED_TOKENS });
+
+  return {
+    verify(token, type) {
+      const key = `${type} ${Buffer.from(hashSecret(token)).toString("base64")}`;
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      const parsed = parseJwt(token);
+      if (parsed === undefined || parsed.claims.iss !== issuer || !signatureHolds(parsed, type, keys)) return undefined;
+      remembered.set(key, parsed.claims);
+      return parsed.claims;
+    },
+  };
+}
+
+function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean {
+  const own = type === "JWT" ? keys.idToken : keys.accessToken;
+  if (own.jwk.alg === "EdDSA" && parsed.headerSegment === headerSegment(own, type)) {
+    // Ed25519 is deterministic: signing again and comparing costs a third of a verification.
+    const expected = signNow(parsed.signingInput, own);
+    return expected.length === parsed.signature.length && timingSafeEqual(expected, parsed.signature);
+  }
+  const { alg, typ, kid } = parsed.header;
+  const key = typeof kid === "string" ? keys.byId(kid) : undefined;
+  // Access tokens are EdDSA always; only ID tokens may be RS256.
+  if (key === undefined || typ !== type || alg !== key.jwk.alg || (type !== "JWT" && alg !== "EdDSA")) return false;
+  return verify(alg === "RS256" ? "RSA-SHA256" : null, Buffer.from(parsed.signingInput), key.publicKey, parsed.signature);
+}

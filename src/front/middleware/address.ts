@@ -1,0 +1,28 @@
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+
+/**
+ * The address that a request came from. Behind a proxy it is the right-most one of X-Forwarded-For: the one that our own proxy saw,
+ * and the only one that a client cannot choose.
+ */
+export function clientAddress(req: IncomingMessage, trustProxy: boolean): string {
+  const peer = unmapped(req.socket.remoteAddress ?? "");
+  if (!trustProxy) return peer;
+  const forwarded = req.headers["x-forwarded-for"];
+  const list = Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? "");
+  const last = unmapped(list.slice(list.lastIndexOf(",") + 1).trim());
+  return isIP(last) === 0 ? peer : last;
+}
+
+/** What limits are counted by: an IPv4 address, or the /64 of an IPv6 address, since a host has all of its /64 to itself. */
+export function limitKey(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === "ipv4") return parsed.toString();
+  return `${parsed.toByteArray().slice(0, 8).map(hexByte).join("")}::/64`;
+}
+
+const hexByte = (byte: number): string => byte.toString(16).padStart(2, "0");
+
+const unmapped = (address: string): string => (address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address);

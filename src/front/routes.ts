@@ -1,0 +1,46 @@
+import type { Router } from "@koa/router";
+import type { ParameterizedContext } from "koa";
+import type { Refusal } from "../errors.ts";
+
+/** What the edge knows of a request before any route sees it. */
+export interface FrontState {
+  /** Also the `X-Request-Id` of the answer; made by us, never taken from the request. */
+  requestId: string;
+  /** The address that the request came from, for limits and audit records. */
+  address: string;
+  /** Aborted when the request's deadline has passed. */
+  signal: AbortSignal;
+}
+
+export type FrontContext = ParameterizedContext<FrontState>;
+
+/** Answers one method of one path. What it throws is printed by the route's `print`. */
+export type Handler = (ctx: FrontContext) => Promise<void> | void;
+
+/** Writes a refusal as a response; `undefined` stands for a fault of ours, of which nothing may be told. */
+export type ErrorPrinter = (ctx: FrontContext, refusal: Refusal | undefined) => void;
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** A path without parameters, found by a map look-up. HEAD is answered by GET's handler. */
+export interface FixedRoute {
+  readonly methods: { readonly [M in Method]?: Handler };
+  readonly print: ErrorPrinter;
+  /** Readable by scripts of any origin, without credentials. */
+  readonly cors?: true;
+  /** Answers also when the front has more in flight than it takes. */
+  readonly essential?: true;
+}
+
+/** What one file of routes contributes. A router's own errors are printed by its `errorsAs` middleware, else in the shape of the API. */
+export interface RouteGroup {
+  readonly fixed?: Readonly<Record<string, FixedRoute>>;
+  readonly router?: Router<FrontState>;
+}
+
+/** The query of a request as it was sent, without the question mark. */
+export function queryText(ctx: FrontContext): string {
+  const url = ctx.req.url ?? "";
+  const mark = url.indexOf("?");
+  return mark === -1 ? "" : url.slice(mark + 1);
+}

@@ -1,0 +1,104 @@
+import type { Outbox, QueuedMail } from "../accounts/ports.ts";
+import type { Log } from "../telemetry/log.ts";
+import { type Mailer, UndeliverableError } from "./mail.ts";
+
+/** Sends what waits in the outbox, until it is closed. */
+export interface OutboxWorker {
+  /** There is something new: look now rather than after the pause. */
+  wake(): void;
+  /** Takes nothing more, and waits for the message under way. */
+  close(): Promise<void>;
+}
+
+const DAY = 86_400;
+const AT_ONCE = 10;
+/** Longer than all deadlines of the mailer for one message, ten times. */
+const LEASE = 300;
+
+/** Seconds until the next try after `attempts` failed ones: half a minute, doubled each time, at most two hours. */
+export const pauseAfter = (attempts: number) => Math.min(30 * 2 ** (attempts - 1), 7_200);
+
+/** What becomes of a message after a failed try. Pure. */
+export function afterFailure(mail: Pick<QueuedMail, "attempts" | "age">, error: unknown): { readonly again: number } | "give_up" {
+  const again = pauseAfter(mail.attempts + 1);
+  return error instanceof UndeliverableError || mail.age + again > DAY ? "give_up" : { again };
+}
+
+/**
+ * @param options.idle milliseconds between looks when nothing was there
+ * @param options.written told the path of each message that became a file; the message itself holds a secret link and is never shown
+ */
+export function startOutbox(options: {
+  readonly outbox: Outbox;
+  readonly mailer: Mailer;
+  readonly log: Log;
+  readonly idle?: number;
+  readonly written?: (path: string) => void;
+}): OutboxWorker {
+  const { outbox, mailer, log, idle = 1_000, written } = options;
+  let closing = false;
+  let woken = false;
+  let rouse = () => {};
+
+  const deliver = async (mail: QueuedMail) => {
+    try {
+      const { path } = await mailer.send(mail);
+      await outbox.delivered(mail.id);
+      if (path !== undefined) {
+        log.info("mail_written", { path });
+        written?.(path);
+      }
+    } catch (error) {
+      const next = afterFailure(mail, error);
+      log.warn(next === "give_up" ? "mail_abandoned" : "mail_postponed", { attempt: mail.attempts + 1, error });
+      if (next === "give_up") await outbox.abandoned(mail.id);
+      else await outbox.postponed(mail.id, next.again);
+    }
+  };
+
+  const round = async () => {
+    const mails = await outbox.claim(AT_ONCE, LEASE);
+    for (const mail of mails) if (!closing) await deliver(mail);
+    return mails.length;
+  };
+
+  const rest = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, idle);
+      timer.unref();
+      rouse = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+
+  const work = async () => {
+    let reachable = true;
+    while (!closing) {
+      woken = false;
+      let sent = 0;
+      try {
+        sent = await round();
+        reachable = true;
+      } catch (error) {
+        if (reachable) log.warn("outbox_unreachable", { error }); // once an outage
+        reachable = false;
+      }
+      if (sent < AT_ONCE && !woken && !closing) await rest();
+    }
+  };
+  const done = work();
+
+  return {
+    wake: () => {
+      woken = true;
+      rouse();
+    },
+    close: async () => {
+      closing = true;
+      rouse();
+      await done;
+      mailer.close();
+    },
+  };
+}

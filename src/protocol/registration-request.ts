@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { Refusal } from "../errors.ts";
+
+const words = z.array(z.string().max(200)).max(20);
+
+/**
+ * The members of a registration request that are read at all (RFC 7591 §2). Every other member is dropped unseen, whatever its value:
+ * `jwks`, `jwks_uri` and `application_type` among them (specification §4.8).
+ */
+export const RegistrationRequest = z.object({
+  client_name: z.string().min(1).max(255).optional().meta({ description: "Shown to people who are asked for consent." }),
+  redirect_uris: z
+    .array(z.string().max(2000))
+    .max(10)
+    .optional()
+    .meta({ description: "Required for the grant authorization_code.", example: ["https://client.example/callback"] }),
+  grant_types: words.optional().meta({ description: "Of authorization_code, refresh_token, client_credentials." }),
+  response_types: words.optional().meta({ description: "`code`, where authorization_code is among the grants." }),
+  token_endpoint_auth_method: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: "`none`, `client_secret_basic` (default) or `client_secret_post`." }),
+  scope: z.string().max(8000).optional().meta({ description: "Space-separated; capped to what the realm allows." }),
+});
+export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
+
+/**
+ * Reads the JSON of a registration request; its grammar only, policy comes after.
+ * @throws {Refusal} invalid_redirect_uri where `redirect_uris` is at fault, else invalid_client_metadata
+ * @see RFC 7591 §3.2.2
+ */
+export function parseRegistrationRequest(json: unknown): RegistrationRequest {
+  const parsed = RegistrationRequest.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const member = parsed.error.issues[0]?.path[0];
+  if (member === "redirect_uris")
+    throw new Refusal("invalid_redirect_uri", "malformed_redirect_uris", { description: "redirect_uris is malformed." });
+  // Only names of our own schema can stand here: members that it does not know are never at fault.
+  const description = member === undefined ? "The body must be a JSON object." : `${String(member)} is malformed.`;
+  throw new Refusal("invalid_client_metadata", "malformed_metadata", { description });
+}

@@ -1,0 +1,22 @@
+/** Scheme, then anything but spaces, controls and a fragment: an absolute URI as RFC 8707 §2 wants it. */
+const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s#\p{Cc}]+$/u;
+
+/** How many `resource` values one request may carry. */
+export const MAX_RESOURCES = 10;
+
+/** Whether a text has the form of an absolute URI without fragment. */
+export const isAbsoluteUri = (text: string): boolean => ABSOLUTE_URI.test(text) && URL.canParse(text);
+
+/**
+ * Whether a resource is one that an authorization request may name: https anywhere, http on a loopback host.
+ * @see RFC 8707 §2
+ */
+export function isWebResource(text: string): boolean {
+  if (!isAbsoluteUri(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  if (username !== "" || password !== "") return false;
+  return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname));
+}
+
+export const isLoopbackHost = (hostname: string): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);

@@ -1,0 +1,19 @@
+import { Refusal } from "../errors.ts";
+
+/** One scope token: visible ASCII without `"` and `\` (RFC 6749 §3.3). */
+const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
+
+export const isScopeToken = (text: string): boolean => SCOPE_TOKEN.test(text);
+
+/**
+ * The scope parameter as a list without repeats, in the order sent; empty for an absent or empty one.
+ * @throws {Refusal} invalid_scope for characters outside the grammar
+ * @see RFC 6749 §3.3
+ */
+export function parseScope(scope: string | undefined): readonly string[] {
+  const tokens = [...new Set((scope ?? "").split(" ").filter((token) => token !== ""))];
+  if (!tokens.every(isScopeToken)) throw new Refusal("invalid_scope", "scope_malformed");
+  return tokens;
+}
+
+export const printScope = (scopes: readonly string[]): string => scopes.join(" ");

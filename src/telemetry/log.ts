@@ -1,0 +1,160 @@
+import pino from "pino";
+import { descriptorSink, type LogSink } from "./stdout.ts";
+
+/** What may stand in a line besides its event. Everything else is dropped: this is a list of what is allowed, not of what is hidden. */
+export interface LogFields {
+  readonly requestId?: string;
+  readonly route?: string;
+  readonly method?: string;
+  readonly status?: number;
+  readonly durationMs?: number;
+  readonly surface?: string;
+  readonly outcome?: string;
+  readonly code?: string;
+  readonly reason?: string;
+  readonly grant?: string;
+  readonly clientId?: string;
+  readonly userId?: string;
+  readonly address?: string;
+  /** Which secret it was about: `secretTag` of it, never the secret. */
+  readonly hash?: string;
+  readonly service?: string;
+  readonly state?: string;
+  readonly signal?: string;
+  readonly count?: number;
+  readonly seconds?: number;
+  readonly attempt?: number;
+  readonly host?: string;
+  readonly port?: number;
+  readonly pid?: number;
+  readonly path?: string;
+  readonly version?: string;
+  /** Told as kind, code and place in our source; messages of errors may quote what was sent, so they stay out. */
+  readonly error?: unknown;
+}
+
+const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number">> = {
+  requestId: "text",
+  route: "text",
+  method: "text",
+  status: "number",
+  durationMs: "number",
+  surface: "text",
+  outcome: "text",
+  code: "text",
+  reason: "text",
+  grant: "text",
+  clientId: "text",
+  userId: "text",
+  address: "text",
+  hash: "text",
+  service: "text",
+  state: "text",
+  signal: "text",
+  count: "number",
+  seconds: "number",
+  attempt: "number",
+  host: "text",
+  port: "number",
+  pid: "number",
+  path: "text",
+  version: "text",
+};
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+
+/** Writes one JSON line an event. `event` is a fixed word such as `http_request`, never a built sentence. */
+export interface Log {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** Hands what is still waiting to the operating system: before the process ends. */
+  flush(): void;
+}
+
+/**
+ * @param options.level least level that is written
+ * @param options.role which part of the service speaks: `all`, `front` or `core`
+ * @param options.sink standard output, unless said; what it throws is swallowed, for a full disk must not stop the service
+ */
+export function createLog(options: { readonly level: LogLevel; readonly role?: string; readonly sink?: LogSink }): Log {
+  const sink = options.sink ?? descriptorSink();
+  const guarded = {
+    write: (line: string) => {
+      try {
+        sink.write(line);
+      } catch {
+        // nowhere left to say it
+      }
+    },
+  };
+  const base = { pid: process.pid, ...(options.role !== undefined && { role: options.role }) };
+  const out = pino({ level: options.level, base, messageKey: "event", timestamp: pino.stdTimeFunctions.isoTime }, guarded);
+  const at =
+    (level: "debug" | "info" | "warn" | "error") =>
+    (event: string, fields: LogFields = {}) => {
+      if (out.isLevelEnabled(level)) out[level](allowed(fields), /^[a-z][a-z0-9_]{0,63}$/.test(event) ? event : "unnamed_event");
+    };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    flush: () => {
+      try {
+        sink.flush?.();
+      } catch {
+        // as above
+      }
+    },
+  };
+}
+
+/** Controls and bidirectional marks cannot forge or disguise a line, wherever it is shown. */
+const shown = (value: string) => value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?").slice(0, 256);
+
+function allowed(fields: LogFields): Record<string, unknown> {
+  const line: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === "error" && value !== undefined) line[name] = describeError(value);
+    else if (!Object.hasOwn(FORM, name)) continue;
+    else if (FORM[name as keyof typeof FORM] === "number" ? typeof value === "number" : typeof value === "string")
+      line[name] = typeof value === "string" ? shown(name === "route" || name === "clientId" ? withoutQuery(value) : value) : value;
+  }
+  return line;
+}
+
+/** Client ids may be URLs (CIMD), and routes come from URLs: what stands behind `?` or `#` is nobody's business. */
+const withoutQuery = (value: string) => value.replace(/[?#].*$/s, "");
+
+/** Members of errors of the system and of PostgreSQL that name things, never values. */
+const NAMING = ["code", "reason", "syscall", "severity", "schema", "table", "column", "constraint", "routine"] as const;
+
+function describeError(error: unknown, depth = 0): Record<string, unknown> {
+  if (!(error instanceof Error)) return { kind: typeof error };
+  const named = Object.fromEntries(
+    NAMING.flatMap((name) => {
+      const value: unknown = Reflect.get(error, name);
+      return typeof value === "string" && /^[\w.: -]{1,64}$/.test(value) ? [[name, value]] : [];
+    }),
+  );
+  const kind = /^\w{1,64}$/.test(error.name) ? error.name : "Error";
+  return {
+    kind,
+    ...named,
+    at: framesOf(error),
+    ...(error.cause !== undefined && depth < 3 && { cause: describeError(error.cause, depth + 1) }),
+  };
+}
+
+/** Places in the source, without the message that precedes them in `stack`. */
+const framesOf = (error: Error) => {
+  const stack = error.stack ?? "";
+  const body = stack.startsWith(`${error.name}: ${error.message}`) ? stack.slice(error.name.length + 2 + error.message.length) : stack;
+  return [...body.matchAll(/^ {4}at (?:async )?[^\n]*?\(?((?:file:|node:|\/)[^\s()]+:\d+:\d+)\)?$/gm)]
+    .slice(0, 8)
+    .map((match) => relative(match[1] ?? ""));
+};
+
+const relative = (place: string) => place.replace(/^.*\/(?=(?:src|guard-sdk|admin|node_modules)\/)/, "");

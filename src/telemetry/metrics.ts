@@ -1,0 +1,115 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { CATALOGUE, type RefusalCode } from "../errors.ts";
+
+export type AuthenticationSurface = "token" | "introspection" | "revocation" | "login" | "session" | "bearer" | "api_key" | "core";
+
+/** What the service counts. Every label value comes from a fixed set: no request can add a series. */
+export interface Metrics {
+  /** @param route pattern of the route, one of those given at the start  @param seconds time from the first byte read to the last written */
+  httpRequest(route: string, method: string, status: number, seconds: number): void;
+  /** @param reason fixed word, usually a refusal's; absent for success */
+  authentication(surface: AuthenticationSurface, outcome: "success" | "failure", reason?: string): void;
+  tokenIssued(grant: string): void;
+  refusal(code: RefusalCode): void;
+  /** How many calls of one kind were answered by one statement. */
+  batch(kind: string, size: number): void;
+  /** The Prometheus text exposition. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const SURFACES: readonly AuthenticationSurface[] = [
+  "token",
+  "introspection",
+  "revocation",
+  "login",
+  "session",
+  "bearer",
+  "api_key",
+  "core",
+];
+const GRANTS = ["authorization_code", "refresh_token", "client_credentials", "token_exchange", "jwt_bearer", "login"];
+
+/** Values from a fixed list; whatever else comes is `other`. */
+const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
+
+/** Words of our own source, whose list no one keeps: taken as they come, as long as they look like one and are few. */
+const fewWords = (most: number) => {
+  const seen = new Set<string>();
+  return (value: string) => {
+    if (seen.has(value)) return value;
+    if (seen.size >= most || !/^[a-z][a-z0-9_]{0,47}$/.test(value)) return "other";
+    seen.add(value);
+    return value;
+  };
+};
+
+/** @param routes every route pattern that the front serves; a front adds its own when it has built them */
+export function createMetrics(routes: ReadonlySet<string>): Metrics {
+  const register = new Registry();
+  processMetrics(register);
+  const registers = [register];
+  const requests = new Counter({
+    name: "countersign_http_requests_total",
+    help: "HTTP requests answered.",
+    labelNames: ["route", "method", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "countersign_http_request_duration_seconds",
+    help: "Time to answer an HTTP request.",
+    labelNames: ["route"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
+    registers,
+  });
+  const authentications = new Counter({
+    name: "countersign_authentications_total",
+    help: "Clients, people and bearers that presented a credential.",
+    labelNames: ["surface", "outcome", "reason"],
+    registers,
+  });
+  const tokens = new Counter({ name: "countersign_tokens_issued_total", help: "Access tokens issued.", labelNames: ["grant"], registers });
+  const refusals = new Counter({ name: "countersign_refusals_total", help: "Requests refused.", labelNames: ["code"], registers });
+  const batches = new Histogram({
+    name: "countersign_batch_size",
+    help: "Calls that one coalesced statement answered.",
+    labelNames: ["kind"],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers,
+  });
+
+  for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
+  for (const grant of GRANTS) tokens.inc({ grant }, 0);
+  for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);
+
+  const route = among(routes);
+  const method = among(new Set<string>(METHODS));
+  const surface = among(new Set<string>(SURFACES));
+  const grant = among(new Set<string>(GRANTS));
+  const code = among(new Set(Object.keys(CATALOGUE)));
+  const reason = fewWords(128);
+  const kind = fewWords(32);
+  return {
+    httpRequest: (path, verb, status, seconds) => {
+      const known = route(path);
+      requests.inc({ route: known, method: method(verb), status: status >= 100 && status <= 599 ? Math.trunc(status) : "other" });
+      durations.observe({ route: known }, seconds);
+    },
+    authentication: (where, outcome, why) =>
+      authentications.inc({ surface: surface(where), outcome, reason: why === undefined ? "none" : reason(why) }),
+    tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
+    refusal: (name) => refusals.inc({ code: code(name) }),
+    batch: (name, size) => batches.observe({ kind: kind(name) }, size),
+    text: () => register.metrics(),
+    contentType: register.contentType,
+  };
+}
+
+/** The library's metrics of the process, less those whose label values follow what happens to be open. */
+function processMetrics(register: Registry): void {
+  collectDefaultMetrics({ register });
+  for (const name of ["nodejs_active_handles", "nodejs_active_requests", "nodejs_active_resources"]) register.removeSingleMetric(name);
+  const collections = register.getSingleMetric("nodejs_gc_duration_seconds");
+  if (collections instanceof Histogram) for (const kind of ["major", "minor", "incremental", "weakcb"]) collections.zero({ kind });
+}

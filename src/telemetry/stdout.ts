@@ -1,0 +1,61 @@
+import { write, writeSync } from "node:fs";
+
+/** Where lines go. */
+export interface LogSink {
+  write(line: string): void;
+  /** Hands over what is waiting, at once, before the process ends. */
+  flush?(): void;
+}
+
+const MOST_WAITING = 1 << 20;
+const PAUSE_MS = 10;
+
+/**
+ * Writes to a descriptor beside the event loop. A reader that stalls costs lines, once a MiB of them is waiting; a reader that went away or a
+ * full disk costs the lines of that time; neither costs more. (pino's own destination waits for ever in its last flush when the reader is gone.)
+ */
+export function descriptorSink(descriptor = 1): LogSink {
+  let waiting = "";
+  let writing: Buffer | undefined;
+  let torn = false; // the last line that arrived is only half there
+
+  const settle = (error: NodeJS.ErrnoException | null, written: number) => {
+    if (writing === undefined) return;
+    if (error?.code === "EAGAIN") return void setTimeout(pump, PAUSE_MS);
+    if (error) {
+      writing = undefined; // the next line is the next try
+      return;
+    }
+    torn = written < writing.length;
+    writing = torn ? writing.subarray(written) : undefined;
+    pump();
+  };
+  const pump = () => {
+    if (writing === undefined) {
+      if (waiting === "") return;
+      writing = Buffer.from(torn ? `\n${waiting}` : waiting);
+      waiting = "";
+    }
+    write(descriptor, writing, settle);
+  };
+
+  return {
+    write: (line) => {
+      if (waiting.length + line.length > MOST_WAITING) return;
+      waiting += line;
+      if (writing === undefined) pump();
+    },
+    flush: () => {
+      let rest = Buffer.from(waiting);
+      waiting = "";
+      for (let tries = 0; rest.length > 0 && tries < 50; tries++) {
+        try {
+          rest = rest.subarray(writeSync(descriptor, rest));
+        } catch (error) {
+          if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+        }
+      }
+    },
+  };
+}

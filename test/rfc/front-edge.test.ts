@@ -1,0 +1,248 @@
+import { Router } from "@koa/router";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Refusal } from "../../src/errors.ts";
+import { formBody, jsonBody } from "../../src/front/middleware/body.ts";
+import { apiErrorPrinter, errorsAs, oauthErrorPrinter } from "../../src/front/middleware/errors.ts";
+import { sendJson } from "../../src/front/middleware/headers.ts";
+import type { FrontState, RouteGroup } from "../../src/front/routes.ts";
+import { ISSUER, postForm, rawRequest, startFront, type TestFront } from "../support/front.ts";
+
+let release: () => void = () => {};
+const held = new Promise<void>((resolve) => {
+  release = resolve;
+});
+
+const router = new Router<FrontState>();
+router.use(errorsAs(apiErrorPrinter(ISSUER), () => {}));
+router.get("/things/:id", (ctx) => {
+  if (ctx.params.id === "none") throw new Refusal("not_found", "no_thing");
+  ctx.body = { id: ctx.params.id };
+});
+
+const group: RouteGroup = {
+  router,
+  fixed: {
+    "/form": {
+      print: oauthErrorPrinter(ISSUER),
+      cors: true,
+      methods: { POST: async (ctx) => sendJson(ctx, { a: (await formBody(ctx)).get("a"), address: ctx.state.address }) },
+    },
+    "/json": {
+      print: apiErrorPrinter(ISSUER),
+      methods: { GET: (ctx) => sendJson(ctx, {}), POST: async (ctx) => sendJson(ctx, { got: await jsonBody(ctx, 1000) }) },
+    },
+    "/fault": {
+      print: oauthErrorPrinter(ISSUER),
+      methods: {
+        GET: () => {
+          throw new Error("secret detail");
+        },
+      },
+    },
+    "/held": { print: apiErrorPrinter(ISSUER), methods: { GET: () => held } },
+    "/essential": { print: apiErrorPrinter(ISSUER), essential: true, methods: { GET: (ctx) => sendJson(ctx, {}) } },
+  },
+};
+
+let front: TestFront;
+beforeAll(async () => {
+  front = await startFront({ groups: [group], cap: 2, deadline: 400, trustProxy: true });
+});
+afterAll(async () => {
+  release();
+  await front.close();
+});
+
+const failure = async (response: Response) => [response.status, await response.json()];
+
+describe("form bodies", () => {
+  test("a good form is read", async () => {
+    const response = await postForm(`${front.url}/form`, { a: "ä b" });
+    expect(await response.json()).toMatchObject({ a: "ä b" });
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("pragma")).toBe("no-cache");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(response.headers.get("x-request-id")).toMatch(/^r\d+$/);
+  });
+
+  test.for([
+    ["application/json", 400],
+    ["multipart/form-data; boundary=x", 400],
+    ["text/plain", 400],
+    ["application/x-www-form-urlencoded, text/plain", 400],
+  ] as const)("media type %s is refused", async ([type, status]) => {
+    const response = await fetch(`${front.url}/form`, { method: "POST", body: "a=1", headers: { "content-type": type } });
+    expect(await failure(response)).toMatchObject([status, { error: "invalid_request" }]);
+  });
+
+  test("a content coding is refused", async () => {
+    expect(await failure(await postForm(`${front.url}/form`, "a=1", { "content-encoding": "gzip" }))).toMatchObject([
+      415,
+      { error: "invalid_request" },
+    ]);
+    expect((await postForm(`${front.url}/form`, "a=1", { "content-encoding": "identity" })).status).toBe(200);
+  });
+
+  test("64 KiB are read, one byte more is not", async () => {
+    expect((await postForm(`${front.url}/form`, `a=${"x".repeat(65_534)}`)).status).toBe(200);
+    const response = await postForm(`${front.url}/form`, `a=${"x".repeat(65_535)}`);
+    expect(await failure(response)).toMatchObject([413, { error: "invalid_request" }]);
+    expect(response.headers.get("connection")).toBe("close");
+  });
+
+  test("an over-long body of unknown length is cut off", async () => {
+    const chunk = `4000\r\n${"x".repeat(0x4000)}\r\n`;
+    const head = "POST /form HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const answer = await rawRequest(front.port, head + chunk.repeat(6));
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(answer).toContain("Connection: close");
+  });
+
+  test.for([
+    ["NUL", Buffer.from("a=\0")],
+    ["invalid UTF-8", Buffer.from([0x61, 0x3d, 0xff])],
+    ["encoded NUL", Buffer.from("a=%00")],
+    ["1 200 parameters", Buffer.from(`${Array.from({ length: 1199 }, (_, i) => `p${i}=x`).join("&")}&a=1`)],
+    ["a repeated parameter", Buffer.from("a=1&a=2")],
+  ] as const)("%s is refused", async ([, body]) => {
+    const response = await fetch(`${front.url}/form`, {
+      method: "POST",
+      body,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(await failure(response)).toMatchObject([400, { error: "invalid_request" }]);
+  });
+});
+
+describe("JSON bodies", () => {
+  const post = (body: string, type = "application/json") =>
+    fetch(`${front.url}/json`, { method: "POST", body, headers: { "content-type": type } });
+
+  test("a good body is read, whatever its members are called", async () => {
+    const text = '{"__proto__":{"x":1},"constructor":"y","a":[1,null,true]}';
+    expect(await (await post(text, "Application/JSON; charset=utf-8")).text()).toBe(`{"got":${text}}`);
+  });
+
+  test.for([
+    ["no JSON", "{", 400],
+    ["nothing", "", 400],
+    ["NUL", '"\0"', 400],
+    ["escaped NUL", '{"a":"\\u0000"}', 400],
+    ["a lone surrogate", '{"a":"\\ud800"}', 400],
+    ["NUL in a name", '{"a\\u0000":1}', 400],
+    ["nine levels", "[[[[[[[[[1]]]]]]]]]", 400],
+    ["400 levels", "[".repeat(400), 400],
+    ["1 001 bytes", JSON.stringify("x".repeat(999)), 413],
+  ] as const)("%s is refused", async ([, body, status]) => {
+    expect(await failure(await post(body))).toMatchObject([
+      status,
+      { statusCode: status, error: expect.any(String), message: expect.any(String) },
+    ]);
+  });
+
+  test("eight levels are read", async () => {
+    expect((await post("[[[[[[[[1]]]]]]]]")).status).toBe(200);
+  });
+
+  test("another media type is 415", async () => {
+    expect(await failure(await post("{}", "text/plain"))).toMatchObject([415, { statusCode: 415, error: "Unsupported Media Type" }]);
+  });
+});
+
+describe("paths and methods", () => {
+  test("an unknown path is 404 in the shape of the API", async () => {
+    expect(await failure(await fetch(`${front.url}/nowhere`))).toEqual([
+      404,
+      { statusCode: 404, error: "Not Found", message: "Not Found." },
+    ]);
+  });
+
+  test("another method is 405 with Allow", async () => {
+    const response = await fetch(`${front.url}/form`);
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+    expect(await response.json()).toEqual({ error: "invalid_request" });
+    expect((await fetch(`${front.url}/json`, { method: "DELETE" })).headers.get("allow")).toBe("GET, POST, HEAD");
+    const routed = await fetch(`${front.url}/things/1`, { method: "DELETE" });
+    expect([routed.status, routed.headers.get("allow")]).toEqual([405, "HEAD, GET"]);
+    expect(await routed.json()).toMatchObject({ statusCode: 405 });
+  });
+
+  test("HEAD is answered as GET without a body", async () => {
+    const response = await fetch(`${front.url}/json`, { method: "HEAD" });
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+  });
+
+  test("routers are asked after the fixed paths", async () => {
+    expect(await (await fetch(`${front.url}/things/7`)).json()).toEqual({ id: "7" });
+    expect((await fetch(`${front.url}/things/none`)).status).toBe(404);
+  });
+
+  test("an absolute request target is taken by its path, anything else is refused", async () => {
+    expect(await rawRequest(front.port, "GET http://evil.test/json HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n")).toMatch(
+      /^HTTP\/1.1 200/,
+    );
+    expect(await rawRequest(front.port, "GET http://[::1/json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 200/);
+    expect(await rawRequest(front.port, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 400/);
+  });
+
+  test("metrics get the pattern of a path, never the path", async () => {
+    front.observed.length = 0;
+    await Promise.all(["/things/1", "/things/2", "/x1", "/x2", "/json"].map((path) => fetch(front.url + path)));
+    expect(new Set(front.observed.map(({ route }) => route))).toEqual(new Set(["/things/:id", "unknown", "/json"]));
+  });
+});
+
+describe("CORS", () => {
+  const evil = { origin: "https://evil.test" };
+
+  test("an open route is readable by any origin, without credentials", async () => {
+    const response = await postForm(`${front.url}/form`, "a=1", evil);
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    expect(response.headers.get("access-control-expose-headers")).toContain("WWW-Authenticate");
+    expect(response.headers.has("access-control-allow-credentials")).toBe(false);
+  });
+
+  test("its errors are readable too", async () => {
+    expect((await postForm(`${front.url}/form`, "a=%", evil)).headers.get("access-control-allow-origin")).toBe("*");
+  });
+
+  test("a preflight is answered", async () => {
+    const response = await fetch(`${front.url}/form`, { method: "OPTIONS", headers: { ...evil, "access-control-request-method": "POST" } });
+    expect([response.status, response.headers.get("access-control-allow-methods")]).toEqual([204, "POST"]);
+  });
+
+  test("other routes say nothing to other origins", async () => {
+    for (const method of ["GET", "OPTIONS"]) {
+      expect((await fetch(`${front.url}/json`, { method, headers: evil })).headers.has("access-control-allow-origin")).toBe(false);
+    }
+  });
+});
+
+describe("faults, overload and deadlines", () => {
+  test("a fault is reported once and told to nobody", async () => {
+    front.faults.length = 0;
+    expect(await failure(await fetch(`${front.url}/fault`))).toEqual([500, { error: "server_error" }]);
+    expect(front.faults).toHaveLength(1);
+  });
+
+  test("above the cap 503 at once, but essential paths answer; a deadline ends what hangs", async () => {
+    const hanging = [fetch(`${front.url}/held`), fetch(`${front.url}/held`)];
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const refused = await fetch(`${front.url}/json`);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect((await fetch(`${front.url}/essential`)).status).toBe(200);
+    expect((await Promise.all(hanging)).map(({ status }) => status)).toEqual([503, 503]);
+    expect((await fetch(`${front.url}/json`)).status).toBe(200);
+  });
+});
+
+describe("client address", () => {
+  test("behind a proxy the right-most forwarded address counts, if it is one", async () => {
+    const address = async (forwarded: string) =>
+      (await (await postForm(`${front.url}/form`, "a=1", { "x-forwarded-for": forwarded })).json()).address;
+    expect(await address("1.1.1.1, 2.2.2.2")).toBe("2.2.2.2");
+    expect(await address("2001:db8::1")).toBe("2001:db8::1");
+    expect(await address("1.1.1.1, rubbish")).toBe("127.0.0.1");
+  });
+});

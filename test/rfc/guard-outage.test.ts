@@ -1,0 +1,69 @@
+import { createServer } from "node:http";
+import { createGuard } from "@countersign/guard";
+import { protect } from "@countersign/guard/node";
+import { expect, onTestFinished, test } from "vitest";
+import { listen, startIssuer } from "../support/guard-issuer.ts";
+import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
+
+const RESOURCE = "https://notes.example/mcp";
+
+test.for(SERVER_KINDS)(
+  "with an issuer whose keys were never had, %s answers 503 with Retry-After, not 401 and not a pass",
+  async (kind) => {
+    const issuer = await startIssuer();
+    const token = await issuer.token(RESOURCE);
+    await issuer.close();
+    const server = await serve(kind, createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] }));
+    onTestFinished(server.close);
+    const response = await fetch(`${server.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+    expect([response.status, response.headers.get("retry-after"), response.headers.get("www-authenticate")]).toEqual([503, "5", null]);
+    expect((await fetch(`${server.origin}/mcp`)).status).toBe(401);
+  },
+);
+
+test("with keys at hand the guard goes on when the issuer is gone, first-seen tokens included", async () => {
+  const issuer = await startIssuer();
+  const [first, second] = [await issuer.token(RESOURCE), await issuer.token(RESOURCE, { claims: { sub: "bob" } })];
+  const server = await serve("node:http", createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] }));
+  onTestFinished(server.close);
+  const status = async (token: string) => (await fetch(`${server.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await status(first)).toBe(200);
+  await issuer.close();
+  expect([await status(first), await status(second)]).toEqual([200, 200]);
+});
+
+test("a hundred requests at once cost the issuer one fetch of its documents", async () => {
+  const issuer = await startIssuer();
+  onTestFinished(issuer.close);
+  const server = await serve("node:http", createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] }));
+  onTestFinished(server.close);
+  const tokens = await Promise.all(Array.from({ length: 100 }, (_, n) => issuer.token(RESOURCE, { claims: { sub: `p${n}` } })));
+  const answers = await Promise.all(
+    tokens.map((token) => fetch(`${server.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } })),
+  );
+  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  expect(issuer.requests).toEqual(["/.well-known/oauth-authorization-server", "/keys"]);
+});
+
+test("a handler that fails is a plain 500, and a route without a guard has no principal", async () => {
+  const issuer = await startIssuer();
+  onTestFinished(issuer.close);
+  const warnings: unknown[] = [];
+  const note = (warning: unknown) => warnings.push(warning);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  const guard = createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] });
+  const failing = protect(guard, () => {
+    throw new Error("a fault of the handler");
+  });
+  const server = await listen(createServer((request, response) => void failing(request, response)));
+  onTestFinished(server.close);
+  const response = await fetch(server.origin, { headers: { authorization: `Bearer ${await issuer.token(RESOURCE)}` } });
+  expect([response.status, await response.text()]).toEqual([500, ""]);
+  expect(String(warnings[0])).toContain("a fault of the handler");
+  for (const kind of ["Express", "Koa"] as const) {
+    const open = await serve(kind, guard);
+    onTestFinished(open.close);
+    expect((await fetch(`${open.origin}/open`)).status).toBe(500);
+  }
+});

@@ -1,0 +1,102 @@
+import { create } from "@bufbuild/protobuf";
+import type { Client } from "../../src/clients/client.ts";
+import type { CodeState, FamilyState, Subject } from "../../src/core/ports.ts";
+import {
+  AuthorizationCodeGrantSchema,
+  ClientCredentialsGrantSchema,
+  RefreshTokenGrantSchema,
+} from "../../src/gen/countersign/token/v1/token_pb.ts";
+import { hashSecret } from "../../src/secret.ts";
+
+/** RFC 7636 appendix B. */
+export const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+export const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+export const aClient = (members: Partial<Client> = {}): Client => ({
+  id: "01900000-0000-7000-8000-000000000001",
+  clientId: "notes-app",
+  realmId: "01900000-0000-7000-8000-000000000002",
+  ownerId: null,
+  origin: "operator",
+  name: "Notes",
+  description: null,
+  redirectUris: ["https://notes.example.test/cb"],
+  scopes: ["openid", "profile", "email", "notes:read", "notes:write"],
+  grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+  responseTypes: ["code"],
+  tokenEndpointAuthMethod: "client_secret_basic",
+  secretHash: hashSecret("the-secret"),
+  enabled: true,
+  environment: "production",
+  isAgent: false,
+  maxAgentMode: null,
+  audience: null,
+  jwks: null,
+  jwksUri: null,
+  createdAt: 1000,
+  updatedAt: null,
+  lastUsedAt: null,
+  ...members,
+});
+
+export const aSubject = (members: Partial<Subject> = {}): Subject => ({
+  userId: "01900000-0000-7000-8000-00000000000a",
+  enabled: true,
+  email: "ada@example.test",
+  emailVerified: true,
+  firstName: "Ada",
+  lastName: "Lovelace",
+  ...members,
+});
+
+export const aCode = (members: Partial<CodeState> = {}): CodeState => ({
+  clientId: "notes-app",
+  redirectUri: "https://notes.example.test/cb",
+  codeChallenge: CHALLENGE,
+  scopes: ["openid", "notes:read"],
+  resources: ["https://notes.example.test/mcp", "https://mail.example.test/mcp"],
+  nonce: null,
+  userId: aSubject().userId,
+  sessionId: "01900000-0000-7000-8000-00000000000b",
+  authTime: 900,
+  expiresAt: 1060,
+  grantId: null,
+  subject: aSubject(),
+  now: 1000,
+  ...members,
+});
+
+export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
+  familyId: "01900000-0000-7000-8000-00000000000c",
+  grantId: "01900000-0000-7000-8000-00000000000d",
+  clientId: "notes-app",
+  subject: aSubject(),
+  scopes: ["openid", "notes:read", "notes:write"],
+  audience: ["https://notes.example.test/mcp", "https://mail.example.test/mcp"],
+  authTime: 900,
+  expiresAt: 5000,
+  revoked: false,
+  currentHash: hashSecret("current"),
+  usedAt: null,
+  now: 1000,
+  ...members,
+});
+
+export const codeGrant = (members: { codeVerifier?: string; redirectUri?: string; resource?: string[] } = {}) =>
+  create(AuthorizationCodeGrantSchema, { code: "code", redirectUri: "https://notes.example.test/cb", codeVerifier: VERIFIER, ...members });
+
+export const refreshGrant = (members: { scope?: string; resource?: string[] } = {}) =>
+  create(RefreshTokenGrantSchema, { refreshToken: "a".repeat(64), ...members });
+
+export const clientGrant = (members: { scope?: string; resource?: string[] } = {}) => create(ClientCredentialsGrantSchema, members);
+
+/** The private reason and public code of what a decision refuses with. */
+export function refusalOf(decide: () => unknown): readonly [string, string] | "granted" {
+  try {
+    decide();
+    return "granted";
+  } catch (error) {
+    const { code, reason } = error as { code: string; reason: string };
+    return [code, reason];
+  }
+}

@@ -1,0 +1,30 @@
+import { Refusal } from "../../src/errors.ts";
+import { localTokenCore, type TokenCore, type TokenCoreImplementation } from "../../src/grpc/local.ts";
+
+/** A token core of which a test writes the methods that it needs; every other one is a fault. */
+export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
+  const absent = async (): Promise<never> => {
+    throw new Error("this test's core has no such method");
+  };
+  const implementation: TokenCoreImplementation = {
+    token: absent,
+    validateAuthorization: absent,
+    issueCode: absent,
+    loginTokens: absent,
+    introspect: absent,
+    revoke: absent,
+    verifyAccessToken: absent,
+    publicKeys: absent,
+    resolveClient: absent,
+    ...methods,
+  };
+  return localTokenCore(implementation);
+}
+
+/** A core that cannot be reached. */
+export const absentCore = (): TokenCore => {
+  const gone = async (): Promise<never> => {
+    throw new Refusal("temporarily_unavailable", "core_unreachable", { retryAfter: 5 });
+  };
+  return coreWith({ token: gone, introspect: gone, revoke: gone, verifyAccessToken: gone, publicKeys: gone });
+};

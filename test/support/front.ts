@@ -1,0 +1,70 @@
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { type AppOptions, createApp } from "../../src/front/app.ts";
+import { lifecycle } from "../../src/front/lifecycle.ts";
+
+export const ISSUER = "http://localhost:3000";
+
+export interface TestFront {
+  readonly url: string;
+  readonly port: number;
+  readonly faults: unknown[];
+  readonly observed: { route: string; method: string; status: number }[];
+  close(): Promise<void>;
+}
+
+/** A real HTTP server around the given route groups, on a free loopback port. */
+export async function startFront(options: Partial<AppOptions> & Pick<AppOptions, "groups">): Promise<TestFront> {
+  const faults: unknown[] = [];
+  const observed: TestFront["observed"] = [];
+  let count = 0;
+  const app = createApp({
+    issuer: ISSUER,
+    telemetry: {
+      observe: (route, method, status) => observed.push({ route, method, status }),
+      fault: ({ error }) => faults.push(error),
+    },
+    lifecycle: lifecycle(),
+    requestId: () => `r${++count}`,
+    ...options,
+  });
+  const server: Server = createServer(app.callback());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    faults,
+    observed,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Sends bytes as they are and gathers the answer until the server closes or `idle` milliseconds pass without any. */
+export const rawRequest = (port: number, bytes: string | Buffer, idle = 300): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1");
+    let answer = "";
+    socket.setTimeout(idle, () => socket.destroy());
+    socket.on("data", (chunk) => {
+      answer += chunk.toString("latin1");
+    });
+    socket.on("close", () => resolve(answer));
+    socket.on("error", (error: NodeJS.ErrnoException) =>
+      error.code === "ECONNRESET" || error.code === "EPIPE" ? undefined : reject(error),
+    );
+    socket.write(bytes);
+  });
+
+/** A POST of a form, given as pairs or as text. */
+export const postForm = (url: string, form: Record<string, string> | string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(url, {
+    method: "POST",
+    redirect: "manual",
+    headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+    body: typeof form === "string" ? form : new URLSearchParams(form).toString(),
+  });

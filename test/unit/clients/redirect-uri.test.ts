@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { ENVIRONMENTS } from "../../../src/clients/client.ts";
+import { isPermittedRedirectUri, matchesRedirectUri } from "../../../src/clients/redirect-uri.ts";
+
+describe("comparing redirect URIs", () => {
+  const registered = "https://c.example.test/cb";
+
+  test.for([
+    [registered, true],
+    [`${registered}/`, false],
+    [`${registered}?x=1`, false],
+    [`${registered}#f`, false],
+    ["https://C.example.test/cb", false],
+    ["https://c.example.test:443/cb", false],
+    ["https://c.example.evil.test/cb", false],
+    ["https://c.example.test.evil.test/cb", false],
+    ["https://c.example.test@evil.test/cb", false],
+    ["https://c.example.test/cb/..;/x", false],
+    ["https://c.example.test/cb/%2e%2e/x", false],
+    ["https://c.example.test/x/../cb", false],
+    ["https://c.example.test/%63b", false],
+    ["http://c.example.test/cb", false],
+    [" https://c.example.test/cb", false],
+    ["https://c.example.test/cb\n", false],
+    ["", false],
+  ] as const)("%s: %s", ([presented, expected]) => {
+    expect(matchesRedirectUri(["https://other.test/", registered], presented)).toBe(expected);
+  });
+
+  test.for([
+    ["http://127.0.0.1/cb", "http://127.0.0.1:51234/cb", true],
+    ["http://127.0.0.1:3000/cb", "http://127.0.0.1:51234/cb", true],
+    ["http://127.0.0.1:3000/cb", "http://127.0.0.1/cb", true],
+    ["http://[::1]/cb", "http://[::1]:51234/cb", true],
+    ["http://localhost/callback", "http://localhost:51234/callback", true],
+    ["http://localhost", "http://localhost:51234", true],
+    ["http://localhost/cb?x=1", "http://localhost:1/cb?x=1", true],
+    ["http://localhost:3000/cb", "http://localhost:51234/cb", false],
+    ["http://localhost:3000/cb", "http://localhost/cb", false],
+    ["http://127.0.0.1/cb", "http://localhost:51234/cb", false],
+    ["http://localhost/cb", "http://127.0.0.1:51234/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.2:51234/cb", false],
+    ["http://127.0.0.1/cb", "http://[::1]:51234/cb", false],
+    ["http://127.0.0.1/cb", "https://127.0.0.1:51234/cb", false],
+    ["https://127.0.0.1/cb", "https://127.0.0.1:51234/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:51234/cb/", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:51234/cb?x", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:51234/cb#f", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:99999/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:0/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:5a/cb", false],
+    ["http://127.0.0.1/cb", "http://x@127.0.0.1:5/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:5@evil.test/cb", false],
+    ["http://127.0.0.1/cb", "http://127.0.0.1.evil.test/cb", false],
+    ["http://c.example.test/cb", "http://c.example.test:8080/cb", false],
+    ["com.example.app:/cb", "com.example.app:/cb", true],
+  ] as const)("registered %s, sent %s: %s", ([uri, presented, expected]) => {
+    expect(matchesRedirectUri([uri], presented)).toBe(expected);
+  });
+});
+
+/** In the order development, staging, production, unset. */
+const YES = [true, true, true, true];
+const NO = [false, false, false, false];
+const INSIDE = [true, true, false, false];
+const NATIVE = [true, true, false, true];
+
+describe("redirect URIs that a client may have", () => {
+  test.for([
+    ["https://c.example/cb", YES],
+    ["https://c.example", YES],
+    ["https://c.example:8443/cb?x=a%20b", YES],
+    ["https://Client.example.com:443/cb", YES],
+    ["https://xn--bcher-kva.example/cb", YES],
+    ["https://203.0.113.7/cb", INSIDE],
+    ["https://8.8.8.8/cb", YES],
+    ["https://localhost/cb", INSIDE],
+    ["https://127.0.0.1:8443/cb", INSIDE],
+    ["https://10.0.0.7/cb", INSIDE],
+    ["https://192.168.1.1/cb", INSIDE],
+    ["https://[::1]/cb", INSIDE],
+    ["https://[fd00::1]/cb", INSIDE],
+    ["https://[::ffff:10.0.0.1]/cb", INSIDE],
+    ["https://intranet/cb", INSIDE],
+    ["https://app.localhost/cb", INSIDE],
+    ["https://printer.local/cb", INSIDE],
+    ["http://localhost/cb", NATIVE],
+    ["http://localhost:3000/cb", NATIVE],
+    ["http://127.0.0.1/cb", NATIVE],
+    ["http://[::1]:51234/cb", NATIVE],
+    ["http://127.0.0.2/cb", NO],
+    ["http://c.example/cb", NO],
+    ["http://localhost.evil.test/cb", NO],
+    ["http://10.0.0.7/cb", NO],
+    ["com.example.app:/cb", YES],
+    ["com.example.app://host/cb", YES],
+    ["com.example.app://user@host/cb", NO],
+    ["myapp:/cb", NO],
+    ["myapp://cb", NO],
+    ["javascript:alert(1)", NO],
+    ["JaVaScRiPt:alert(1)", NO],
+    [" javascript:alert(1)", NO],
+    ["java\tscript:alert(1)", NO],
+    ["\u0001https://c.example/cb", NO],
+    ["https://c.example/cb\n", NO],
+    ["data:text/html,x", NO],
+    ["file:///etc/passwd", NO],
+    ["vbscript:x", NO],
+    ["blob:https://c.example/x", NO],
+    ["https://c.example/cb#f", NO],
+    ["https://*.example/cb", NO],
+    ["https://c.example/*", NO],
+    ["https://user@c.example/cb", NO],
+    ["https://user:pw@c.example/cb", NO],
+    ["https://c.example\\@evil.test/cb", NO],
+    ["https:/c.example/cb", NO],
+    ["https:c.example", NO],
+    ["https://", NO],
+    ["https:///cb", NO],
+    ["//c.example/cb", NO],
+    ["/cb", NO],
+    ["", NO],
+    ["https://c.example:0/cb", NO],
+    ["https://c.example:65536/cb", NO],
+    ["https://c.example:/cb", NO],
+    ["https://c.example./cb", NO],
+    ["https://c..example/cb", NO],
+    ["https://0x7f.1/cb", NO],
+    ["https://2130706433/cb", NO],
+    ["https://127.1/cb", NO],
+    ["https://bücher.example/cb", NO],
+    ["https://c.exa%6dple/cb", NO],
+    ["https://[::1/cb", NO],
+    ["https://[zz]/cb", NO],
+  ] as const)("%s", ([uri, expected]) => {
+    expect([...ENVIRONMENTS, null].map((environment) => isPermittedRedirectUri(uri, environment))).toEqual(expected);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { registrableMetadata } from "../../../src/clients/registration.ts";
+import { Refusal } from "../../../src/errors.ts";
+import { parseRegistrationRequest } from "../../../src/protocol/registration-request.ts";
+
+const allowedScopes = ["openid", "profile", "email", "offline_access"];
+const register = (json: unknown, scopeMode: "registered" | "realm" = "registered") =>
+  registrableMetadata(parseRegistrationRequest(json), { allowedScopes, scopeMode });
+const refusalOf = (run: () => unknown): string => {
+  try {
+    run();
+    return "accepted";
+  } catch (error) {
+    return error instanceof Refusal ? `${error.code} ${error.reason}` : String(error);
+  }
+};
+
+const redirect_uris = ["https://c.example/cb"];
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const DEFAULTS = {
+  name: undefined,
+  redirectUris: redirect_uris,
+  grantTypes: ["authorization_code"],
+  responseTypes: ["code"],
+  tokenEndpointAuthMethod: "client_secret_basic",
+  scopes: allowedScopes,
+};
+
+describe("what open registration keeps", () => {
+  test.for([
+    ["the defaults of RFC 7591", {}, {}],
+    ["the name", { client_name: "n" }, { name: "n" }],
+    ["each redirect URI once", { redirect_uris: [...redirect_uris, ...redirect_uris] }, {}],
+    [
+      "grants, each once",
+      { grant_types: ["authorization_code", "refresh_token", "refresh_token"] },
+      { grantTypes: ["authorization_code", "refresh_token"] },
+    ],
+    ["method none", { token_endpoint_auth_method: "none" }, { tokenEndpointAuthMethod: "none" }],
+    ["method client_secret_post", { token_endpoint_auth_method: "client_secret_post" }, { tokenEndpointAuthMethod: "client_secret_post" }],
+    ["no private_key_jwt, nor keys", { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [] }, jwks_uri: 7 }, {}],
+    ["no jwt-bearer grant", { grant_types: ["authorization_code", JWT_BEARER] }, {}],
+    ["no member of an operator", { is_agent: true, environment: "development", audience: ["x"], application_type: 5, enabled: false }, {}],
+    ["the scopes that the realm allows", { scope: "email admin openid" }, { scopes: ["openid", "email"] }],
+    ["all scopes where none was allowed", { scope: "admin" }, {}],
+    ["all scopes where none was named", { scope: "" }, {}],
+    [
+      "a client of client_credentials",
+      { redirect_uris: undefined, grant_types: ["client_credentials"] },
+      { redirectUris: [], grantTypes: ["client_credentials"], responseTypes: [] },
+    ],
+    ["loopback of a native client", { redirect_uris: ["http://localhost/cb"] }, { redirectUris: ["http://localhost/cb"] }],
+  ] as const)("%s", ([, request, expected]) => {
+    expect(register({ redirect_uris, ...request })).toEqual({ ...DEFAULTS, ...expected });
+  });
+
+  test("with DYNAMIC_CLIENT_SCOPE=realm all that the realm allows", () => {
+    expect(register({ redirect_uris, scope: "email" }, "realm").scopes).toEqual(allowedScopes);
+  });
+
+  test.for([
+    [{ redirect_uris: undefined }, "invalid_redirect_uri redirect_uri_missing"],
+    [{ redirect_uris: [] }, "invalid_redirect_uri redirect_uri_missing"],
+    [{ redirect_uris: "https://c.example/cb" }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: [7] }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: null }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: Array.from({ length: 11 }, (_, i) => `https://c.example/${i}`) }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: [`https://c.example/${"x".repeat(2000)}`] }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: ["javascript:alert(1)"] }, "invalid_redirect_uri redirect_uri_forbidden"],
+    [{ redirect_uris: ["https://localhost/cb"] }, "invalid_redirect_uri redirect_uri_forbidden"],
+    [{ redirect_uris: ["https://c.example/cb#f"] }, "invalid_redirect_uri redirect_uri_forbidden"],
+    [{ grant_types: [] }, "invalid_client_metadata no_grant"],
+    [{ grant_types: [JWT_BEARER] }, "invalid_client_metadata no_grant"],
+    [{ grant_types: ["implicit"] }, "invalid_client_metadata grant_not_registrable"],
+    [{ grant_types: ["urn:ietf:params:oauth:grant-type:token-exchange"] }, "invalid_client_metadata grant_not_registrable"],
+    [{ grant_types: "authorization_code" }, "invalid_client_metadata malformed_metadata"],
+    [{ response_types: ["token"] }, "invalid_client_metadata response_type_unknown"],
+    [{ response_types: [] }, "invalid_client_metadata response_types_inconsistent"],
+    [{ grant_types: ["client_credentials"], response_types: ["code"] }, "invalid_client_metadata response_types_inconsistent"],
+    [{ token_endpoint_auth_method: "client_secret_jwt" }, "invalid_client_metadata auth_method_not_registrable"],
+    [{ token_endpoint_auth_method: 5 }, "invalid_client_metadata malformed_metadata"],
+    [{ client_name: "" }, "invalid_client_metadata malformed_metadata"],
+    [{ client_name: "x".repeat(256) }, "invalid_client_metadata malformed_metadata"],
+    [{ scope: ["openid"] }, "invalid_client_metadata malformed_metadata"],
+  ] as const)("%j is refused", ([request, expected]) => {
+    expect(refusalOf(() => register({ redirect_uris, ...request }))).toBe(expected);
+  });
+
+  test.for([[null], [[]], ["x"], [7]] as const)("%j is no client metadata", ([json]) => {
+    expect(refusalOf(() => register(json))).toBe("invalid_client_metadata malformed_metadata");
+  });
+});

@@ -1,0 +1,318 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { SETTING_NAMES } from "../../src/config/settings.ts";
+import { distance } from "../../src/config/unknown-settings.ts";
+import { ConfigError, type Environment, loadConfig, type Role } from "../../src/config.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "config-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const file = (name: string, content: string) => {
+  const path = join(directory, name);
+  writeFileSync(path, content, { mode: 0o600 });
+  return path;
+};
+
+const pair = (type: "ed25519" | "ml-dsa-65") => {
+  const { privateKey, publicKey } = type === "ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("ml-dsa-65");
+  return {
+    key: privateKey,
+    private: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    public: publicKey.export({ type: "spki", format: "pem" }).toString(),
+  };
+};
+const rsa = (modulusLength: number) =>
+  generateKeyPairSync("rsa", { modulusLength }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const ed = pair("ed25519");
+const other = pair("ed25519");
+const mldsa = pair("ml-dsa-65");
+const PRODUCTION = { NODE_ENV: "production", JWT_PRIVATE_KEY: ed.private };
+
+const faultsOf = (env: Environment, role?: Role): readonly string[] => {
+  try {
+    loadConfig(env, role);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+};
+
+describe("defaults", () => {
+  test("an empty environment is a whole configuration for development", () => {
+    const config = loadConfig({});
+    expect(config).toMatchObject({
+      environment: "development",
+      host: "localhost",
+      port: 3000,
+      grpc: { host: "127.0.0.1", port: 3001 },
+      issuer: "http://localhost:3000",
+      databaseUrl: undefined,
+      dataDir: "./data",
+      migrateOnStart: true,
+      lifetimes: {
+        accessToken: 900,
+        idToken: 900,
+        refreshToken: 2_592_000,
+        refreshFamilyMax: 7_776_000,
+        refreshReuseGrace: 0,
+        authorizationCode: 60,
+        session: 28_800,
+      },
+      registration: {
+        scopes: ["openid", "profile", "email", "offline_access"],
+        rateLimit: 30,
+        rateWindow: 60,
+        dynamicClientScope: "registered",
+      },
+      defaultClientEnvironment: "development",
+      clientAssertionAudience: "strict",
+      cimdEnabled: true,
+      idJag: { enabled: false, trustedIssuers: [], maxAssertionLifetime: 300 },
+      pqc: { hybrid: false, delivery: "reference", selfContainedAck: false },
+      walletFederation: false,
+      trustProxy: false,
+      logLevel: "info",
+      serverUrl: "http://localhost:3000",
+    });
+  });
+
+  test("nothing in it can be changed", () => {
+    const config = loadConfig({});
+    expect([config, config.grpc, config.registration.scopes].every(Object.isFrozen)).toBe(true);
+  });
+
+  test("the issuer follows PORT, and the sender of mails follows the issuer", () => {
+    expect(loadConfig({ PORT: "8080" }).issuer).toBe("http://localhost:8080");
+    expect(loadConfig({ JWT_ISSUER: "https://id.example.test" }).mail.from).toBe("Countersign <no-reply@id.example.test>");
+  });
+
+  test("clients of developers are production clients in production", () => {
+    expect(loadConfig(PRODUCTION).defaultClientEnvironment).toBe("production");
+    expect(loadConfig({ ...PRODUCTION, DEFAULT_CLIENT_ENVIRONMENT: "staging" }).defaultClientEnvironment).toBe("staging");
+  });
+
+  test("an empty value counts as unset", () => {
+    expect(loadConfig({ PORT: "", JWT_ISSUER: " ", SMTP_URL: "" }).issuer).toBe("http://localhost:3000");
+  });
+
+  test("the environment of a usual shell holds nothing that is mistaken for a setting", () => {
+    const shell = [
+      "HOME",
+      "HOSTNAME",
+      "HOSTTYPE",
+      "PATH",
+      "PWD",
+      "MAIL",
+      "NODE_PATH",
+      "NODE_OPTIONS",
+      "SHELL",
+      "TERM",
+      "USER",
+      "XDG_DATA_DIRS",
+    ];
+    const library = ["GRPC_VERBOSITY", "GRPC_TRACE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"];
+    const orchestrator = ["COUNTERSIGN_SERVICE_HOST", "TOKEN_CORE_SERVICE_PORT_GRPC", "TOKEN_CORE_PORT_3001_TCP_ADDR"];
+    const tests = ["TEST_DATABASE_URL", "TEST_REDIS_URL"];
+    const env = Object.fromEntries([...shell, ...library, ...orchestrator, ...tests].map((name) => [name, "x"]));
+    expect(faultsOf(env)).toEqual([]);
+  });
+});
+
+describe("values", () => {
+  test("keys are taken as PEM text, with line ends written as two characters, and from a file", () => {
+    for (const value of [ed.private, ed.private.replaceAll("\n", "\\n"), `@${file("ed.pem", ed.private)}`]) {
+      const { keys } = loadConfig({ JWT_PRIVATE_KEY: value });
+      expect([keys.privateKeyPem?.trim(), keys.publicKeyPem]).toEqual([ed.private.trim(), ed.public]);
+    }
+  });
+
+  test("an ML-DSA-65 key is taken as PKCS#8 and as JWK", () => {
+    for (const value of [mldsa.private, JSON.stringify(mldsa.key.export({ format: "jwk" }))])
+      expect(loadConfig({ JWT_MLDSA_PRIVATE_KEY: value }).keys.mldsaPrivateKey).toBe(value.trim());
+  });
+
+  test("retired public keys are a bundle of several kinds", () => {
+    const bundle = `${other.public}${mldsa.public}`;
+    expect(loadConfig({ JWT_RETIRED_PUBLIC_KEYS: bundle }).keys.retiredPublicKeysPem).toBe(bundle.trim());
+  });
+
+  test("lists lose their repeats", () => {
+    const config = loadConfig({
+      DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid  openid crm:read",
+      ID_JAG_TRUSTED_ISSUERS: "https://a.example.test, https://b.example.test/x https://a.example.test",
+    });
+    expect(config.registration.scopes).toEqual(["openid", "crm:read"]);
+    expect(config.idJag.trustedIssuers).toEqual(["https://a.example.test", "https://b.example.test/x"]);
+  });
+
+  test("a secret may come from a file", () => {
+    expect(loadConfig({ TOKEN_CORE_SECRET: `@${file("secret", "from-a-file\n")}` }).tokenCore.secret).toBe("from-a-file");
+  });
+
+  test.for([
+    "https://id.example.test",
+    "https://id.example.test:8443",
+    "https://id.example.test/tenant",
+    "http://127.0.0.1:3000",
+    "http://[::1]:3000",
+  ])("%s is an issuer", (issuer) => {
+    expect(loadConfig({ JWT_ISSUER: issuer }).issuer).toBe(issuer);
+  });
+});
+
+describe("faults of one setting", () => {
+  const cases: [name: string, env: Environment][] = [
+    ["HOST", { HOST: "http://localhost" }],
+    ["HOST", { HOST: "a..b" }],
+    ["PORT", { PORT: "65536" }],
+    ["PORT", { PORT: "-1" }],
+    ["PORT", { PORT: "0x10" }],
+    ["GRPC_PORT", { GRPC_PORT: "3001a" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "id.example.test" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://id.example.test/" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://id.example.test/a/" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://id.example.test?a" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://id.example.test#" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://ID.example.test" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://id.example.test:443" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "https://u:p@id.example.test" }],
+    ["JWT_ISSUER", { JWT_ISSUER: "ftp://id.example.test" }],
+    ["DATABASE_URL", { DATABASE_URL: "mysql://db/x" }],
+    ["REDIS_URL", { REDIS_URL: "http://cache" }],
+    ["SMTP_URL", { SMTP_URL: "mail.example.test" }],
+    ["MAIL_FROM", { MAIL_FROM: "nobody" }],
+    ["MAIL_FROM", { MAIL_FROM: "A <a@b.test>\r\nBcc: c@d.test" }],
+    ["MIGRATE_ON_START", { MIGRATE_ON_START: "perhaps" }],
+    ["TRUST_PROXY", { TRUST_PROXY: "2" }],
+    ["ID_TOKEN_SIGNING_ALG", { ID_TOKEN_SIGNING_ALG: "HS256" }],
+    ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
+    ["NODE_ENV", { NODE_ENV: "staging" }],
+    ["DEFAULT_CLIENT_ENVIRONMENT", { DEFAULT_CLIENT_ENVIRONMENT: "test" }],
+    ["DYNAMIC_CLIENT_SCOPE", { DYNAMIC_CLIENT_SCOPE: "all" }],
+    ["CLIENT_ASSERTION_AUDIENCE", { CLIENT_ASSERTION_AUDIENCE: "lax" }],
+    ["PQC_TOKEN_DELIVERY", { PQC_TOKEN_DELIVERY: "both" }],
+    ["ACCESS_TOKEN_TTL", { ACCESS_TOKEN_TTL: "15m" }],
+    ["ACCESS_TOKEN_TTL", { ACCESS_TOKEN_TTL: "0" }],
+    ["AUTHORIZATION_CODE_TTL", { AUTHORIZATION_CODE_TTL: "601" }],
+    ["REFRESH_TOKEN_TTL", { REFRESH_TOKEN_TTL: "7776001" }],
+    ["REGISTER_CLIENT_RATE_LIMIT", { REGISTER_CLIENT_RATE_LIMIT: "0" }],
+    ["DEFAULT_DYNAMIC_REGISTRATION_SCOPES", { DEFAULT_DYNAMIC_REGISTRATION_SCOPES: 'openid "x"' }],
+    ["DEFAULT_DYNAMIC_REGISTRATION_SCOPES", { DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid\tprofile" }],
+    ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "https://a.example.test/" }],
+    ["PROVISION_FILE", { PROVISION_FILE: join(directory, "absent.json") }],
+    ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: "secret" }],
+    ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: ed.public }],
+    ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: rsa(2048) }],
+    ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: `@${join(directory, "absent.pem")}` }],
+    ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: `@${file("empty.pem", " \n")}` }],
+    ["JWT_PUBLIC_KEY", { JWT_PRIVATE_KEY: ed.private, JWT_PUBLIC_KEY: ed.private }],
+    ["JWT_RSA_PRIVATE_KEY", { JWT_RSA_PRIVATE_KEY: rsa(1024) }],
+    ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: ed.private }],
+    ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: "{" }],
+    ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}${other.private}` }],
+    ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}rubbish` }],
+    ["GRPC_TLS_CERT", { GRPC_TLS_CERT: ed.public, GRPC_TLS_KEY: ed.private }],
+  ];
+  test.for(cases)("%s: %j", ([name, env]) => {
+    const faults = faultsOf(env);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^${name}: (is|names) [^;]+; [^\\n]+\\.$`)); // setting, fault, remedy
+  });
+});
+
+describe("contradictions", () => {
+  const cases: [name: string, env: Environment, role?: Role][] = [
+    ["JWT_ISSUER", { ...PRODUCTION, JWT_ISSUER: "http://id.example.test" }],
+    ["JWT_ISSUER", { PORT: "0" }],
+    ["JWT_PRIVATE_KEY", { NODE_ENV: "production" }],
+    ["JWT_PRIVATE_KEY", { NODE_ENV: "production" }, "core"],
+    ["JWT_PUBLIC_KEY", { JWT_PUBLIC_KEY: ed.public }],
+    ["JWT_PUBLIC_KEY", { JWT_PRIVATE_KEY: ed.private, JWT_PUBLIC_KEY: other.public }],
+    ["JWT_RSA_PRIVATE_KEY", { ...PRODUCTION, ID_TOKEN_SIGNING_ALG: "RS256" }],
+    ["JWT_MLDSA_PRIVATE_KEY", { ...PRODUCTION, HYBRID_SIGNING_ENABLED: "true" }],
+    ["PQC_TOKEN_DELIVERY", { PQC_TOKEN_DELIVERY: "self-contained" }],
+    ["TOKEN_CORE_SECRET", { GRPC_HOST: "0.0.0.0" }, "core"],
+    ["TOKEN_CORE_SECRET", { ...PRODUCTION, TOKEN_CORE_SECRET: "short" }],
+    ["TOKEN_CORE_URL", {}, "front"],
+    ["TOKEN_CORE_URL", { TOKEN_CORE_URL: "http://core:3001" }, "all"],
+    ["GRPC_TLS_KEY", { GRPC_TLS_KEY: ed.private }],
+    ["TOKEN_CORE_TLS_KEY", { TOKEN_CORE_TLS_KEY: ed.private }],
+    ["ID_JAG_TRUSTED_ISSUERS", { JWT_ISSUER: "https://a.example.test", ID_JAG_TRUSTED_ISSUERS: "https://a.example.test" }],
+    ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "http://a.example.test" }],
+    ["ID_JAG_TRUSTED_ISSUERS", { ...PRODUCTION, ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
+  ];
+  test.for(cases)("%s: %j as %s", ([name, env, role]) => {
+    const faults = faultsOf(env, role);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]?.startsWith(`${name}: `)).toBe(true);
+  });
+
+  const agreements: [what: string, env: Environment, role?: Role][] = [
+    ["production on a loopback host", { ...PRODUCTION, JWT_ISSUER: "http://127.0.0.1:3000" }],
+    ["production on https", { ...PRODUCTION, JWT_ISSUER: "https://id.example.test", JWT_PUBLIC_KEY: ed.public }],
+    ["a front in production without keys", { NODE_ENV: "production", TOKEN_CORE_URL: "http://core:3001" }, "front"],
+    ["a command in production without keys", { NODE_ENV: "production" }, "command"],
+    ["a core on loopback without secret", {}, "core"],
+    ["a core beyond loopback with secret", { GRPC_HOST: "0.0.0.0", TOKEN_CORE_SECRET: "s" }, "core"],
+    ["acknowledged self-contained delivery", { PQC_TOKEN_DELIVERY: "self-contained", PQC_SELF_CONTAINED_ACK: "true" }],
+    ["a loopback issuer of assertions in development", { ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
+    [
+      "features that are switched on",
+      { HYBRID_SIGNING_ENABLED: "true", ID_JAG_ENABLED: "true", WALLET_FEDERATION_ENABLED: "true", CIMD_ENABLED: "false" },
+    ],
+  ];
+  test.for(agreements)("%s is no contradiction", ([, env, role]) => {
+    expect(faultsOf(env, role)).toEqual([]);
+  });
+});
+
+describe("unknown settings", () => {
+  const cases: [given: string, said: string][] = [
+    ["JWT_ISUER", "did you mean JWT_ISSUER?"],
+    ["JWT_PRIVATE_KYE", "did you mean JWT_PRIVATE_KEY?"],
+    ["jwt_issuer", "did you mean JWT_ISSUER?"],
+    ["DATABASE_URI", "did you mean DATABASE_URL?"],
+    ["COUNTERSIGN_TELEMETRY", "remove it"],
+    ["JWT_KEY_ROTATION_DAYS", "remove it"],
+    ["ID_JAG_TRUSTED_ISSUER", "did you mean ID_JAG_TRUSTED_ISSUERS?"],
+    ["PQC_DELIVERY", "did you mean PQC_TOKEN_DELIVERY?"],
+  ];
+  test.for(cases)("%s: %s", ([name, said]) => {
+    expect(faultsOf({ [name]: "x" })).toEqual([`${name}: is no setting; ${said}`]);
+  });
+
+  test("distance counts insertions, deletions, replacements and swaps of neighbours", () => {
+    expect([distance("", "abc"), distance("abc", "abc"), distance("abcd", "abdc"), distance("abc", "xbcy"), distance("ab", "ba")]).toEqual([
+      3, 0, 1, 2, 1,
+    ]);
+  });
+});
+
+test("all faults are told at once", () => {
+  const faults = faultsOf({ PORT: "x", JWT_ISSUER: "/", JWT_ISUER: "y", PQC_TOKEN_DELIVERY: "self-contained", NODE_ENV: "production" });
+  expect(faults.map((line) => line.split(":")[0]).sort()).toEqual([
+    "JWT_ISSUER",
+    "JWT_ISUER",
+    "JWT_PRIVATE_KEY",
+    "PORT",
+    "PQC_TOKEN_DELIVERY",
+  ]);
+});
+
+test("a faulty half of a pair is one fault, not two", () => {
+  expect(faultsOf({ JWT_PRIVATE_KEY: "rubbish", JWT_PUBLIC_KEY: ed.public })).toHaveLength(1);
+});
+
+test("no fault repeats a value", () => {
+  const canary = "canary-7f3a9";
+  const faults = faultsOf({
+    ...Object.fromEntries(SETTING_NAMES.map((name) => [name, `${canary} ${name} "`])),
+    JWT_ISUER: canary,
+    TOKEN_CORE_SECRET: `@${canary}`,
+  });
+  expect(faults.length).toBeGreaterThan(30);
+  expect(faults.join("\n")).not.toContain("canary");
+});

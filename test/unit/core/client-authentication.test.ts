@@ -1,0 +1,72 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import type { Client } from "../../../src/clients/client.ts";
+import { authenticationThrottle } from "../../../src/clients/throttle.ts";
+import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
+import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { aClient } from "../../support/builders.ts";
+
+const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", clientAssertion: "a.b.c" };
+const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
+const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clientSecret });
+
+const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });
+
+async function outcome(credential: MessageInitShape<typeof ClientCredentialSchema>, members: Partial<Client> = {}, rule = exactMethod) {
+  const ports = { clients: directory(aClient(members)), throttle: authenticationThrottle(() => 1000) };
+  return authenticateClient(create(ClientCredentialSchema, credential), rule, ports).then(
+    (client) => client.clientId,
+    (error) => [error.code, error.reason],
+  );
+}
+
+const publicClient = { tokenEndpointAuthMethod: "none", secretHash: null } as const;
+const postClient = { tokenEndpointAuthMethod: "client_secret_post" } as const;
+const keyClient = { tokenEndpointAuthMethod: "private_key_jwt", secretHash: null } as const;
+
+test.for([
+  ["basic by a basic client", basic("the-secret"), {}, "notes-app"],
+  ["basic with the same client_id in the body", { ...basic("the-secret"), clientId: "notes-app" }, {}, "notes-app"],
+  ["basic with another client_id in the body", { ...basic("the-secret"), clientId: "other" }, {}, "contradicting_client_ids"],
+  ["a wrong secret", basic("wrong"), {}, "wrong_secret"],
+  ["an unknown client", basic("the-secret", "nobody"), {}, "client_unknown"],
+  ["a disabled client", basic("the-secret"), { enabled: false }, "client_disabled"],
+  ["post by a basic client", post("the-secret"), {}, "method_not_registered"],
+  ["basic by a post client", basic("the-secret"), postClient, "method_not_registered"],
+  ["post by a post client", post("the-secret"), postClient, "notes-app"],
+  ["nothing by a basic client", { clientId: "notes-app" }, {}, "method_not_registered"],
+  ["an empty secret by a basic client", post(""), {}, "method_not_registered"],
+  ["none by a public client", { clientId: "notes-app" }, publicClient, "notes-app"],
+  ["basic with an empty secret by a public client", basic(""), publicClient, "notes-app"],
+  ["a secret by a public client", basic("x"), publicClient, "wrong_secret"],
+  ["a secret by a key client", basic("x"), keyClient, "wrong_secret"],
+  ["basic and post at once", { ...basic("the-secret"), clientSecret: "the-secret" }, {}, "several_methods"],
+  ["basic and an assertion at once", { ...basic("the-secret"), assertion }, {}, "several_methods"],
+  ["post and an assertion at once", { ...post("the-secret"), assertion }, postClient, "several_methods"],
+  ["no client at all", {}, {}, "client_not_named"],
+  ["an empty client_id", { clientId: "" }, publicClient, "client_not_named"],
+] as const)("specification §4.7: %s", async ([, credential, members, expected]) => {
+  const answer = expected === "notes-app" ? expected : ["invalid_client", expected];
+  expect(await outcome(credential, members)).toEqual(answer);
+});
+
+test.for([
+  ["basic by a post client", basic("the-secret"), postClient, "notes-app"],
+  ["post by a basic client", post("the-secret"), {}, "notes-app"],
+  ["none by a public client", { clientId: "notes-app" }, publicClient, "method_not_registered"],
+] as const)("specification §4.8 introspection and revocation: %s", async ([, credential, members, expected]) => {
+  const answer = expected === "notes-app" ? expected : ["invalid_client", expected];
+  expect(await outcome(credential, members, anySecretMethod)).toEqual(answer);
+});
+
+test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and address, and for no other", async () => {
+  const ports = { clients: directory(aClient()), throttle: authenticationThrottle(() => 1000) };
+  const attempt = (secret: string, address: string) =>
+    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), exactMethod, ports).then(
+      () => "in",
+      (error) => error.code,
+    );
+  for (let guess = 0; guess < 100; guess++) expect(await attempt(`guess-${guess}`, "192.0.2.1")).toBe("invalid_client");
+  expect(await attempt("the-secret", "192.0.2.1")).toBe("too_many_requests");
+  expect(await attempt("the-secret", "192.0.2.2")).toBe("in");
+});

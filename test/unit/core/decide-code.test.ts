@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { decideCode } from "../../../src/core/grants/authorization-code.ts";
+import { aClient, aCode, aSubject, codeGrant, refusalOf } from "../../support/builders.ts";
+
+const client = aClient();
+
+test.for([
+  ["an unknown code", undefined, codeGrant(), ["invalid_grant", "code_unknown"]],
+  ["a code of another client", aCode({ clientId: "other" }), codeGrant(), ["invalid_grant", "code_of_another_client"]],
+  [
+    "another redirect_uri",
+    aCode(),
+    codeGrant({ redirectUri: "https://notes.example.test/cb/" }),
+    ["invalid_grant", "redirect_uri_differs"],
+  ],
+  ["a wrong verifier", aCode(), codeGrant({ codeVerifier: "x".repeat(43) }), ["invalid_grant", "code_verifier_wrong"]],
+  ["a verifier of 42 characters", aCode(), codeGrant({ codeVerifier: "x".repeat(42) }), ["invalid_request", "code_verifier_malformed"]],
+  ["a verifier of 129 characters", aCode(), codeGrant({ codeVerifier: "x".repeat(129) }), ["invalid_request", "code_verifier_malformed"]],
+  [
+    "a verifier with a foreign character",
+    aCode(),
+    codeGrant({ codeVerifier: `${"x".repeat(43)}+` }),
+    ["invalid_request", "code_verifier_malformed"],
+  ],
+  ["a code in its last second", aCode({ expiresAt: 1001 }), codeGrant(), "granted"],
+  ["a code at its end", aCode({ expiresAt: 1000 }), codeGrant(), ["invalid_grant", "code_expired"]],
+  ["a user disabled since", aCode({ subject: aSubject({ enabled: false }) }), codeGrant(), ["invalid_grant", "user_disabled"]],
+  [
+    "a resource that was not bound",
+    aCode(),
+    codeGrant({ resource: ["https://other.example.test/"] }),
+    ["invalid_target", "resource_outside_grant"],
+  ],
+  [
+    "any resource when none was bound",
+    aCode({ resources: [] }),
+    codeGrant({ resource: ["https://notes.example.test/mcp"] }),
+    ["invalid_target", "resource_outside_grant"],
+  ],
+  ["the client itself when none was bound", aCode({ resources: [] }), codeGrant({ resource: ["notes-app"] }), "granted"],
+] as const)("specification §4.7: %s", ([, code, grant, expected]) => {
+  expect(refusalOf(() => decideCode(code, client, grant))).toEqual(expected);
+});
+
+test("RFC 8707 §2.2: the token's resource narrows the audience, the grant keeps what was bound", () => {
+  const decision = decideCode(aCode(), client, codeGrant({ resource: ["https://mail.example.test/mcp"] }));
+  expect(decision).toMatchObject({ kind: "redeem", audience: ["https://mail.example.test/mcp"], bound: aCode().resources });
+});
+
+test("RFC 9068 §3: without any resource the audience is the client", () => {
+  expect(decideCode(aCode({ resources: [] }), client, codeGrant())).toMatchObject({ kind: "redeem", audience: ["notes-app"] });
+});
+
+test("OAuth 2.1 §7.5.2: a used code that is right in everything else is a replay", () => {
+  const used = aCode({ grantId: "01900000-0000-7000-8000-00000000000d", expiresAt: 1000 });
+  expect(decideCode(used, client, codeGrant())).toEqual({ kind: "replay", grantId: used.grantId });
+});
+
+test("OAuth 2.1 §7.5.2: a used code with a wrong verifier ends nothing", () => {
+  const used = aCode({ grantId: "01900000-0000-7000-8000-00000000000d" });
+  expect(refusalOf(() => decideCode(used, client, codeGrant({ codeVerifier: "x".repeat(43) })))).toEqual([
+    "invalid_grant",
+    "code_verifier_wrong",
+  ]);
+});

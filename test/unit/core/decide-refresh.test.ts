@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { decideRefresh } from "../../../src/core/grants/refresh-token.ts";
+import { hashSecret } from "../../../src/secret.ts";
+import { aClient, aFamily, aSubject, refreshGrant, refusalOf } from "../../support/builders.ts";
+
+const client = aClient();
+const strict = { seconds: 0, successor: hashSecret("next") };
+const graceful = { seconds: 30, successor: hashSecret("current") };
+
+test.for([
+  ["a value that was never issued", undefined, refreshGrant(), ["invalid_grant", "refresh_token_unknown"]],
+  ["a token of another client", aFamily({ clientId: "other" }), refreshGrant(), ["invalid_grant", "refresh_token_of_another_client"]],
+  ["a revoked family", aFamily({ revoked: true }), refreshGrant(), ["invalid_grant", "refresh_token_revoked"]],
+  ["a family at its end", aFamily({ expiresAt: 1000 }), refreshGrant(), ["invalid_grant", "refresh_token_expired"]],
+  ["a user disabled since", aFamily({ subject: aSubject({ enabled: false }) }), refreshGrant(), ["invalid_grant", "user_disabled"]],
+  ["a wider scope", aFamily(), refreshGrant({ scope: "notes:read mail:read" }), ["invalid_scope", "scope_wider_than_granted"]],
+  ["a malformed scope", aFamily(), refreshGrant({ scope: 'notes"read' }), ["invalid_scope", "scope_malformed"]],
+  [
+    "a foreign resource",
+    aFamily(),
+    refreshGrant({ resource: ["https://other.example.test/"] }),
+    ["invalid_target", "resource_outside_grant"],
+  ],
+  ["the current token", aFamily(), refreshGrant(), "granted"],
+] as const)("specification §4.7: %s", ([, family, grant, expected]) => {
+  expect(refusalOf(() => decideRefresh(family, client, grant, strict))).toEqual(expected);
+});
+
+test("RFC 6749 §6: without scope and resource the answer has all that was granted", () => {
+  const family = aFamily();
+  expect(decideRefresh(family, client, refreshGrant(), strict)).toEqual({
+    kind: "rotate",
+    family,
+    scopes: family.scopes,
+    audience: family.audience,
+  });
+});
+
+test("RFC 6749 §6: a narrower scope holds for this answer", () => {
+  expect(decideRefresh(aFamily(), client, refreshGrant({ scope: "notes:read" }), strict)).toMatchObject({
+    kind: "rotate",
+    scopes: ["notes:read"],
+  });
+});
+
+test("specification §3: a used token is a replay, whatever scope it asks for", () => {
+  expect(decideRefresh(aFamily({ usedAt: 1000 }), client, refreshGrant({ scope: "mail:read" }), strict)).toMatchObject({ kind: "replay" });
+});
+
+test.for([
+  ["within the grace, the successor still unused", aFamily({ usedAt: 980 }), "repeat"],
+  ["at the end of the grace", aFamily({ usedAt: 970 }), "replay"],
+  ["within the grace, the successor used since", aFamily({ usedAt: 980, currentHash: hashSecret("later") }), "replay"],
+] as const)("REFRESH_TOKEN_REUSE_GRACE: %s", ([, family, kind]) => {
+  expect(decideRefresh(family, client, refreshGrant(), graceful)).toMatchObject({ kind });
+});

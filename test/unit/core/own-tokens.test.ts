@@ -1,0 +1,123 @@
+import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
+import fc from "fast-check";
+import { beforeAll, expect, test } from "vitest";
+import { parseJwt, signJwt } from "../../../src/core/signing/jws.ts";
+import { type Keys, openKeys, publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
+import { ownTokens } from "../../../src/core/signing/own-tokens.ts";
+import { createSigner, signNow } from "../../../src/core/signing/signer.ts";
+
+const ISSUER = "https://issuer.example.test";
+const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString();
+const ed25519 = (): SigningKey => signingKey(pem(generateKeyPairSync("ed25519").privateKey));
+
+const own = ed25519();
+const retired = ed25519();
+const rsa = signingKey(pem(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey));
+const sign = createSigner();
+const claims = { iss: ISSUER, sub: "someone", jti: "x" };
+let keys: Keys;
+
+beforeAll(async () => {
+  keys = await openKeys(own, rsa, [retired.jwk], { publish: async () => [] });
+});
+
+const verified = (token: string, type: "at+jwt" | "JWT" = "at+jwt") => ownTokens(ISSUER, keys).verify(token, type);
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const handMade = (header: object, key: SigningKey = own, payload: object = claims): string => {
+  const input = `${encode(header)}.${encode(payload)}`;
+  return `${input}.${signNow(input, key).toString("base64url")}`;
+};
+
+test("an own access token verifies, and an own RS256 ID token", async () => {
+  expect(verified(await signJwt(claims, "at+jwt", own, sign))).toEqual(claims);
+  expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
+});
+
+test("contract: a retired key goes on verifying", async () => {
+  expect(verified(await signJwt(claims, "at+jwt", retired, sign))).toEqual(claims);
+});
+
+const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = [
+  ["an ID token as access token", () => signJwt(claims, "JWT", own, sign)],
+  ["an access token signed with the RSA key", () => signJwt(claims, "at+jwt", rsa, sign)],
+  ["a key that is not ours", () => signJwt(claims, "at+jwt", ed25519(), sign)],
+  ["another issuer", () => signJwt({ ...claims, iss: `${ISSUER}/` }, "at+jwt", own, sign)],
+  ["alg none", () => `${encode({ alg: "none", typ: "at+jwt", kid: own.jwk.kid })}.${encode(claims)}.`],
+  [
+    "HS256 keyed with the public key",
+    () => {
+      const input = `${encode({ alg: "HS256", typ: "at+jwt", kid: own.jwk.kid })}.${encode(claims)}`;
+      const secret = own.publicKey.export({ type: "spki", format: "pem" });
+      return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
+    },
+  ],
+  ["a header with jwk", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, jwk: {} })],
+  ["a header with crit", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, crit: ["exp"] })],
+  ["a header without kid", () => handMade({ alg: "EdDSA", typ: "at+jwt" })],
+  ["claims that are an array", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid }, own, [claims])],
+  ["more than 8 KiB", () => signJwt({ ...claims, pad: "x".repeat(8192) }, "at+jwt", own, sign)],
+  ["four parts", async () => `${await signJwt(claims, "at+jwt", own, sign)}.x`],
+  ["a trailing newline", async () => `${await signJwt(claims, "at+jwt", own, sign)}\n`],
+  ["an empty text", () => ""],
+];
+
+test.for(FOREIGN)("RFC 8725 §3: %s is no token of ours", async ([, make]) => {
+  expect(verified(await make())).toBeUndefined();
+});
+
+test("another order of header members still verifies, by the key", () => {
+  expect(verified(handMade({ kid: own.jwk.kid, typ: "at+jwt", alg: "EdDSA" }))).toEqual(claims);
+});
+
+test("only one spelling of a token is accepted: no other last character of the signature", async () => {
+  const token = await signJwt(claims, "at+jwt", own, sign);
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const others = [...alphabet].filter((letter) => letter !== token.at(-1)).map((letter) => token.slice(0, -1) + letter);
+  expect(others.filter((other) => verified(other) !== undefined)).toEqual([]);
+});
+
+test("any change of one character is noticed", async () => {
+  const token = await signJwt(claims, "at+jwt", own, sign);
+  fc.assert(
+    fc.property(fc.nat(token.length - 1), fc.constantFrom(..."Aa0-_."), (at, letter) => {
+      fc.pre(token[at] !== letter);
+      expect(verified(token.slice(0, at) + letter + token.slice(at + 1))).toBeUndefined();
+    }),
+  );
+});
+
+test("arbitrary text never throws", () => {
+  fc.assert(fc.property(fc.string(), (text) => parseJwt(text) === undefined || true));
+});
+
+test("RFC 8037 §A.3: the kid is the key's thumbprint", () => {
+  const pkcs8 = Buffer.concat([
+    Buffer.from("302e020100300506032b657004220420", "hex"),
+    Buffer.from("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A", "base64url"),
+  ]);
+  const key = signingKey(`-----BEGIN PRIVATE KEY-----\n${pkcs8.toString("base64")}\n-----END PRIVATE KEY-----`);
+  expect(key.jwk).toMatchObject({ x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" });
+  // RFC 8037 §A.4
+  const input = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
+  expect(signNow(input, key).toString("base64url")).toBe(
+    "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg",
+  );
+});
+
+test("specification §2.10: the JWK Set has every key and no private member", () => {
+  const { keys: published } = JSON.parse(keys.jwksJson());
+  expect(published.map(({ kid }: { kid: string }) => kid)).toEqual([own.jwk.kid, rsa.jwk.kid, retired.jwk.kid]);
+  expect(published[0]).toEqual({
+    kty: "OKP",
+    crv: "Ed25519",
+    x: own.jwk.kty === "OKP" && own.jwk.x,
+    use: "sig",
+    alg: "EdDSA",
+    kid: own.jwk.kid,
+  });
+  for (const jwk of published) for (const name of ["d", "p", "q", "dp", "dq", "qi", "priv", "k"]) expect(jwk).not.toHaveProperty(name);
+});
+
+test("a short RSA key is refused", () => {
+  expect(() => publicJwk(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey)).toThrow("2048 bits");
+});

@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { decideClientCredentials } from "../../../src/core/grants/client-credentials.ts";
+import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
+import { assertMayUseGrant } from "../../../src/core/policy/grant-type.ts";
+import { requestableResources } from "../../../src/core/policy/resource.ts";
+import { allowedScopes, requestableScopes } from "../../../src/core/policy/scope.ts";
+import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
+
+test.for([
+  ["no scope", {}, clientGrant(), ["invalid_scope", "scope_missing"]],
+  ["an empty scope", {}, clientGrant({ scope: "  " }), ["invalid_scope", "scope_missing"]],
+  ["a foreign scope beside a good one", {}, clientGrant({ scope: "notes:read mail:read" }), ["invalid_scope", "scope_not_allowed"]],
+  ["openid, although on the allowlist", {}, clientGrant({ scope: "openid" }), ["invalid_scope", "scope_not_allowed"]],
+  ["a public client", { tokenEndpointAuthMethod: "none" }, clientGrant({ scope: "notes:read" }), ["unauthorized_client", "public_client"]],
+  [
+    "a resource outside the audience",
+    {},
+    clientGrant({ scope: "notes:read", resource: ["https://x.example.test/"] }),
+    ["invalid_target", "resource_outside_grant"],
+  ],
+  ["a malformed resource", {}, clientGrant({ scope: "notes:read", resource: ["not a uri"] }), ["invalid_target", "resource_malformed"]],
+  ["the client itself as resource", {}, clientGrant({ scope: "notes:read", resource: ["notes-app"] }), "granted"],
+] as const)("specification §4.7 client_credentials: %s", ([, members, grant, expected]) => {
+  expect(refusalOf(() => decideClientCredentials(aClient(members), grant))).toEqual(expected);
+});
+
+test("specification §2.2: the audience defaults to the client_id, and to the whole set where an operator gave one", () => {
+  const grant = clientGrant({ scope: "notes:read" });
+  expect(decideClientCredentials(aClient(), grant).audience).toEqual(["notes-app"]);
+  const audience = ["https://a.example.test/", "https://b.example.test/"];
+  expect(decideClientCredentials(aClient({ audience }), grant).audience).toEqual(audience);
+});
+
+test("specification §4.6: scope outside the allowlist is dropped at authorize", () => {
+  expect(requestableScopes("notes:read admin notes:read", aClient())).toEqual(["notes:read"]);
+});
+
+test("protocol: without scope the allowlist less openid and offline_access", () => {
+  expect(requestableScopes(undefined, aClient({ scopes: ["openid", "offline_access", "notes:read"] }))).toEqual(["notes:read"]);
+});
+
+test.for([
+  ["only unknown scopes", "admin", {}],
+  ["a client that may have nothing", undefined, { scopes: [] }],
+] as const)("specification §7.1: %s is invalid_scope", ([, scope, members]) => {
+  expect(refusalOf(() => requestableScopes(scope, aClient(members)))).toEqual(["invalid_scope", "no_scope_left"]);
+});
+
+test.for([
+  [null, []],
+  ["readonly", ["agent:readonly"]],
+  ["admin", ["agent:readonly", "agent:admin"]],
+  ["exec", ["agent:readonly", "agent:admin", "agent:exec"]],
+] as const)("specification §5: under the ceiling %s an agent may ask for %j", ([maxAgentMode, expected]) => {
+  const scopes = ["agent:readonly", "agent:admin", "agent:exec"];
+  expect(allowedScopes(aClient({ maxAgentMode, scopes }))).toEqual(expected);
+});
+
+test("specification §5: agent modes are independent, exec without readonly stays without", () => {
+  expect(allowedScopes(aClient({ maxAgentMode: "exec", scopes: ["agent:exec"] }))).toEqual(["agent:exec"]);
+});
+
+test("specification §7.1: a grant that the client does not hold", () => {
+  const client = aClient({ grantTypes: ["client_credentials"] });
+  expect(refusalOf(() => assertMayUseGrant(client, "authorization_code"))).toEqual(["unauthorized_client", "grant_not_held"]);
+});
+
+const ISSUER = "https://issuer.example.test";
+const knows = async (clientId: string) => clientId === "agent";
+
+test.for([
+  ["https://notes.example.test/mcp?tenant=1", true],
+  ["http://localhost:8080/mcp", true],
+  ["http://127.0.0.1:8080/mcp", true],
+  ["http://[::1]:8080/mcp", true],
+  ["agent", true],
+  ["http://notes.example.test/mcp", false],
+  ["https://notes.example.test/mcp#part", false],
+  ["https://user@notes.example.test/", false],
+  ["/mcp", false],
+  ["nobody", false],
+  ["javascript:alert(1)", false],
+  ["https://no tes.example.test/", false],
+  [ISSUER, false],
+] as const)("RFC 8707 §2 at authorize: %s may be named: %s", async ([resource, expected]) => {
+  const verdict = await requestableResources([resource], ISSUER, false, knows).then(
+    () => true,
+    (error) => error.code !== "invalid_target",
+  );
+  expect(verdict).toBe(expected);
+});
+
+test("RFC 8707: at most ten resources, repeats counted once", async () => {
+  const many = Array.from({ length: 11 }, (_, index) => `https://r${index}.example.test/`);
+  await expect(requestableResources(many, ISSUER, false, knows)).rejects.toMatchObject({ code: "invalid_target" });
+  await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, false, knows)).resolves.toHaveLength(10);
+});
+
+test("specification §4.6: consent is skipped only when scopes and resources are covered", () => {
+  const consent = { scopes: ["notes:read"], resources: ["https://notes.example.test/mcp"] };
+  expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);
+  expect(consentCovers(["notes:read"], [], undefined)).toBe(false);
+  expect(missingConsent(["notes:read", "notes:write"], ["https://mail.example.test/"], consent)).toEqual({
+    scopes: ["notes:write"],
+    resources: ["https://mail.example.test/"],
+  });
+});

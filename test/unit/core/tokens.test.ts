@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { assertUse } from "../../../src/core/bearer.ts";
+import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
+import { accessTokenClaims, asAccessToken, newJti, tokenReference } from "../../../src/core/tokens/access-token.ts";
+import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
+import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { aClient, aSubject, refusalOf } from "../../support/builders.ts";
+
+const ISSUER = "https://issuer.example.test";
+const GRANT = "01900000-0000-7000-8000-00000000000d";
+const contents = {
+  issuer: ISSUER,
+  subject: "user",
+  audience: ["https://a.example.test/"],
+  clientId: "app",
+  scopes: ["a", "b"],
+  jti: newJti(randomBytes, GRANT),
+  now: 1000,
+  lifetime: 900,
+};
+
+test("specification §2.7: exactly these claims", () => {
+  expect(accessTokenClaims(contents)).toEqual({
+    iss: ISSUER,
+    sub: "user",
+    aud: "https://a.example.test/",
+    client_id: "app",
+    scope: "a b",
+    iat: 1000,
+    exp: 1900,
+    jti: contents.jti,
+    token_use: "access",
+  });
+});
+
+test("RFC 7519 §4.1.3: several audiences are an array", () => {
+  expect(accessTokenClaims({ ...contents, audience: ["x", "y"] }).aud).toEqual(["x", "y"]);
+});
+
+test("a user's token carries its grant in the jti, a client's own does not", () => {
+  fc.assert(
+    fc.property(fc.uuid(), (grantId) => {
+      const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes, grantId) });
+      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", grantId, userId: "user" });
+    }),
+  );
+  const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes) });
+  expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app" });
+});
+
+test.for([
+  ["without the access-use marker", { token_use: undefined }],
+  ["of another use", { token_use: "id" }],
+  ["with a scope array", { scope: ["a"] }],
+  ["with a numeric sub", { sub: 7 }],
+  ["with an exp that is no safe integer", { exp: 1e300 }],
+  ["with an empty audience", { aud: [] }],
+  ["with an object as audience", { aud: {} }],
+  ["without jti", { jti: undefined }],
+] as const)("RFC 9068 §4: claims %s are no access token", ([, members]) => {
+  expect(asAccessToken({ ...accessTokenClaims(contents), ...members })).toBeUndefined();
+});
+
+const idToken = {
+  issuer: ISSUER,
+  subject: aSubject(),
+  clientId: "app",
+  scopes: ["openid"],
+  authTime: 990,
+  nonce: null,
+  now: 1000,
+  lifetime: 900,
+};
+const always = { iss: ISSUER, sub: aSubject().userId, aud: "app", exp: 1900, iat: 1000, auth_time: 990 };
+
+test.for([
+  ["name is not gated by scope", {}, { name: "Ada Lovelace" }],
+  ["one name part is enough", { subject: aSubject({ firstName: null }) }, { name: "Lovelace" }],
+  ["no name, no claim", { subject: aSubject({ firstName: null, lastName: null }) }, {}],
+  [
+    "email with its scope and a verified address",
+    { scopes: ["openid", "email"] },
+    { name: "Ada Lovelace", email: "ada@example.test", email_verified: true },
+  ],
+  ["no email before verification", { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) }, { name: "Ada Lovelace" }],
+  ["the nonce comes back unmodified", { nonce: " n-0S6_WzA2Mj " }, { name: "Ada Lovelace", nonce: " n-0S6_WzA2Mj " }],
+] as const)("specification §2.8: %s", ([, members, expected]) => {
+  expect(idTokenClaims({ ...idToken, ...members })).toEqual({ ...always, ...expected });
+});
+
+const claims = accessTokenClaims(contents);
+
+test.for([
+  ["the client that it was issued to", aClient({ clientId: "app" }), true],
+  ["a client that stands for its resource", aClient({ clientId: "rs", audience: ["https://a.example.test/"] }), true],
+  ["a client that stands for another resource", aClient({ clientId: "rs", audience: ["https://b.example.test/"] }), false],
+  ["any other client", aClient({ clientId: "rs" }), false],
+] as const)("specification §2.9: %s may learn of a token: %s", ([, caller, expected]) => {
+  expect(mayIntrospect(caller, claims)).toBe(expected);
+});
+
+const live = { revoked: false, grantLives: true, clientEnabled: true, subject: { ...aSubject(), role: "developer" } };
+test.for([
+  ["all well", {}, true],
+  ["the token revoked", { revoked: true }, false],
+  ["the grant ended", { grantLives: false }, false],
+  ["the client disabled", { clientEnabled: false }, false],
+  ["the user gone", { subject: undefined }, false],
+  ["the user disabled", { subject: { ...live.subject, enabled: false } }, false],
+] as const)("specification §2.9: with %s a user's token counts: %s", ([, members, expected]) => {
+  expect(stateHolds(claims, { ...live, ...members })).toBe(expected);
+});
+
+test("a client's own token hangs on no grant and no user", () => {
+  const own = accessTokenClaims({ ...contents, subject: "app", jti: newJti(randomBytes) });
+  expect(stateHolds(own, { ...live, grantLives: false, subject: undefined })).toBe(true);
+});
+
+test.for([
+  ["userinfo without openid", { scopes: ["email"] }, AccessTokenUse.USERINFO, ["insufficient_scope", "openid_missing"]],
+  ["userinfo with any audience", { scopes: ["openid"] }, AccessTokenUse.USERINFO, "granted"],
+  [
+    "management with a token for a resource",
+    { clientId: "countersign" },
+    AccessTokenUse.MANAGEMENT,
+    ["invalid_token", "audience_is_not_the_issuer"],
+  ],
+  ["management with a login token", { clientId: "countersign", audience: [ISSUER] }, AccessTokenUse.MANAGEMENT, "granted"],
+  ["management by another client", { audience: [ISSUER] }, AccessTokenUse.MANAGEMENT, ["insufficient_scope", "clients_manage_missing"]],
+  ["management by a client with clients:manage", { audience: [ISSUER], scopes: ["clients:manage"] }, AccessTokenUse.MANAGEMENT, "granted"],
+  ["no use named", {}, AccessTokenUse.UNSPECIFIED, ["invalid_request", "use_not_named"]],
+] as const)("specification §5: %s", ([, members, use, expected]) => {
+  expect(refusalOf(() => assertUse(accessTokenClaims({ ...contents, ...members }), use, ISSUER))).toEqual(expected);
+});

@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import * as grpc from "@grpc/grpc-js";
+import { HealthImplementation } from "grpc-health-check";
+import { expect, test } from "vitest";
+
+const ask = async (...[what, env]: [string, Record<string, string>]) => {
+  const child = spawn(process.execPath, ["deploy/health.ts", what], { env: { ...process.env, ...env }, stdio: "ignore" });
+  const [code] = await once(child, "exit");
+  return code;
+};
+
+test.for([
+  [200, 0],
+  [503, 1],
+] as const)("a front that answers %i is told as exit %i", async ([status, code]) => {
+  const server = createServer((request, response) => response.writeHead(request.url === "/health" ? status : 404).end("{}"));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  expect(await ask("http", { PORT: String((server.address() as AddressInfo).port) })).toBe(code);
+  server.close();
+});
+
+test.for([
+  ["SERVING", 0],
+  ["NOT_SERVING", 1],
+] as const)("a core that says %s is told as exit %i", async ([status, code]) => {
+  const server = new grpc.Server();
+  new HealthImplementation({ "": status }).addToServer(server);
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
+  expect(await ask("grpc", { GRPC_PORT: String(port) })).toBe(code);
+  server.forceShutdown();
+});
+
+test("nobody there is told as exit 1", async () => {
+  expect([await ask("http", { PORT: "1" }), await ask("grpc", { GRPC_PORT: "1" })]).toEqual([1, 1]);
+});

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { limitKey } from "../../../src/front/middleware/address.ts";
+
+test.for([
+  ["192.0.2.7", "192.0.2.7"],
+  ["::ffff:192.0.2.7", "192.0.2.7"],
+  ["2001:db8:1:2:3:4:5:6", "20010db800010002::/64"],
+  ["2001:db8:1:2::", "20010db800010002::/64"],
+  ["::1", "0000000000000000::/64"],
+  ["", ""],
+] as const)("limits count %s as %s", ([address, key]) => {
+  expect(limitKey(address)).toBe(key);
+});

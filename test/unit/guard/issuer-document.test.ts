@@ -1,0 +1,115 @@
+import { createServer } from "node:http";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { fetchKeys, readKeySet } from "../../../guard-sdk/src/issuer-document.ts";
+import { anIssuerKey, listen, startIssuer } from "../../support/guard-issuer.ts";
+
+const key = await anIssuerKey("k");
+const other = await anIssuerKey("other");
+
+describe("readKeySet", () => {
+  test.for([
+    ["an Ed25519 key", key.jwk, ["k"]],
+    ["one with nothing but what it needs", { kty: "OKP", crv: "Ed25519", x: key.jwk.x }, [""]],
+    ["the fully specified algorithm name", { ...key.jwk, alg: "Ed25519" }, ["k"]],
+    ["private members, which are not looked at", { ...key.jwk, d: 7 }, ["k"]],
+    ["an unknown kty", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA", kid: "k" }, []],
+    ["a symmetric key", { kty: "oct", k: "AAAA", kid: "k", alg: "EdDSA" }, []],
+    ["an RSA key", { kty: "RSA", n: "AQAB", e: "AQAB", kid: "k" }, []],
+    ["another curve", { ...key.jwk, crv: "X25519" }, []],
+    ["a key for encryption", { ...key.jwk, use: "enc" }, []],
+    ["a key for signing only", { ...key.jwk, key_ops: ["sign"] }, []],
+    ["another algorithm", { ...key.jwk, alg: "ES256" }, []],
+    ["a key that is none", { ...key.jwk, x: "AAAA" }, []],
+    ["a kid that is no string", { ...key.jwk, kid: 1 }, []],
+    ["null", null, []],
+    ["a string", "key", []],
+  ] as const)("%s", async ([, entry, kids]) => {
+    expect([...(await readKeySet([entry])).keys()]).toEqual(kids);
+  });
+
+  test("what cannot be read does not hide what can", async () => {
+    expect([...(await readKeySet([{ kty: "AKP" }, 7, key.jwk])).keys()]).toEqual(["k"]);
+  });
+
+  test("a second key under the same kid replaces nothing", async () => {
+    const set = await readKeySet([key.jwk, { ...other.jwk, kid: "k" }]);
+    expect(set.get("k")?.x).toBe(key.jwk.x);
+  });
+
+  test("a key that was known stays the same object, a changed one does not", async () => {
+    const known = await readKeySet([key.jwk]);
+    expect((await readKeySet([key.jwk], known)).get("k")).toBe(known.get("k"));
+    expect((await readKeySet([{ ...other.jwk, kid: "k" }], known)).get("k")).not.toBe(known.get("k"));
+  });
+});
+
+describe("fetchKeys", async () => {
+  const issuer = await startIssuer();
+  const metadata = (members: object) => ({
+    body: JSON.stringify({ issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/keys`, ...members }),
+  });
+  const OAUTH = "/.well-known/oauth-authorization-server";
+  const OIDC = "/.well-known/openid-configuration";
+  const kids = async (of = issuer.issuer) => [...(await fetchKeys(of, undefined, fetch)).keys()];
+
+  beforeEach(() => {
+    issuer.documents.clear();
+    issuer.documents.set(OAUTH, metadata({}));
+    issuer.publish(issuer.key.jwk);
+    issuer.requests.length = 0;
+  });
+  afterAll(issuer.close);
+
+  test("asks for the metadata and then for the keys", async () => {
+    expect(await kids()).toEqual(["first"]);
+    expect(issuer.requests).toEqual([OAUTH, "/keys"]);
+  });
+
+  test("takes OpenID Connect Discovery where there is no RFC 8414 document", async () => {
+    issuer.documents.delete(OAUTH);
+    issuer.documents.set(OIDC, metadata({}));
+    expect(await kids()).toEqual(["first"]);
+  });
+
+  test("an issuer with a path has its documents where the two standards put them", async () => {
+    const realm = `${issuer.issuer}/realm/`;
+    issuer.documents.set(`/realm${OIDC}`, metadata({ issuer: realm }));
+    expect(await kids(realm)).toEqual(["first"]);
+    expect(issuer.requests).toEqual([`${OAUTH}/realm`, `/realm${OIDC}`, "/keys"]);
+  });
+
+  test.for([
+    ["metadata of another issuer", OAUTH, { issuer: "https://evil.test" }, "another issuer"],
+    ["an issuer that differs by a slash", OAUTH, { issuer: `${issuer.issuer}/` }, "another issuer"],
+    ["no jwks_uri", OAUTH, { jwks_uri: undefined }, "jwks_uri"],
+    ["a jwks_uri over plain http", OAUTH, { jwks_uri: "http://keys.example/keys" }, "https"],
+    ["a jwks_uri that is a file", OAUTH, { jwks_uri: "file:///etc/passwd" }, "https"],
+  ] as const)("refuses %s", async ([, path, members, message]) => {
+    issuer.documents.set(path, metadata(members));
+    await expect(kids()).rejects.toThrow(message);
+    expect(issuer.requests).not.toContain("/keys");
+  });
+
+  test.for([
+    ["a redirect", { status: 302, headers: { location: "/elsewhere" }, body: "" }],
+    ["an error", { status: 500, body: "{}" }],
+    ["no JSON", { body: "<html>" }],
+    ["no object", { body: "[]" }],
+    ["no keys member", { body: "{}" }],
+    ["too many bytes", { body: JSON.stringify({ keys: [], padding: "x".repeat(300_000) }) }],
+  ] as const)("refuses a JWK Set that is %s", async ([, document]) => {
+    issuer.documents.set("/elsewhere", { body: JSON.stringify({ keys: [issuer.key.jwk] }) });
+    issuer.documents.set("/keys", document);
+    await expect(kids()).rejects.toThrow();
+    expect(issuer.requests).not.toContain("/elsewhere");
+  });
+
+  test("a server that begins and never ends is given up after five seconds", { timeout: 15_000 }, async () => {
+    const slow = createServer((_, response) => response.writeHead(200).write("{"));
+    const { origin, close } = await listen(slow);
+    const started = performance.now();
+    await expect(kids(origin)).rejects.toThrow(/timeout/i);
+    expect(performance.now() - started).toBeLessThan(8_000);
+    await close();
+  });
+});

@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { importEd25519, importPortably, tokenDigest } from "../../../guard-sdk/src/signature.ts";
+
+interface Vectors {
+  numberOfTests: number;
+  testGroups: { publicKey: { pk: string }; tests: { tcId: number; comment: string; msg: string; sig: string; result: string }[] }[];
+}
+
+const vectors: Vectors = JSON.parse(readFileSync(new URL("../../vectors/ed25519_test.json", import.meta.url), "utf8"));
+const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"));
+
+describe.for([
+  ["this runtime's own crypto", importEd25519],
+  ["WebCrypto", importPortably],
+] as const)("Wycheproof's Ed25519 cases with %s", ([, importKey]) => {
+  test("all agree", async () => {
+    const verdicts: { case: string; ours: string; theirs: string }[] = [];
+    for (const { publicKey, tests } of vectors.testGroups) {
+      const key = await importKey(Buffer.from(publicKey.pk, "hex").toString("base64url"));
+      for (const { tcId, comment, msg, sig, result } of tests) {
+        const good = await key.verifies(bytes(msg), bytes(sig));
+        verdicts.push({ case: `${tcId} ${comment}`, ours: good ? "valid" : "invalid", theirs: result });
+      }
+    }
+    expect(verdicts).toHaveLength(vectors.numberOfTests);
+    expect(verdicts.filter(({ ours, theirs }) => ours !== theirs)).toEqual([]);
+  });
+
+  test.for(["", "AA", "not base64url!"])("%j is no key", async (x) => {
+    await expect((async () => importKey(x))()).rejects.toThrow();
+  });
+});
+
+test("a digest is the token's own and not the token", async () => {
+  expect(await tokenDigest("a")).toBe(await tokenDigest("a"));
+  expect(await tokenDigest("a")).not.toBe(await tokenDigest("b"));
+});

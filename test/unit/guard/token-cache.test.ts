@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { tokenCache, type VerifiedToken } from "../../../guard-sdk/src/token-cache.ts";
+
+const key = { x: "x", verifies: () => true };
+const aToken = (sub: string, expiresAt = 100): VerifiedToken => ({
+  principal: { sub, clientId: undefined, scopes: [], actors: [], audience: [], expiresAt, issuer: "https://as.example" },
+  keys: { find: async () => key },
+  kid: "k",
+  key,
+});
+
+test("remembers until the second of expiry", () => {
+  const cache = tokenCache(10);
+  cache.set("d", aToken("ada", 100));
+  expect([cache.get("d", 99)?.principal.sub, cache.get("d", 100), cache.get("d", 99)]).toEqual(["ada", undefined, undefined]);
+});
+
+test("the one that was used longest ago leaves first", () => {
+  const cache = tokenCache(2);
+  cache.set("a", aToken("a"));
+  cache.set("b", aToken("b"));
+  cache.get("a", 0);
+  cache.set("c", aToken("c"));
+  expect(["a", "b", "c"].map((digest) => cache.get(digest, 0)?.principal.sub)).toEqual(["a", undefined, "c"]);
+});
+
+test("a capacity of nothing remembers nothing", () => {
+  const cache = tokenCache(0);
+  cache.set("a", aToken("a"));
+  expect(cache.get("a", 0)).toBeUndefined();
+});

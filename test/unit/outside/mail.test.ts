@@ -1,0 +1,134 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { createMailer, type Mailer, UndeliverableError } from "../../../src/outside/mail.ts";
+import { startSmtpServer } from "../../support/smtp-server.ts";
+
+const link = `http://localhost:3000/auth/verify?token=${"a1".repeat(32)}`;
+const mail = {
+  id: "0193-7f",
+  to: "alice@example.test",
+  subject: "Confirm – it",
+  text: `Hällo\n\n${link}\n`,
+  html: `<p>Hällo <a href="${link}">confirm</a></p>`,
+};
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+const keep = <T extends Mailer>(mailer: T) => {
+  open.push(() => mailer.close());
+  return mailer;
+};
+const directory = () => {
+  const path = mkdtempSync(join(tmpdir(), "mail-"));
+  open.push(() => rmSync(path, { recursive: true }));
+  return path;
+};
+const smtp = async (answer?: (command: string) => string | undefined) => {
+  const server = await startSmtpServer(answer);
+  open.push(server.close);
+  return {
+    server,
+    mailer: keep(createMailer({ smtpUrl: server.url, from: "Countersign <no-reply@id.example.test>", dataDir: "/nowhere" })),
+  };
+};
+
+describe("by SMTP", () => {
+  test("a message arrives with both its parts", async () => {
+    const { server, mailer } = await smtp();
+    expect(await mailer.send(mail)).toEqual({});
+    expect(server.received).toHaveLength(1);
+    const [{ from, to, source } = { from: "", to: [], source: "" }] = server.received;
+    expect([from, to]).toEqual(["<no-reply@id.example.test>", ["<alice@example.test>"]]);
+    expect(source).toContain("Auto-Submitted: auto-generated");
+    expect(source).toContain("Message-ID: <0193-7f@id.example.test>");
+    expect(source).toMatch(/text\/plain[\s\S]+text\/html/);
+    expect(source.replace(/=\r\n/g, "").replaceAll("=3D", "=")).toContain(link);
+  });
+
+  test.for(["a@b.test,c@d.test", "a@b.test\r\nBcc: c@d.test", "a@b.test>\r\nRCPT TO:<c@d.test"])(
+    "%j is one recipient at most",
+    async (to) => {
+      const { server, mailer } = await smtp();
+      await mailer.send({ ...mail, to }).catch(() => undefined);
+      for (const each of server.received) {
+        expect(each.to).toHaveLength(1);
+        expect(each.source).not.toMatch(/^Bcc:/m);
+      }
+    },
+  );
+
+  test("a subject cannot add a header", async () => {
+    const { server, mailer } = await smtp();
+    await mailer.send({ ...mail, subject: "a\r\nBcc: c@d.test" });
+    expect(server.received[0]?.source).not.toMatch(/^Bcc:/m);
+    expect(server.received[0]?.to).toHaveLength(1);
+  });
+
+  test("a recipient that is refused for good is told apart", async () => {
+    const { mailer } = await smtp((command) => (command.startsWith("RCPT") ? "550 no such person" : undefined));
+    await expect(mailer.send(mail)).rejects.toBeInstanceOf(UndeliverableError);
+  });
+
+  test.for([
+    ["a busy server", "connect", "421 later"],
+    ["a full mailbox", "RCPT", "452 full"],
+    ["a message that is not taken", "DATA", "451 later"],
+    ["a sender that the server refuses", "MAIL", "550 who are you"],
+  ])("%s may pass with time", async ([, at, said]) => {
+    const { mailer } = await smtp((command) => (command.startsWith(at ?? "") ? said : undefined));
+    const error = await mailer.send(mail).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(UndeliverableError);
+  });
+
+  test("requireTLS in the URL keeps a message from a server that offers no TLS", async () => {
+    const { server } = await smtp();
+    const mailer = keep(createMailer({ smtpUrl: `${server.url}?requireTLS=true`, from: "no-reply@localhost", dataDir: "/nowhere" }));
+    await expect(mailer.send(mail)).rejects.toThrow();
+    expect(server.received).toEqual([]);
+  });
+
+  test("a server that says nothing is left after five seconds", async () => {
+    const { mailer } = await smtp((command) => (command === "connect" ? "silence" : undefined));
+    await expect(mailer.send(mail)).rejects.toThrow();
+  });
+});
+
+describe("to files", () => {
+  const files = () => {
+    const dataDir = directory();
+    return { dataDir, mailer: keep(createMailer({ from: "no-reply@localhost", dataDir })) };
+  };
+
+  test("a message becomes a file that only its owner may read, and its path is told", async () => {
+    const { dataDir, mailer } = files();
+    const { path } = await mailer.send(mail);
+    expect(path).toBe(join(dataDir, "outbox", "0193-7f.eml"));
+    expect(readdirSync(join(dataDir, "outbox"))).toEqual(["0193-7f.eml"]);
+    expect(statSync(path ?? "").mode & 0o777).toBe(0o600);
+    expect(statSync(join(dataDir, "outbox")).mode & 0o777).toBe(0o700);
+  });
+
+  test("the link stands in it whole", async () => {
+    const { mailer } = files();
+    const { path } = await mailer.send(mail);
+    const source = readFileSync(path ?? "", "utf8");
+    expect(source.split("\n")).toContain(link);
+    expect(source).toContain(mail.html);
+    expect(source).toContain("To: alice@example.test");
+    expect(source).toMatch(/^Subject: =\?UTF-8\?/m);
+  });
+
+  test("an id cannot lead out of the directory", async () => {
+    const { dataDir, mailer } = files();
+    const { path } = await mailer.send({ ...mail, id: "../../etc/x" });
+    expect(path).toBe(join(dataDir, "outbox", "etcx.eml"));
+  });
+});

@@ -1,0 +1,110 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Outbox, QueuedMail } from "../../../src/accounts/ports.ts";
+import { createMailer, UndeliverableError } from "../../../src/outside/mail.ts";
+import { afterFailure, type OutboxWorker, pauseAfter, startOutbox } from "../../../src/outside/outbox.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { startSmtpServer } from "../../support/smtp-server.ts";
+
+const mail = (id: string): QueuedMail => ({
+  id,
+  to: "a@b.test",
+  subject: "s",
+  text: "canary-link",
+  html: "<p>canary-link</p>",
+  attempts: 0,
+  age: 0,
+});
+
+/** An outbox in memory. `due` are the messages that a claim finds. */
+const outboxOf = (...due: QueuedMail[]) => {
+  const events: string[] = [];
+  const outbox: Outbox = {
+    claim: async (limit) => due.splice(0, limit),
+    delivered: async (id) => void events.push(`delivered ${id}`),
+    postponed: async (id, after) => void events.push(`postponed ${id} ${after}`),
+    abandoned: async (id) => void events.push(`abandoned ${id}`),
+  };
+  return { outbox, due, events };
+};
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+const working = async (outbox: Outbox, answer?: (command: string) => string | undefined, idle = 20) => {
+  const server = await startSmtpServer(answer);
+  open.push(server.close);
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", sink: { write: (line) => lines.push(line) } });
+  const mailer = createMailer({ smtpUrl: server.url, from: "no-reply@localhost", dataDir: "/nowhere" });
+  const worker: OutboxWorker = startOutbox({ outbox, mailer, log, idle });
+  open.push(worker.close);
+  return { server, worker, lines };
+};
+
+describe("the worker", () => {
+  test("sends what waits, more than one claim of it", async () => {
+    const { outbox, events } = outboxOf(...Array.from({ length: 25 }, (_, i) => mail(`m${i}`)));
+    const { server } = await working(outbox);
+    await expect.poll(() => events.length, { timeout: 10_000 }).toBe(25);
+    expect(events[24]).toBe("delivered m24");
+    expect(server.received).toHaveLength(25);
+  });
+
+  test("sends what comes later, at once when it is woken", async () => {
+    const { outbox, due, events } = outboxOf();
+    const { worker } = await working(outbox, undefined, 3_600_000);
+    due.push(mail("late"));
+    worker.wake();
+    await expect.poll(() => events).toEqual(["delivered late"]);
+  });
+
+  test("postpones what the server did not take, and goes on with the next", async () => {
+    const { outbox, events } = outboxOf(mail("first"), { ...mail("second"), to: "good@b.test" });
+    const { lines } = await working(outbox, (command) => (command === "RCPT TO:<a@b.test>" ? "451 later" : undefined));
+    await expect.poll(() => events).toEqual(["postponed first 30", "delivered second"]);
+    expect(lines.join()).toContain("mail_postponed");
+    expect(lines.join()).not.toContain("canary");
+  });
+
+  test("gives up a recipient that is refused for good", async () => {
+    const { outbox, events } = outboxOf(mail("m"));
+    await working(outbox, (command) => (command.startsWith("RCPT") ? "550 no" : undefined));
+    await expect.poll(() => events).toEqual(["abandoned m"]);
+  });
+
+  test("outlives a store that is away, and says so once", async () => {
+    const { outbox, due, events } = outboxOf();
+    let away = true;
+    const { lines } = await working({
+      ...outbox,
+      claim: async (limit, lease) => {
+        if (away) throw new Error("connection refused");
+        return outbox.claim(limit, lease);
+      },
+    });
+    await expect.poll(() => lines.length).toBe(1);
+    due.push(mail("m"));
+    away = false;
+    await expect.poll(() => events).toEqual(["delivered m"]);
+    expect(lines.filter((line) => line.includes("outbox_unreachable"))).toHaveLength(1);
+  });
+});
+
+describe("after a failed try", () => {
+  test("pauses grow up to two hours", () => {
+    expect([1, 2, 3, 8, 9, 30].map(pauseAfter)).toEqual([30, 60, 120, 3840, 7200, 7200]);
+  });
+
+  test("a message is tried for a day, then given up", () => {
+    const error = new Error("later");
+    expect(afterFailure({ attempts: 0, age: 0 }, error)).toEqual({ again: 30 });
+    expect(afterFailure({ attempts: 20, age: 79_200 }, error)).toEqual({ again: 7200 });
+    expect(afterFailure({ attempts: 20, age: 79_201 }, error)).toBe("give_up");
+  });
+
+  test("a refused recipient is given up at once", () => {
+    expect(afterFailure({ attempts: 0, age: 0 }, new UndeliverableError("no"))).toBe("give_up");
+  });
+});

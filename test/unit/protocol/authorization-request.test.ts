@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { parseAuthorizationRequest, redirectWith } from "../../../src/protocol/authorization-request.ts";
+
+describe("reading an authorization request", () => {
+  test("every parameter has its place", () => {
+    const query =
+      "response_type=code&client_id=c&redirect_uri=https%3A%2F%2Fc.example%2Fcb&code_challenge=x&code_challenge_method=S256" +
+      "&scope=openid+email&state=s&nonce=n&resource=https%3A%2F%2Fa&resource=https%3A%2F%2Fb&response_mode=query&prompt=login" +
+      "&max_age=0&login_hint=me%40example.test&id_token_hint=h&ui_locales=de&display=page";
+    expect(parseAuthorizationRequest(query)).toEqual({
+      clientId: "c",
+      redirectUri: "https://c.example/cb",
+      responseType: "code",
+      codeChallenge: "x",
+      codeChallengeMethod: "S256",
+      scope: "openid email",
+      state: "s",
+      nonce: "n",
+      resource: ["https://a", "https://b"],
+      responseMode: "query",
+      prompt: "login",
+      maxAge: "0",
+      loginHint: "me@example.test",
+      idTokenHint: "h",
+      repeatedParameters: [],
+      unsupportedParameters: [],
+    });
+  });
+
+  test("repeats and unsupported parameters are named, not refused", () => {
+    const request = parseAuthorizationRequest(
+      "client_id=a&client_id=b&state=&state=x&request=j&request_uri=u&registration=r&resource=1&resource=2",
+    );
+    expect(request.repeatedParameters).toEqual(["client_id", "state"]);
+    expect(request.unsupportedParameters).toEqual(["request", "request_uri", "registration"]);
+  });
+
+  test("what is missing or empty is absent", () => {
+    const request = parseAuthorizationRequest("state=&scope");
+    expect([request.clientId, request.redirectUri, request.state, request.scope]).toEqual(["", "", undefined, undefined]);
+  });
+});
+
+describe("building a redirect", () => {
+  test.for([
+    [
+      "https://Client.example.com:443/cb?x=a%20b",
+      { code: "c", state: undefined, iss: "https://as.example" },
+      "https://Client.example.com:443/cb?x=a%20b&code=c&iss=https%3A%2F%2Fas.example",
+    ],
+    ["com.example.app:/cb", { code: "c" }, "com.example.app:/cb?code=c"],
+    ["https://c/cb", { state: "\r\nSet-Cookie: x=1" }, "https://c/cb?state=%0D%0ASet-Cookie%3A%20x%3D1"],
+    ["https://c/cb", { state: `"><script>'()*!` }, "https://c/cb?state=%22%3E%3Cscript%3E%27%28%29%2A%21"],
+  ] as const)("%s", ([uri, parameters, expected]) => {
+    expect(redirectWith(uri, parameters)).toBe(expected);
+  });
+
+  test("state comes back as it was sent after one decode and encode", () => {
+    const state = "a+b %2B&=é😀";
+    const location = redirectWith("https://c/cb", { state: parseAuthorizationRequest(`state=${encodeURIComponent(state)}`).state });
+    expect(new URL(location).searchParams.get("state")).toBe(state);
+  });
+});

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { createLog, type LogFields } from "../../../src/telemetry/log.ts";
+
+const collecting = (level: "debug" | "info" | "silent" = "debug") => {
+  const lines: string[] = [];
+  const log = createLog({ level, role: "all", sink: { write: (line) => lines.push(line) } });
+  return { log, lines, last: () => JSON.parse(lines.at(-1) ?? "null") };
+};
+
+test("an event is one JSON line with time, level, process and role", () => {
+  const { log, lines, last } = collecting();
+  log.info("http_request", { route: "/oauth/token", method: "POST", status: 200, durationMs: 3 });
+  expect(lines).toHaveLength(1);
+  expect(last()).toMatchObject({
+    level: 30,
+    role: "all",
+    event: "http_request",
+    route: "/oauth/token",
+    method: "POST",
+    status: 200,
+    durationMs: 3,
+  });
+  expect(last().time).toMatch(/^\d{4}-\d\d-\d\dT/);
+});
+
+test("a field that is not on the list is dropped, whatever it is called", () => {
+  const { log, lines } = collecting();
+  const fields = { clientId: "crm", password: "canary", token: "canary", headers: { cookie: "canary" }, __proto__: { reason: "canary" } };
+  log.info("http_request", fields as LogFields);
+  expect(lines.join()).toContain('"clientId":"crm"');
+  expect(lines.join()).not.toContain("canary");
+});
+
+test("an allowed field with an object or a number in place of text is dropped", () => {
+  const { log, lines } = collecting();
+  log.info("http_request", { reason: { secret: "canary" }, status: "canary" } as unknown as LogFields);
+  expect(lines.join()).not.toContain("canary");
+});
+
+test("an event that is built from values is not written", () => {
+  const { log, last } = collecting();
+  log.info("sign-in of alice@example.test");
+  expect(last().event).toBe("unnamed_event");
+});
+
+test("nothing can forge a line, or turn one round", () => {
+  const { log, lines, last } = collecting();
+  log.warn("refused", { clientId: 'a\r\n{"level":60}\u001b[2J\u202e', reason: "x".repeat(1000) });
+  expect(lines.join("").split("\n")).toHaveLength(2); // the line and what follows its end
+  expect(last().clientId).toBe('a??{"level":60}?[2J?');
+  expect(last().reason).toHaveLength(256);
+});
+
+test("queries are never logged", () => {
+  const { log, last } = collecting();
+  log.info("http_request", { route: "/auth/verify?token=canary", clientId: "https://c.example.test/id?secret=canary#x" });
+  expect(last()).toMatchObject({ route: "/auth/verify", clientId: "https://c.example.test/id" });
+});
+
+test("an error is told by kind, code, names and places, without its message and other members", () => {
+  const { log, lines, last } = collecting();
+  const cause = Object.assign(new TypeError('received "canary"\n    at canary (/src/x.ts:1:1)'), { detail: "Key (hash)=(canary)" });
+  const error = Object.assign(new Error("insert into t values ('canary')", { cause }), {
+    code: "23505",
+    constraint: "clients_pkey",
+    query: "canary",
+  });
+  log.error("fault", { error });
+  expect(lines.join()).not.toContain("canary");
+  expect(last().error).toMatchObject({ kind: "Error", code: "23505", constraint: "clients_pkey", cause: { kind: "TypeError" } });
+  expect(last().error.at[0]).toContain("log.test.ts:");
+});
+
+test("what is thrown and is no error is told by its type alone", () => {
+  const { log, last } = collecting();
+  log.error("fault", { error: "canary" });
+  expect(last().error).toEqual({ kind: "string" });
+});
+
+test("levels below the one that was set are silent", () => {
+  const info = collecting("info");
+  info.log.debug("detail");
+  const silent = collecting("silent");
+  silent.log.error("fault");
+  expect([info.lines, silent.lines]).toEqual([[], []]);
+});
+
+test("a sink that throws does not reach the caller", () => {
+  const log = createLog({
+    level: "info",
+    sink: {
+      write: () => {
+        throw new Error("disk full");
+      },
+    },
+  });
+  expect(() => log.info("http_request")).not.toThrow();
+});
