@@ -105,7 +105,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
       ] as const;
       await Promise.all([
         codes.redeem(early, tries[0].grant, tries[0].family, anAudit("token.issued")),
-        authorizationCodes(database.sql).issue(late, aBinding(here), 60, true, anAudit("code.issued")),
+        authorizationCodes(database.sql).issue(late, aBinding(here), 60, anAudit("code.issued")),
         store().revoke(here.consentId, here.userId, revoked),
       ]);
       expect(await codes.redeem(late, tries[1].grant, tries[1].family, anAudit("token.issued"))).toBe(false);

@@ -58,7 +58,7 @@ describe.runIf(TEST_DATABASE_URL !== undefined)("PostgreSQL out of reach", () =>
     await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
     await under[1];
     await wire.mend();
-    expect(await families.holding(family.tokenHash)).toMatchObject({ presented: "current" });
+    expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
   });
 
   test("a wire that died without a word is given up within its deadline", async () => {
@@ -117,7 +117,7 @@ describe.runIf(TEST_DATABASE_URL !== undefined)("PostgreSQL out of reach", () =>
         await tx.query(touch(second), []);
       });
     await Promise.all([both("a", "b"), both("b", "a")]);
-    expect(tries).toBe(3);
+    expect(tries).toBeGreaterThan(2);
   });
 
   test("durability and deadlines are set on every connection", async () => {

@@ -86,7 +86,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
     test("a signed-in person's grant opens with its family", async () => {
       const [grant, family] = [aGrant(scene), aFamily()];
       expect(await grants(database.sql).open(grant, family, scene.sessionId, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
-      expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ grantId: grant.id, presented: "current" });
+      expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ grantId: grant.id, usedAt: null });
       expect((await auditOf(database.sql, "token.issued")).filter(({ grant_id }) => grant_id === grant.id)).toHaveLength(1);
     });
 
