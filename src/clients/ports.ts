@@ -1,10 +1,19 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "./client.ts";
+import type { PublishedKey } from "./key-set.ts";
 
 /** Finds registered clients. Look-ups that arrive together are answered by one query; nothing is cached. */
 export interface ClientDirectory {
   /** @returns undefined for an unknown client; a disabled one is returned as it is. */
   byClientId(clientId: string): Promise<Client | undefined>;
+}
+
+/** The published keys of clients that named an address for them. */
+export interface RemoteKeys {
+  /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */
+  at(uri: string): Promise<readonly PublishedKey[]>;
+  /** The same, asked anew unless that was done within the last minute: for a key id that is not among them. @throws {FetchFailure} */
+  renewed(uri: string): Promise<readonly PublishedKey[]>;
 }
 
 /** A client as it is first stored; the store sets the times. */

@@ -1,16 +1,21 @@
 import { randomBytes } from "node:crypto";
+import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle } from "../clients/throttle.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
 import { consentBook } from "../store/consents.ts";
+import { consumedIds } from "../store/consumed-ids.ts";
 import { grants } from "../store/grants.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -61,6 +66,7 @@ export async function composeCore(
     grants: grants(sql),
     tokens: tokenStates(sql),
     consents: consentBook(sql),
+    ...clientSources(config, sql),
     throttle: authenticationThrottle(systemClock),
     audit: auditLog(sql),
   });
@@ -73,6 +79,17 @@ export async function composeCore(
       return method(request, context);
     };
   return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+}
+
+/** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
+function clientSources(config: Config, sql: Sql) {
+  const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
+  const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  return {
+    assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
+    remoteKeys: remoteKeys(fetch, systemClock),
+    consumedIds: consumedIds(sql),
+  };
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */

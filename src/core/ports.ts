@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { ClientDirectory } from "../clients/ports.ts";
+import type { ClientDirectory, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Keys } from "./signing/keys.ts";
@@ -152,6 +152,19 @@ export interface ConsentBook {
   of(userId: string, clientId: string): Promise<ConsentView | undefined>;
 }
 
+/** What an assertion was accepted for. */
+export type ConsumedKind = "client_assertion" | "identity_assertion";
+
+/** Identifiers that may be used once. */
+export interface ConsumedIds {
+  /**
+   * Uses up an identifier that an issuer gave. One conditional statement.
+   * @param ttlSeconds for which it must be remembered, counted by the database's clock
+   * @returns whether this caller was the first; a store that cannot say throws
+   */
+  consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
+}
+
 /** Failures of client authentication per (client, address), to slow down guessing. */
 export interface AuthenticationThrottle {
   /** @throws {Refusal} too_many_requests when the pair has failed too often of late */
@@ -174,6 +187,10 @@ export interface CorePorts {
   readonly randomBytes: RandomBytes;
   readonly keys: Keys;
   readonly clients: ClientDirectory;
+  /** What the `aud` of a client assertion may be (assertionAudiences). */
+  readonly assertionAudiences: readonly string[];
+  readonly remoteKeys: RemoteKeys;
+  readonly consumedIds: ConsumedIds;
   readonly codes: AuthorizationCodes;
   readonly families: RefreshFamilies;
   readonly grants: Grants;
