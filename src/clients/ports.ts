@@ -8,6 +8,16 @@ export interface ClientDirectory {
   byClientId(clientId: string): Promise<Client | undefined>;
 }
 
+/** Clients that publish a metadata document about themselves, under the URL that is their client_id. */
+export interface ClientDocuments {
+  /**
+   * The client that the document describes, as it is published now or was within the time for which it said to stay good.
+   * @throws {Refusal} invalid_client for an URL that may not be asked, a document that cannot be had, or one that is not acceptable;
+   * too_many_requests when the URL or its host has been asked too often of late
+   */
+  byUrl(url: string): Promise<Client>;
+}
+
 /** The published keys of clients that named an address for them. */
 export interface RemoteKeys {
   /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { clientDocuments } from "../clients/document-cache.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle } from "../clients/throttle.ts";
 import { systemClock } from "../clock.ts";
@@ -19,6 +20,7 @@ import { consumedIds } from "../store/consumed-ids.ts";
 import { grants } from "../store/grants.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
+import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
@@ -85,7 +87,9 @@ export async function composeCore(
 function clientSources(config: Config, sql: Sql) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
   const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const documents = clientDocuments({ fetch, realms: realms(sql), registrationScopes: config.registration.scopes, clock: systemClock });
   return {
+    documents: config.cimdEnabled ? documents : undefined,
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
     remoteKeys: remoteKeys(fetch, systemClock),
     consumedIds: consumedIds(sql),
