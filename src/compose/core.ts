@@ -86,12 +86,18 @@ export async function composeCore(
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
 function clientSources(config: Config, sql: Sql) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
-  const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
-  const documents = clientDocuments({ fetch, realms: realms(sql), registrationScopes: config.registration.scopes, clock: systemClock });
+  // Each has a lane of its own: strangers who name slow hosts must not keep us from the keys of clients that are registered.
+  const ownFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const documents = clientDocuments({
+    fetch: ownFetch(),
+    realms: realms(sql),
+    registrationScopes: config.registration.scopes,
+    clock: systemClock,
+  });
   return {
     documents: config.cimdEnabled ? documents : undefined,
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
-    remoteKeys: remoteKeys(fetch, systemClock),
+    remoteKeys: remoteKeys(ownFetch(), systemClock),
     consumedIds: consumedIds(sql),
   };
 }

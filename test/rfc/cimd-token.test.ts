@@ -190,3 +190,18 @@ describe("CIMD_ENABLED=false", () => {
     }
   });
 });
+
+describe("CIMD §8.6: a listener that others can reach", () => {
+  test("loopback is nobody's place to publish then, and it is not connected to", async () => {
+    const open = await startServer({ env: { HOST: "0.0.0.0" } });
+    try {
+      const client = publicClient();
+      const before = site.connections();
+      const page = await open.get(open.authorizeUrl(client, { code_challenge: open.pkce().challenge }));
+      expect(told(page)).toEqual([400, "invalid_client"]);
+      expect(site.connections()).toBe(before);
+    } finally {
+      await open.close();
+    }
+  });
+});

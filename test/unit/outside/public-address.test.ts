@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopbackAddress, isPublicAddress } from "../../../src/outside/public-address.ts";
+import { isLoopbackAddress, isLoopbackHost, isPublicAddress } from "../../../src/outside/public-address.ts";
 
 test.for([
   ["0.0.0.0", "this network"],
@@ -73,4 +73,16 @@ test.for([
   ["localhost", false],
 ] as const)("%s is loopback: %s", ([address, expected]) => {
   expect(isLoopbackAddress(address)).toBe(expected);
+});
+
+test.for([
+  ["localhost", true],
+  ["127.0.0.1", true],
+  ["::1", true],
+  ["0.0.0.0", false],
+  ["::", false],
+  ["192.168.1.10", false],
+  ["auth.example.test", false],
+] as const)("a listener at %s is reached from this machine alone: %s", ([host, expected]) => {
+  expect(isLoopbackHost(host)).toBe(expected);
 });
