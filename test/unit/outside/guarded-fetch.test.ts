@@ -205,13 +205,16 @@ test("nobody listens there", async () => {
 test("every fetch has a connection of its own, and at most eight are under way", async () => {
   let open = 0;
   let most = 0;
+  // Nobody is answered before eight are waiting, however slowly they come.
+  const allIn = Promise.withResolvers<void>();
   site.serve((_request, response) => {
     open += 1;
     most = Math.max(most, open);
-    setTimeout(() => {
+    if (open === 8) allIn.resolve();
+    void allIn.promise.then(() => {
       open -= 1;
       response.writeHead(200, JSON_TYPE).end("{}");
-    }, 30);
+    });
   });
   const shared = fetcher();
   await Promise.all(Array.from({ length: 20 }, () => shared.json(url(), 5_120)));
