@@ -4,7 +4,7 @@ import { mayHoldApiKey } from "../clients/environment.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { found } from "./clients.ts";
-import { ApiKeyName, RecordId } from "./inputs.ts";
+import { CreateApiKeyInput, RecordId } from "./inputs.ts";
 import { developerProcedure, router } from "./trpc.ts";
 import { apiKeyView } from "./views.ts";
 
@@ -15,12 +15,12 @@ const notInDevelopment = (): Refusal =>
 
 /** Static API keys of a developer's clients (specification §4.4). */
 export const apiKeysRouter = router({
-  create: developerProcedure.input(z.strictObject({ clientId: RecordId, name: ApiKeyName })).mutation(async ({ ctx, input }) => {
+  create: developerProcedure.input(z.strictObject({ clientId: RecordId, key: CreateApiKeyInput })).mutation(async ({ ctx, input }) => {
     const { clients, apiKeys, clock, randomBytes } = ctx.ports;
     const client = found(await clients.byId(input.clientId, ctx.reach));
     if (!mayHoldApiKey(client)) throw notInDevelopment();
     const { key, ...minted } = mintApiKey(randomBytes);
-    const record = { ...minted, ...input, id: newId(clock, randomBytes) };
+    const record = { ...minted, clientId: input.clientId, name: input.key.name, id: newId(clock, randomBytes) };
     const created = await apiKeys.create(record, ctx.reach, ctx.audit("api_key.created", { clientId: client.clientId }));
     if (created === undefined) throw notInDevelopment();
     return { ...apiKeyView(created), key };

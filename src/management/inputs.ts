@@ -23,7 +23,7 @@ const allGrants = z.array(z.enum(GRANT_TYPES)).min(1).transform(distinct);
 const requirePkce = z.boolean().optional();
 
 /** A record's internal id. Whatever is no id is the id of nothing: it is looked up, and not found. */
-export const RecordId = text(0, 200).transform((id) => id.toLowerCase());
+export const RecordId = z.string().transform((id) => id.toLowerCase());
 
 /** POST /api/clients (specification §4.3): what a developer may say of a new client. */
 export const CreateClientInput = z.strictObject({
@@ -100,7 +100,8 @@ export type OperatorCreateClientInput = z.output<typeof OperatorCreateClientInpu
 export const OperatorClientPatch = z.strictObject({ ...ClientPatch.shape, ...operatorAttributes, grantTypes: allGrants.optional() });
 export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
-export const ApiKeyName = name;
+/** POST /api/clients/{id}/api-keys (specification §4.4). */
+export const CreateApiKeyInput = z.strictObject({ name });
 export const RegistrationScopes = scopes.nullable();
 
 /** A part of a list: `cursor` is `nextCursor` of the part before. */
