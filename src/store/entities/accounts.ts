@@ -1,0 +1,141 @@
+import { defineEntity, p } from "@mikro-orm/core";
+import { createdAt, hash, id, moment, words } from "./columns.ts";
+
+export const RealmRow = defineEntity({
+  name: "RealmRow",
+  tableName: "realms",
+  properties: {
+    id: id(),
+    name: p.text().unique("realms_name_unique"),
+    /** Null: what the deployment says. */
+    dynamicRegistrationScopes: words().nullable(),
+    createdAt: createdAt(),
+  },
+});
+
+export const UserRow = defineEntity({
+  name: "UserRow",
+  tableName: "users",
+  properties: {
+    id: id(),
+    realm: () => p.manyToOne(RealmRow).fieldName("realm_id").updateRule("no action").deleteRule("no action"),
+    email: p.text(),
+    /** The address in the one spelling by which addresses are compared (emailKey). */
+    emailKey: p.text().unique("users_email_key_unique"),
+    emailVerified: p.boolean().default(false),
+    firstName: p.text().nullable(),
+    lastName: p.text().nullable(),
+    role: p.text().default("developer"),
+    enabled: p.boolean().default(true),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+  },
+  checks: [{ name: "users_role_check", expression: "role = any (array['developer'::text, 'operator'::text])" }],
+});
+
+export const userReference = () => p.manyToOne(UserRow).fieldName("user_id").updateRule("no action").deleteRule("cascade");
+
+/** One way in for a person: a password, or the identity that a wallet proved. */
+export const CredentialRow = defineEntity({
+  name: "CredentialRow",
+  tableName: "credentials",
+  properties: {
+    id: id(),
+    user: () => userReference(),
+    type: p.text(),
+    passwordHash: p.text().nullable(),
+    subject: p.text().nullable(),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+  },
+  uniques: [
+    { name: "credentials_user_id_type_unique", properties: ["user", "type"] },
+    { name: "credentials_type_subject_unique", properties: ["type", "subject"] },
+  ],
+  checks: [
+    {
+      name: "credentials_type_check",
+      expression: "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (subject is not null))",
+    },
+  ],
+});
+
+export const SessionRow = defineEntity({
+  name: "SessionRow",
+  tableName: "sessions",
+  properties: {
+    id: id(),
+    tokenHash: hash().unique("sessions_token_hash_unique"),
+    user: () => userReference().index("sessions_user_id_index"),
+    authTime: createdAt(),
+    expiresAt: moment().index("sessions_expires_at_index"),
+    endedAt: moment().nullable(),
+  },
+});
+
+export const VerificationTokenRow = defineEntity({
+  name: "VerificationTokenRow",
+  tableName: "verification_tokens",
+  properties: {
+    tokenHash: hash().primary(),
+    user: () => userReference().index("verification_tokens_user_id_index"),
+    createdAt: createdAt(),
+    expiresAt: moment().index("verification_tokens_expires_at_index"),
+    usedAt: moment().nullable(),
+  },
+});
+
+/** Attempts to sign in that were counted in advance and did not succeed, per digest of account and address. */
+export const SignInFailureRow = defineEntity({
+  name: "SignInFailureRow",
+  tableName: "sign_in_failures",
+  properties: {
+    key: hash().primary(),
+    failures: p.integer(),
+    windowEndsAt: moment().index("sign_in_failures_window_ends_at_index"),
+  },
+});
+
+export const PendingRequestRow = defineEntity({
+  name: "PendingRequestRow",
+  tableName: "pending_requests",
+  properties: {
+    idHash: hash().primary(),
+    query: p.text(),
+    createdAt: createdAt(),
+    expiresAt: moment().index("pending_requests_expires_at_index"),
+  },
+});
+
+/** Mails under way. A row goes when the mail server has it, and with it the link that it holds. */
+export const OutboxRow = defineEntity({
+  name: "OutboxRow",
+  tableName: "outbox",
+  properties: {
+    id: id(),
+    recipient: p.text(),
+    subject: p.text(),
+    text: p.text(),
+    html: p.text(),
+    attempts: p.integer().default(0),
+    createdAt: createdAt(),
+    dueAt: createdAt().index("outbox_due_at_index"),
+  },
+});
+
+export const ConsentRow = defineEntity({
+  name: "ConsentRow",
+  tableName: "consents",
+  properties: {
+    id: id(),
+    user: () => userReference(),
+    clientId: p.text(),
+    clientName: p.text(),
+    scopes: words(),
+    resources: words(),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+    lastUsedAt: moment().nullable(),
+  },
+  uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
+});

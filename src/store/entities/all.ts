@@ -1,0 +1,26 @@
+import * as accounts from "./accounts.ts";
+import { ClientRow } from "./clients.ts";
+import * as grants from "./grants.ts";
+import * as records from "./records.ts";
+
+/** Every table. */
+export const entities = [
+  accounts.RealmRow,
+  accounts.UserRow,
+  accounts.CredentialRow,
+  accounts.SessionRow,
+  accounts.VerificationTokenRow,
+  accounts.SignInFailureRow,
+  accounts.PendingRequestRow,
+  accounts.OutboxRow,
+  accounts.ConsentRow,
+  ClientRow,
+  grants.GrantRow,
+  grants.AuthorizationCodeRow,
+  grants.RefreshFamilyRow,
+  grants.RefreshTokenRow,
+  grants.RevocationRow,
+  grants.ConsumedIdRow,
+  records.AuditRecordRow,
+  records.SigningKeyRow,
+];

@@ -1,0 +1,56 @@
+import { defineEntity, p } from "@mikro-orm/core";
+import { RealmRow, UserRow } from "./accounts.ts";
+import { createdAt, hash, id, moment, words } from "./columns.ts";
+
+export const ClientRow = defineEntity({
+  name: "ClientRow",
+  tableName: "clients",
+  properties: {
+    id: id(),
+    clientId: p.text().unique("clients_client_id_unique"),
+    realm: () => p.manyToOne(RealmRow).fieldName("realm_id").updateRule("no action").deleteRule("no action"),
+    owner: () =>
+      p.manyToOne(UserRow).fieldName("owner_id").nullable().updateRule("no action").deleteRule("cascade").index("clients_owner_id_index"),
+    origin: p.text(),
+    name: p.text(),
+    description: p.text().nullable(),
+    redirectUris: words(),
+    scopes: words(),
+    grantTypes: words(),
+    responseTypes: words(),
+    tokenEndpointAuthMethod: p.text(),
+    secretHash: hash().nullable(),
+    enabled: p.boolean().default(true),
+    environment: p.text().nullable(),
+    isAgent: p.boolean().default(false),
+    maxAgentMode: p.text().nullable(),
+    audience: words().nullable(),
+    jwks: p.json().nullable(),
+    jwksUri: p.text().nullable(),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+    lastUsedAt: moment().nullable(),
+  },
+  checks: [
+    {
+      name: "clients_origin_check",
+      expression: "origin = any (array['built_in'::text, 'operator'::text, 'developer'::text, 'dynamic'::text])",
+    },
+    {
+      name: "clients_auth_method_check",
+      expression:
+        "token_endpoint_auth_method = any (array['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text, 'none'::text])",
+    },
+    // A public client can have no secret, whatever changed its method.
+    { name: "clients_public_secret_check", expression: "(token_endpoint_auth_method <> 'none'::text) or (secret_hash is null)" },
+    { name: "clients_grant_types_check", expression: "cardinality(grant_types) > 0" },
+    {
+      name: "clients_environment_check",
+      expression: "environment = any (array['development'::text, 'staging'::text, 'production'::text])",
+    },
+    {
+      name: "clients_max_agent_mode_check",
+      expression: "max_agent_mode = any (array['readonly'::text, 'admin'::text, 'exec'::text])",
+    },
+  ],
+});

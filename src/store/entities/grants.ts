@@ -1,0 +1,108 @@
+import { defineEntity, p } from "@mikro-orm/core";
+import { userReference } from "./accounts.ts";
+import { createdAt, hash, id, moment, words } from "./columns.ts";
+
+/**
+ * What a person gave a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
+ * has no row of its own.
+ */
+export const GrantRow = defineEntity({
+  name: "GrantRow",
+  tableName: "grants",
+  properties: {
+    id: id(),
+    clientId: p.text(),
+    user: () => userReference(),
+    scopes: words(),
+    audience: words(),
+    authTime: moment(),
+    createdAt: createdAt().index("grants_created_at_index"),
+    revokedAt: moment().nullable(),
+  },
+  indexes: [{ name: "grants_user_id_client_id_index", properties: ["user", "clientId"] }],
+});
+
+const grant = () => p.manyToOne(GrantRow).fieldName("grant_id").updateRule("no action").deleteRule("cascade");
+
+/** Used once: `grant` is null until the redemption that opens it. A used code stays for a while, so that its replay is known as one. */
+export const AuthorizationCodeRow = defineEntity({
+  name: "AuthorizationCodeRow",
+  tableName: "authorization_codes",
+  properties: {
+    codeHash: hash().primary(),
+    clientId: p.text(),
+    user: () => userReference().index("authorization_codes_user_id_index"),
+    sessionId: p.uuid(),
+    redirectUri: p.text(),
+    codeChallenge: p.text(),
+    scopes: words(),
+    resources: words(),
+    nonce: p.text().nullable(),
+    authTime: moment(),
+    createdAt: createdAt(),
+    expiresAt: moment().index("authorization_codes_expires_at_index"),
+    consumedAt: moment().nullable(),
+    grant: () => grant().nullable().index("authorization_codes_grant_id_index"),
+  },
+  checks: [{ name: "authorization_codes_consumed_check", expression: "(consumed_at is null) = (grant_id is null)" }],
+});
+
+/** One row is the state machine of a rotating refresh token: it names the one token that may be used next. */
+export const RefreshFamilyRow = defineEntity({
+  name: "RefreshFamilyRow",
+  tableName: "refresh_families",
+  properties: {
+    id: id(),
+    grant: () => grant().index("refresh_families_grant_id_index"),
+    currentHash: hash().unique("refresh_families_current_hash_unique"),
+    /** The token whose use brought the current one. */
+    precedingHash: hash().nullable(),
+    createdAt: createdAt(),
+    expiresAt: moment().index("refresh_families_expires_at_index"),
+    /** Whatever its rotations, the family is over here. */
+    endsAt: moment(),
+    revokedAt: moment().nullable(),
+  },
+  checks: [{ name: "refresh_families_expiry_check", expression: "expires_at <= ends_at" }],
+});
+
+/** Every token of a family that was used up, as long as the family is kept: what is found here is a replay, what is not was never issued. */
+export const RefreshTokenRow = defineEntity({
+  name: "RefreshTokenRow",
+  tableName: "refresh_tokens",
+  properties: {
+    tokenHash: hash().primary(),
+    family: () =>
+      p
+        .manyToOne(RefreshFamilyRow)
+        .fieldName("family_id")
+        .updateRule("no action")
+        .deleteRule("cascade")
+        .index("refresh_tokens_family_id_index"),
+    usedAt: createdAt(),
+  },
+});
+
+/** Access tokens that were ended one by one, until they would have expired anyway. */
+export const RevocationRow = defineEntity({
+  name: "RevocationRow",
+  tableName: "revocations",
+  properties: {
+    jti: p.text().primary(),
+    clientId: p.text(),
+    revokedAt: createdAt(),
+    expiresAt: moment().index("revocations_expires_at_index"),
+  },
+});
+
+/** Identifiers of assertions that were accepted and are never to be accepted again, per use. */
+export const ConsumedIdRow = defineEntity({
+  name: "ConsumedIdRow",
+  tableName: "consumed_ids",
+  properties: {
+    kind: p.text().primary(),
+    /** Digest of issuer and identifier. */
+    idHash: hash().primary(),
+    expiresAt: moment().index("consumed_ids_expires_at_index"),
+  },
+});

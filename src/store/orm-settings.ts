@@ -1,0 +1,14 @@
+import { Migrator } from "@mikro-orm/migrations";
+import { entities } from "./entities/all.ts";
+import { migrations } from "./migrations/all.ts";
+import { MIGRATION_TABLE } from "./migrations/names.ts";
+
+/** What MikroORM is told on either database. Standard output belongs to the log, so that it says nothing by itself. */
+export const settings = {
+  entities,
+  extensions: [Migrator],
+  migrations: { migrationsList: migrations, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
+  // uuid_v7() is made by a migration and belongs to no entity.
+  schemaGenerator: { ignoreRoutines: true },
+  logger: () => {},
+};

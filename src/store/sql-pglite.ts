@@ -1,0 +1,18 @@
+import type { PGlite, Transaction } from "@electric-sql/pglite";
+import type { Parameter, Sql, Statement } from "./sql.ts";
+import { storageUnavailable, told } from "./unavailable.ts";
+
+const run = <Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
+  told(async () => (await on.query<Row>(text, [...parameters])).rows);
+
+/**
+ * The embedded database: one connection, on which statements and transactions wait for each other.
+ * Inside a transaction only its `tx` may be used; anything else would wait for the transaction that waits for it.
+ */
+export const pgliteSql = (database: PGlite): Sql => ({
+  query: (statement, parameters) => run(database, statement, parameters),
+  transaction: async (work) => {
+    if (database.closed) throw storageUnavailable(new Error("the embedded database is closed"));
+    return database.transaction((tx) => work({ query: (statement, parameters) => run(tx, statement, parameters) }));
+  },
+});

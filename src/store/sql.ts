@@ -1,0 +1,46 @@
+/** A statement under a name: PostgreSQL parses and plans it once for each connection. One name has one text for ever. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export const statement = (name: string, text: string): Statement => ({ name, text });
+
+/** What both drivers encode alike. Times go in as seconds (`to_timestamp($1)`), UUIDs as text. */
+export type Parameter = string | number | boolean | null | Uint8Array | readonly string[];
+
+/**
+ * The database as the stores use it. Rows come back alike from both drivers if statements return text, boolean, int4, float8 (times as
+ * `floor(extract(epoch from x))::float8`), jsonb, text[] and bytea alone.
+ */
+export interface Sql {
+  /**
+   * Runs one statement, which is a transaction by itself.
+   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then unknown
+   */
+  query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
+  /** Runs `work` in one transaction, and once more when the database could not put it in an order with others (40001, 40P01). */
+  transaction<Result>(work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result>;
+}
+
+/** Seconds since the epoch, whole, of a timestamptz expression. */
+export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
+
+/** PostgreSQL has no NUL in text; a key that has one can be in no row. */
+export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
+/** What a row may hold on its way through jsonb. Bytes travel as hexadecimal (`hex`, and `decode(…, 'hex')` there). */
+export type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [member: string]: Json };
+
+/**
+ * Rows as one jsonb parameter, for jsonb_to_recordset: the same on both drivers, whatever the number of rows.
+ * What jsonb cannot hold (NUL, lone surrogates) is replaced by U+FFFD.
+ */
+export function jsonRows(rows: readonly { readonly [member: string]: Json }[]): string {
+  const json = JSON.stringify(rows);
+  return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: Json) => storable(value)) : json;
+}
+
+const storable = (value: Json): Json => (typeof value === "string" ? value.replaceAll("\0", "\ufffd").toWellFormed() : value);
+
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");

@@ -1,0 +1,54 @@
+import { Refusal } from "../errors.ts";
+
+/** SQLSTATEs that say "not now" rather than "wrong". @see PostgreSQL documentation, Appendix A */
+const NOT_NOW = new Set([
+  "25006", // read-only: a standby answers
+  "25P03", // idle in transaction for too long
+  "55P03", // lock_timeout
+  "57014", // statement_timeout
+  "57P01", // shut down by an administrator
+  "57P02", // crash of a sibling
+  "57P03", // starting up or shutting down
+]);
+/** Connection exceptions, connections refused, resources, errors outside PostgreSQL itself. */
+const NOT_NOW_CLASSES = new Set(["08", "28", "53", "58"]);
+
+const sqlState = (error: unknown): string | undefined => {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as Error) ? code : undefined;
+};
+
+/** Whether the database could not put the transaction in an order with others; nothing of it has happened. */
+export const mayBeRepeated = (error: unknown): boolean => ["40001", "40P01"].includes(sqlState(error) ?? "");
+
+/** Whether the connection may go on serving after this error: the server itself said no, and has not hung up. */
+export const leavesConnection = (error: unknown): boolean => {
+  if (error instanceof Refusal && error.reason !== "storage_unavailable") return true;
+  const cause = error instanceof Refusal ? error.detail.cause : error;
+  return sqlState(cause) !== undefined && (cause as { readonly severity?: string }).severity === "ERROR";
+};
+
+/**
+ * What a driver threw, as the rest of the service may see it: a refusal when the database is out of reach, overdue or unable,
+ * else the fault as it was. An error of a driver that has no SQLSTATE is about the connection.
+ */
+export function asUnavailable(error: unknown): unknown {
+  if (error instanceof Refusal || error instanceof TypeError) return error;
+  const state = sqlState(error);
+  if (state !== undefined && !NOT_NOW.has(state) && !NOT_NOW_CLASSES.has(state.slice(0, 2))) return error;
+  return storageUnavailable(error);
+}
+
+/** Runs a call of a driver, so that its errors are told as asUnavailable says. */
+export async function told<Result>(call: () => Promise<Result>): Promise<Result> {
+  try {
+    return await call();
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
+
+export const storageUnavailable = (cause: unknown): Refusal =>
+  new Refusal("temporarily_unavailable", "storage_unavailable", { cause, retryAfter: 5 });
+
+export const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.code === "temporarily_unavailable";

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clientDirectory } from "../../src/store/client-directory.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { statement } from "../../src/store/sql.ts";
+import { users } from "../../src/store/users.ts";
+import { aHash, aNewUser, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+
+const mail = { to: "ada@example.test", subject: "Verify", text: "text", html: "<p>text</p>" };
+const count = async (database: Database, table: string): Promise<number> => {
+  const [row] = await database.sql.query<{ n: number }>(statement(`test_count_${table}`, `select count(*)::int as n from ${table}`), []);
+  return row?.n ?? -1;
+};
+const disable = statement("test_disable_user", "update users set enabled = false where id = $1::uuid");
+const expire = (table: string) => statement(`test_expire_${table}`, `update ${table} set expires_at = now() - interval '1 second'`);
+
+describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  describe("users", () => {
+    test("registration writes user, password, verification, mail and audit together", async () => {
+      const person = aNewUser({ email: "Grace@Example.test", lastName: "Hopper" });
+      const before = await count(database, "outbox");
+      const user = await users(database.sql).register(
+        person,
+        { tokenHash: aHash(), ttl: 60 },
+        mail,
+        anAudit("user.registered", { userId: person.id }),
+      );
+      expect(user).toMatchObject({
+        id: person.id,
+        email: "Grace@Example.test",
+        emailVerified: false,
+        role: "developer",
+        enabled: true,
+        updatedAt: null,
+      });
+      expect(Math.abs((user?.createdAt ?? 0) - Date.now() / 1000)).toBeLessThan(5);
+      expect(await count(database, "outbox")).toBe(before + 1);
+      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: person.passwordHash });
+      expect(await users(database.sql).byId(person.id)).toEqual(user);
+      expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: person.id }));
+    });
+
+    test("an address is one account, whatever its case: of 20 at once one registers, and nothing is left of the rest", async () => {
+      const before = await Promise.all(
+        ["users", "credentials", "verification_tokens", "outbox", "audit_records"].map((t) => count(database, t)),
+      );
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          users(database.sql).register(
+            aNewUser({ email: n % 2 === 0 ? "Élodie@example.test" : "e\u0301LODIE@EXAMPLE.test" }),
+            { tokenHash: aHash(), ttl: 60 },
+            mail,
+            anAudit("user.registered"),
+          ),
+        ),
+      );
+      expect(outcomes.filter((user) => user !== undefined)).toHaveLength(1);
+      const after = await Promise.all(
+        ["users", "credentials", "verification_tokens", "outbox", "audit_records"].map((t) => count(database, t)),
+      );
+      expect(after).toEqual(before.map((n) => n + 1));
+    });
+
+    test("of 20 verifications with one token one succeeds, and writes one record", async () => {
+      const tokenHash = aHash();
+      const person = aNewUser();
+      await users(database.sql).register(person, { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => users(database.sql).verifyEmail(tokenHash)));
+      const won = outcomes.filter((user) => user !== undefined);
+      expect(won).toHaveLength(1);
+      expect(won[0]).toMatchObject({ id: person.id, emailVerified: true });
+      expect((await auditOf(database.sql, "user.verified")).filter(({ user_id }) => user_id === person.id)).toHaveLength(1);
+    });
+
+    test("an expired or unknown verification token verifies nobody", async () => {
+      const tokenHash = aHash();
+      await users(database.sql).register(aNewUser(), { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
+      await database.sql.query(expire("verification_tokens"), []);
+      expect(await users(database.sql).verifyEmail(tokenHash)).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(aHash())).toBeUndefined();
+    });
+
+    test("a new verification token replaces the ones before; a verified address gets none", async () => {
+      const first = aHash();
+      const second = aHash();
+      const person = aNewUser();
+      await users(database.sql).register(person, { tokenHash: first, ttl: 60 }, mail, anAudit("user.registered"));
+      await users(database.sql).issueVerification(person.id, { tokenHash: second, ttl: 60 }, mail);
+      expect(await users(database.sql).verifyEmail(first)).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(second)).toMatchObject({ id: person.id });
+      const before = await count(database, "outbox");
+      await users(database.sql).issueVerification(person.id, { tokenHash: aHash(), ttl: 60 }, mail);
+      expect(await count(database, "outbox")).toBe(before);
+    });
+
+    test("a replaced password hash is the one that is found", async () => {
+      const user = await aUser(database.sql);
+      await users(database.sql).replacePasswordHash(user.id, "$argon2id$other");
+      expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("$argon2id$other");
+    });
+
+    test.for(["", "not-a-uuid", "0\0", "\ud800", "%", "'; drop table users; --"])("%j finds nobody", async (key) => {
+      expect(await users(database.sql).byId(key)).toBeUndefined();
+      expect(await users(database.sql).byEmail(key)).toBeUndefined();
+      expect(await clientDirectory(database.sql).byClientId(key)).toBeUndefined();
+    });
+  });
+
+  describe("sessions", () => {
+    test("a session is found by its hash with its user, until it ends", async () => {
+      const user = await aUser(database.sql);
+      const hash = aHash();
+      const store = sessions(database.sql);
+      const session = await store.start({ id: anId(), hash, userId: user.id, ttl: 3600 }, anAudit("session.started", { userId: user.id }));
+      expect(session).toMatchObject({ userId: user.id });
+      expect((session?.expiresAt ?? 0) - (session?.authTime ?? 0)).toBe(3600);
+      expect(await store.byHash(hash)).toEqual({ session, user });
+      await store.end(hash, anAudit("session.ended", { userId: user.id }));
+      await store.end(hash, anAudit("session.ended", { userId: user.id }));
+      expect(await store.byHash(hash)).toBeUndefined();
+      expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
+    });
+
+    test("a session that replaces another ends it", async () => {
+      const user = await aUser(database.sql);
+      const [first, second] = [aHash(), aHash()];
+      const store = sessions(database.sql);
+      await store.start({ id: anId(), hash: first, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      await store.start({ id: anId(), hash: second, userId: user.id, ttl: 60, replaces: first }, anAudit("session.started"));
+      expect(await store.byHash(first)).toBeUndefined();
+      expect(await store.byHash(second)).toBeDefined();
+    });
+
+    test("a disabled or unknown user gets no session, and the sessions of a disabled one are dead", async () => {
+      const user = await aUser(database.sql);
+      const hash = aHash();
+      const store = sessions(database.sql);
+      await store.start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      await database.sql.query(disable, [user.id]);
+      expect(await store.byHash(hash)).toBeUndefined();
+      const before = (await auditOf(database.sql, "session.started")).length;
+      expect(await store.start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60 }, anAudit("session.started"))).toBeUndefined();
+      expect(await store.start({ id: anId(), hash: aHash(), userId: anId(), ttl: 60 }, anAudit("session.started"))).toBeUndefined();
+      expect((await auditOf(database.sql, "session.started")).length).toBe(before);
+    });
+
+    test("an expired session is unknown", async () => {
+      const user = await aUser(database.sql);
+      const hash = aHash();
+      await sessions(database.sql).start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      await database.sql.query(expire("sessions"), []);
+      expect(await sessions(database.sql).byHash(hash)).toBeUndefined();
+    });
+
+    test("signing out everywhere ends every session of that person, and of nobody else", async () => {
+      const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
+      const hashes = [aHash(), aHash(), aHash()] as const;
+      const store = sessions(database.sql);
+      await store.start({ id: anId(), hash: hashes[0], userId: user.id, ttl: 60 }, anAudit("session.started"));
+      await store.start({ id: anId(), hash: hashes[1], userId: user.id, ttl: 60 }, anAudit("session.started"));
+      await store.start({ id: anId(), hash: hashes[2], userId: other.id, ttl: 60 }, anAudit("session.started"));
+      await store.endAll(user.id, anAudit("session.ended", { userId: user.id }));
+      const found = await Promise.all(hashes.map((hash) => store.byHash(hash)));
+      expect(found.map((signedIn) => signedIn?.user.id)).toEqual([undefined, undefined, other.id]);
+    });
+  });
+
+  test("the built-in client is there from the start", async () => {
+    expect(await clientDirectory(database.sql).byClientId("countersign")).toMatchObject({
+      origin: "built_in",
+      tokenEndpointAuthMethod: "none",
+      secretHash: null,
+      grantTypes: ["refresh_token"],
+      scopes: ["openid", "profile", "email"],
+      redirectUris: [],
+      enabled: true,
+      lastUsedAt: null,
+    });
+  });
+});

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { migrations } from "../../src/store/migrations/all.ts";
+import { MIGRATION_NAMES } from "../../src/store/migrations/names.ts";
+import { openDatabase } from "../../src/store/orm.ts";
+import { statement } from "../../src/store/sql.ts";
+import { databaseKinds, emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts";
+
+test("the list of names is that of the migrations", () => {
+  expect(migrations.map(({ name }) => name)).toEqual([...MIGRATION_NAMES]);
+});
+
+test.for(databaseKinds)("the migrations make what the entities describe: $name", async ({ fresh }) => {
+  const database = await fresh();
+  try {
+    const orm = await database.orm();
+    expect(await orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe("");
+    expect(await database.migrate()).toEqual([]);
+  } finally {
+    await database.close();
+  }
+});
+
+test.for(databaseKinds)("keys that the database makes are UUIDv7 and in order: $name", async ({ fresh }) => {
+  const database = await fresh();
+  try {
+    const rows = await database.sql.query<{ id: string; ms: number }>(
+      statement(
+        "test_ids",
+        "select uuid_v7()::text as id, (extract(epoch from clock_timestamp()) * 1000)::float8 as ms from generate_series(1, 50)",
+      ),
+      [],
+    );
+    for (const { id, ms } of rows) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      expect(Math.abs(Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16) - ms)).toBeLessThan(50);
+    }
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(50);
+  } finally {
+    await database.close();
+  }
+});
+
+test.runIf(TEST_DATABASE_URL !== undefined)("several processes may start on an empty PostgreSQL at once", async () => {
+  const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
+  try {
+    await expect(openDatabase({ url, migrate: false })).rejects.toThrow("not current");
+    const opened = await Promise.all([1, 2, 3, 4].map(() => openDatabase({ url })));
+    const [first] = opened;
+    expect(await first?.sql.query(statement("test_realms", "select name from realms"), [])).toEqual([{ name: "default" }]);
+    await Promise.all(opened.map((database) => database.close()));
+    const again = await openDatabase({ url, migrate: false });
+    await again.close();
+  } finally {
+    await drop();
+  }
+});

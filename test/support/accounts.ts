@@ -1,0 +1,56 @@
+import { randomBytes } from "node:crypto";
+import type { NewUser, User } from "../../src/accounts/ports.ts";
+import type { AuditEntry, AuditEvent } from "../../src/audit.ts";
+import { systemClock } from "../../src/clock.ts";
+import { newId } from "../../src/identifier.ts";
+import { hashSecret, type SecretHash } from "../../src/secret.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { statement } from "../../src/store/sql.ts";
+import { users } from "../../src/store/users.ts";
+
+export const DEFAULT_REALM_ID = "00000000-0000-7000-8000-000000000001";
+
+export const anId = (): string => newId(systemClock, randomBytes);
+export const aHash = (): SecretHash => hashSecret(randomBytes(32).toString("hex"));
+
+export const anAudit = (event: AuditEvent, more: Partial<AuditEntry> = {}): AuditEntry => ({
+  event,
+  outcome: "success",
+  actor: { type: "service", id: "test" },
+  ...more,
+});
+
+export const aNewUser = (more: Partial<NewUser> = {}): NewUser => {
+  const id = anId();
+  return {
+    id,
+    email: `${id}@example.test`,
+    realmId: DEFAULT_REALM_ID,
+    firstName: "Ada",
+    lastName: null,
+    role: "developer",
+    emailVerified: false,
+    passwordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
+    ...more,
+  };
+};
+
+export async function aUser(sql: Sql, more: Partial<NewUser> = {}): Promise<User> {
+  const user = await users(sql).register(
+    aNewUser(more),
+    { tokenHash: aHash(), ttl: 86_400 },
+    { to: "x@example.test", subject: "s", text: "t", html: "h" },
+    anAudit("user.registered"),
+  );
+  if (user === undefined) throw new Error("the address of a test user is taken");
+  return user;
+}
+
+/** What the trail holds of one event, oldest first. */
+export const auditOf = (
+  sql: Sql,
+  event: AuditEvent,
+): Promise<{ user_id: string | null; client_id: string | null; reason: string | null; grant_id: string | null }[]> =>
+  sql.query(statement("test_audit_of", "select user_id, client_id, reason, grant_id from audit_records where event = $1 order by id"), [
+    event,
+  ]);
