@@ -13,6 +13,9 @@ export const GRANT_TYPES = [
 ] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
+/** The grants that the token endpoint answers; metadata and check read the same list. */
+export const SERVED_GRANT_TYPES = ["authorization_code", "refresh_token", "client_credentials"] as const satisfies readonly GrantType[];
+
 /** The grants that a developer or an open registration may ask for (specification §2.2); the others are the operator's to give. */
 export const SELF_SERVICE_GRANT_TYPES = [
   "authorization_code",

@@ -116,7 +116,11 @@ export const SETTINGS = z.object({
     .meta(meta(LISTENERS, "Private key (PEM) of GRPC_TLS_CERT.", { file: true })),
   GRPC_TLS_CLIENT_CA: tlsCertificate()
     .optional()
-    .meta(meta(LISTENERS, "Authorities (PEM) whose client certificates a core demands of its fronts: mutual TLS.", { file: true })),
+    .meta(
+      meta(LISTENERS, "Authorities (PEM) whose client certificates prove a front to a core: mutual TLS. Resource servers need none.", {
+        file: true,
+      }),
+    ),
   JWT_ISSUER: issuerText()
     .optional()
     .meta(
@@ -221,7 +225,13 @@ export const SETTINGS = z.object({
 
   SMTP_URL: url(["smtp", "smtps"])
     .optional()
-    .meta(meta(MAIL, "Mail server.", { unset: "mails are files under DATA_DIR/outbox, whose path is printed", file: true })),
+    .meta(
+      meta(
+        MAIL,
+        "Mail server: `smtps://user:password@host`, or `smtp://…`, which uses TLS when the server offers it and only then, unless it ends in `?requireTLS=true`.",
+        { unset: "mails are files under DATA_DIR/outbox, whose path is printed", file: true },
+      ),
+    ),
   MAIL_FROM: text(isMailbox, "is no mailbox", "give an address, or Name <address>")
     .optional()
     .meta(meta(MAIL, "Sender of mails.", { unset: "`Countersign <no-reply@…>` at the issuer's host" })),

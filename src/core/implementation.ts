@@ -1,7 +1,8 @@
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
-type Method = (typeof TokenCoreService)["method"];
+/** The methods of one question and one answer. `converse` is only another way to carry them. */
+type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
 
 /** What a call brings along besides its message. */
 export interface CallContext {
@@ -11,7 +12,7 @@ export interface CallContext {
 
 /** The service's implementation: one function a method, from a full message to the members of the answer. */
 export type TokenCoreImplementation = {
-  readonly [M in keyof Method as Method[M]["methodKind"] extends "unary" ? M : never]: (
+  readonly [M in keyof Method]: (
     request: MessageShape<Method[M]["input"]>,
     context: CallContext,
   ) => Promise<MessageInitShape<Method[M]["output"]>>;

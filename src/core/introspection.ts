@@ -40,7 +40,6 @@ export async function introspect(token: string, caller: Client, core: Core) {
     exp: claims.exp,
     iat: claims.iat,
     tokenType: "Bearer",
-    jti: claims.jti,
     ...(claims.act && { act: claims.act }),
   };
 }

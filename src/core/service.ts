@@ -1,4 +1,7 @@
+import type { GrantType } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
+import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { assertGrantComplete } from "../protocol/token-request.ts";
 
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
@@ -17,6 +20,15 @@ import { ownTokens } from "./signing/own-tokens.ts";
 import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
 
+/** The grant types by the names that the contract gives their members. */
+const GRANT_TYPE: Record<NonNullable<TokenRequest["grant"]["case"]>, GrantType> = {
+  authorizationCode: "authorization_code",
+  refreshToken: "refresh_token",
+  clientCredentials: "client_credentials",
+  tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
+  jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+};
+
 /** The token core: who asks, may they, which file answers. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const core: Core = {
@@ -29,19 +41,18 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   return {
     async token({ client: credential, requestId, grant }) {
       const client = await authenticateClient(credential, exactMethod, core);
+      if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
+      assertMayUseGrant(client, GRANT_TYPE[grant.case]);
+      assertGrantComplete(grant);
       switch (grant.case) {
         case "authorizationCode":
-          assertMayUseGrant(client, "authorization_code");
           return authorizationCodeGrant(grant.value, client, requestId, core);
         case "refreshToken":
-          assertMayUseGrant(client, "refresh_token");
           return refreshTokenGrant(grant.value, client, requestId, core);
         case "clientCredentials":
-          assertMayUseGrant(client, "client_credentials");
           return clientCredentialsGrant(grant.value, client, requestId, core);
         case "tokenExchange":
         case "jwtBearer":
-        case undefined:
           throw new Refusal("unsupported_grant_type", "grant_not_served");
       }
     },

@@ -42,7 +42,6 @@ function introspectionJson(result: IntrospectResponse): object {
     exp: result.exp,
     iat: result.iat,
     token_type: result.tokenType,
-    jti: result.jti || undefined,
     act: result.act && actorJson(result.act),
     pqc_signature: result.pqcSignature || undefined,
     pqc_alg: result.pqcAlg || undefined,

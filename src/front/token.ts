@@ -1,3 +1,4 @@
+import type { GrantType } from "../clients/client.ts";
 import type { TokenResponse } from "../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../protocol/client-credential.ts";
@@ -10,12 +11,12 @@ import { queryText, type RouteGroup } from "./routes.ts";
 export interface TokenRouteOptions {
   readonly core: TokenCore;
   readonly issuer: string;
-  /** ID_JAG_ENABLED: whether the jwt-bearer grant exists. */
-  readonly jwtBearerEnabled: boolean;
+  /** The grants that are served, as the metadata advertises them. */
+  readonly grantTypes: readonly GrantType[];
 }
 
 /** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
-export const tokenRoutes = ({ core, issuer, jwtBearerEnabled }: TokenRouteOptions): RouteGroup => ({
+export const tokenRoutes = ({ core, issuer, grantTypes }: TokenRouteOptions): RouteGroup => ({
   fixed: {
     "/oauth/token": {
       cors: true,
@@ -24,7 +25,7 @@ export const tokenRoutes = ({ core, issuer, jwtBearerEnabled }: TokenRouteOption
         async POST(ctx) {
           assertNoCredentialInQuery(queryText(ctx));
           const form = await formBody(ctx);
-          const grant = parseGrant(form, jwtBearerEnabled);
+          const grant = parseGrant(form, grantTypes);
           const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
           const answer = await core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
           sendJson(ctx, tokenResponseJson(answer));

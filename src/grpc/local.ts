@@ -1,4 +1,4 @@
-import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
@@ -6,18 +6,33 @@ import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
 export type { CallContext, TokenCoreImplementation };
 
+/** The service's methods of one question and one answer. */
+export type TokenCoreMethod = keyof TokenCoreImplementation;
+
 /** The token core as a front sees it, in this process or over gRPC. Refuses with `Refusal` in both. */
-export type TokenCore = Pick<Client<typeof TokenCoreService>, keyof TokenCoreImplementation>;
+export type TokenCore = Pick<Client<typeof TokenCoreService>, TokenCoreMethod>;
+
+/** Name and descriptor of every method of `TokenCore`, for code that treats them all alike. */
+export const TOKEN_CORE_METHODS = Object.entries<DescMethod>(TokenCoreService.method).filter(
+  (entry): entry is [TokenCoreMethod, DescMethodUnary] => entry[1].methodKind === "unary",
+);
+
+/** One method, as code sees it that treats them all alike. */
+export type AnyCall = (
+  request: MessageInitShape<DescMessage>,
+  options?: CallContext & { timeoutMs?: number },
+) => Promise<MessageShape<DescMessage>>;
+
+/** Builds a TokenCore method by method. */
+export function tokenCoreOf(call: (name: TokenCoreMethod, method: DescMethodUnary) => AnyCall): TokenCore {
+  // The entries are built from the service's own descriptor, so that every method of the type is there.
+  return Object.fromEntries(TOKEN_CORE_METHODS.map(([name, method]) => [name, call(name, method)])) as unknown as TokenCore;
+}
 
 /** The service called directly, without a wire: no encoding, no copy, refusals pass through as they were thrown. */
 export function localTokenCore(implementation: TokenCoreImplementation): TokenCore {
-  const methods = Object.entries(implementation).map(([name, run]) => {
-    const { input, output } = TokenCoreService.method[name as keyof TokenCoreImplementation];
-    const answer = run as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
-    const call = async (request: MessageInitShape<DescMessage>, options?: CallContext) =>
-      create(output as DescMessage, await answer(create(input as DescMessage, request), { signal: options?.signal }));
-    return [name, call];
+  return tokenCoreOf((name, method) => {
+    const run = implementation[name] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
+    return async (request, options) => create(method.output, await run(create(method.input, request), { signal: options?.signal }));
   });
-  // Built from every method of the implementation, whose type names them all.
-  return Object.fromEntries(methods) as TokenCore;
 }

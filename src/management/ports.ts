@@ -74,16 +74,20 @@ export interface AuditTrail {
   list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
 }
 
-/** How many of each were in the file and are now as it says. */
-export interface Provisioned {
-  readonly realms: number;
-  readonly users: number;
-  readonly clients: number;
+export interface ProvisionCounts {
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
 }
 
+export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>>;
+
 export interface Provisioner {
-  /** Applies a file in one transaction; idempotent, deletes nothing. @throws {Refusal} invalid_request for what contradicts the data there are */
-  apply(file: ProvisionFile, audit: Pick<AuditEntry, "actor" | "address" | "requestId">): Promise<Provisioned>;
+  /**
+   * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
+   * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
+   */
+  apply(file: ProvisionFile): Promise<ProvisionSummary>;
 }
 
 /** All that managing needs of the world. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
 import { isPermittedRedirectUri } from "../clients/redirect-uri.ts";
@@ -122,4 +123,15 @@ export function parseProvisionFile(text: string): ProvisionFile {
   const parsed = ProvisionFile.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new ProvisionError(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "file"}: ${message}`));
+}
+
+/** @throws {ProvisionError} also for a file that cannot be read */
+export function readProvisionFile(path: string): ProvisionFile {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    throw new ProvisionError(["the provisioning file cannot be read"]);
+  }
+  return parseProvisionFile(text);
 }

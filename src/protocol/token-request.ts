@@ -12,13 +12,15 @@ const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /**
  * Reads the grant of a token request. A grant that the service does not have is refused here, before the client is authenticated, so that
  * everybody gets the same answer. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
+ * @param served the grants that the metadata advertises too
  * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type
  * @see RFC 6749 §4, RFC 8693 §2.1, RFC 7523 §2.1, specification §4.7
  */
-export function parseGrant(form: Form, jwtBearerEnabled: boolean): Grant {
+export function parseGrant(form: Form, served: readonly string[]): Grant {
   const { get } = form;
   const grantType = get("grant_type");
   if (grantType === undefined) throw new Refusal("invalid_request", "grant_type_missing", { description: "grant_type is missing." });
+  if (!served.includes(grantType)) throw new Refusal("unsupported_grant_type", "grant_type_unsupported");
   const scope = get("scope");
   const resource = [...form.all("resource")];
   const needed = (name: string): string => get(name) ?? "";
@@ -34,9 +36,10 @@ export function parseGrant(form: Form, jwtBearerEnabled: boolean): Grant {
     case TOKEN_EXCHANGE:
       return { case: "tokenExchange", value: parseTokenExchange(form) };
     case JWT_BEARER:
-      if (jwtBearerEnabled) return { case: "jwtBearer", value: { assertion: needed("assertion"), scope, resource } };
+      return { case: "jwtBearer", value: { assertion: needed("assertion"), scope, resource } };
+    default:
+      throw new Refusal("unsupported_grant_type", "grant_type_unreadable");
   }
-  throw new Refusal("unsupported_grant_type", "grant_type_unsupported");
 }
 
 function parseTokenExchange(form: Form): Extract<Grant, { case: "tokenExchange" }>["value"] {

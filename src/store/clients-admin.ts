@@ -63,20 +63,20 @@ const REPLACE_SECRET = reaching(
    select ${CLIENT_COLUMNS} from changed`,
 );
 
-// What is being born for a client holds a share lock on its row until it is there. So this statement waits for it, and the next ones see it.
 const DELETE = reaching(
   "client_delete",
   (mine) => `with deleted as (delete from clients where id = $1::uuid ${mine} and origin <> 'built_in' returning client_id),
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
+// A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
+const DROP_CODES = statement("client_drop_codes", "delete from authorization_codes where client_id = $1 and grant_id is null");
 const END_GRANTS = statement(
   "client_end_grants",
   `with ended as (update grants set revoked_at = now() where client_id = $1 and revoked_at is null)
    update refresh_families set revoked_at = now() from grants
    where grants.id = refresh_families.grant_id and grants.client_id = $1 and refresh_families.revoked_at is null`,
 );
-const DROP_CODES = statement("client_drop_codes", "delete from authorization_codes where client_id = $1 and grant_id is null");
 // Should the client_id ever be given again, nobody has consented to who has it then.
 const DROP_CONSENTS = statement("client_drop_consents", "delete from consents where client_id = $1");
 
@@ -132,7 +132,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
       const parameters = [id, ownerOf(reach), jsonRows([auditRow(audit)])];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
-      for (const each of [END_GRANTS, DROP_CODES, DROP_CONSENTS]) await tx.query(each, [deleted.client_id]);
+      for (const each of [DROP_CODES, END_GRANTS, DROP_CONSENTS]) await tx.query(each, [deleted.client_id]);
       return true;
     });
   },

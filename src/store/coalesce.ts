@@ -45,15 +45,17 @@ function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly
 /**
  * Look-ups of one kind, answered together. Equal keys of a batch are asked for once.
  * @param load one query for all keys; what it leaves out of its map is not there
+ * @param keyOf a text that tells two keys apart, and under which the answer to a key is found
  */
-export function coalesceReads<Value>(
-  load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+export function coalesceReads<Key, Value>(
+  load: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Value>>,
+  keyOf: (key: Key) => string,
   limits: CoalesceLimits = LIMITS,
-): (key: string) => Promise<Value | undefined> {
-  return coalesce<string, Value | undefined>(limits, async (batch) => {
+): (key: Key) => Promise<Value | undefined> {
+  return coalesce<Key, Value | undefined>(limits, async (batch) => {
     try {
-      const found = await load([...new Set(batch.map(({ item }) => item))]);
-      for (const { item, resolve } of batch) resolve(found.get(item));
+      const found = await load([...new Map(batch.map(({ item }) => [keyOf(item), item])).values()]);
+      for (const { item, resolve } of batch) resolve(found.get(keyOf(item)));
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

@@ -38,7 +38,7 @@ export interface Database {
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
 export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: DatabaseOptions): Promise<Database> {
-  const database = url === undefined ? await openEmbedded(dir) : await openPostgres(url, poolSize);
+  const database = await connectDatabase({ url, dir }, poolSize);
   try {
     if (await isCurrent(database.sql)) return database;
     if (!migrate) throw new Error("the database schema is not current; run `countersign migrate`, or set MIGRATE_ON_START=true");
@@ -49,6 +49,10 @@ export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: D
     throw error;
   }
 }
+
+/** Opens the database with whatever schema it has: only for bringing that up to date. */
+export const connectDatabase = ({ url, dir }: DatabaseLocation, poolSize = 8): Promise<Database> =>
+  url === undefined ? openEmbedded(dir) : openPostgres(url, poolSize);
 
 async function openPostgres(url: string, poolSize: number): Promise<Database> {
   const { postgresPool, postgresSql } = await import("./sql-postgres.ts");

@@ -1,5 +1,6 @@
 import type { Session, Sessions, SignedIn } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
+import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
@@ -62,17 +63,19 @@ const END_FAMILIES = statement(
 );
 
 export function sessions(sql: Sql): Sessions {
-  const load = coalesceReads<SignedIn>(async (keys) => {
-    const rows = await sql.query<UserColumns & SessionColumns & { key: string; session_id: string }>(BY_HASH, [keys]);
-    return new Map(rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]));
-  });
+  const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
+    const rows = await sql.query<UserColumns & SessionColumns & { key: string; session_id: string }>(BY_HASH, [hashes.map(hex)]);
+    return new Map<string, SignedIn>(
+      rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]),
+    );
+  }, hex);
   return {
     start: async ({ id, hash, userId, ttl, replaces }, audit) => {
       if (!isUuid(userId)) return undefined;
       const [row] = await sql.query<SessionColumns>(START, [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)])]);
       return row && sessionOf(row);
     },
-    byHash: (hash) => load(hex(hash)),
+    byHash: load,
     end: async (hash, audit) => {
       await sql.query(END, [hash, jsonRows([auditRow(audit)])]);
     },

@@ -30,7 +30,7 @@ const SET_ROLE = statement(
    select ${userColumns("changed")} from changed`,
 );
 
-// Further statements of the same transaction, so that they see what the first one had to wait for.
+// One statement after the other: each waits for what is being born of the rows that it ends, and the next one sees it.
 const END_SESSIONS = statement("user_end_sessions", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
 const DROP_CODES = statement("user_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
 const END_GRANTS = statement(

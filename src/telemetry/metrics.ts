@@ -32,10 +32,7 @@ const SURFACES: readonly AuthenticationSurface[] = [
 const GRANTS = ["authorization_code", "refresh_token", "client_credentials", "token_exchange", "jwt_bearer", "login"];
 
 /** Values from a fixed list; whatever else comes is `other`. */
-const among = (values: readonly string[]) => {
-  const known = new Set(values);
-  return (value: string) => (known.has(value) ? value : "other");
-};
+const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
 
 /** Words of our own source, whose list no one keeps: taken as they come, as long as they look like one and are few. */
 const fewWords = (most: number) => {
@@ -48,8 +45,8 @@ const fewWords = (most: number) => {
   };
 };
 
-/** @param routes every route pattern that the front serves */
-export function createMetrics(routes: readonly string[]): Metrics {
+/** @param routes every route pattern that the front serves; a front adds its own when it has built them */
+export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const register = new Registry();
   processMetrics(register);
   const registers = [register];
@@ -87,10 +84,10 @@ export function createMetrics(routes: readonly string[]): Metrics {
   for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);
 
   const route = among(routes);
-  const method = among(METHODS);
-  const surface = among(SURFACES);
-  const grant = among(GRANTS);
-  const code = among(Object.keys(CATALOGUE));
+  const method = among(new Set<string>(METHODS));
+  const surface = among(new Set<string>(SURFACES));
+  const grant = among(new Set<string>(GRANTS));
+  const code = among(new Set(Object.keys(CATALOGUE)));
   const reason = fewWords(128);
   const kind = fewWords(32);
   return {

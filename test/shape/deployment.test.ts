@@ -36,4 +36,9 @@ describe("Dockerfile", () => {
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => (match[1] ?? "").split(" "));
     expect(copied.filter((path) => !allowed.some((root) => path === root || path.startsWith(`${root}/`)))).toEqual([]);
   });
+
+  test("starts the source as `npm start` does", () => {
+    const condition = /--conditions=[\w-]+/;
+    expect(dockerfile.match(condition)?.[0]).toBe(JSON.parse(read("package.json")).scripts.start.match(condition)?.[0]);
+  });
 });

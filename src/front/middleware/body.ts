@@ -102,7 +102,9 @@ const readBytes = (req: IncomingMessage, limit: number): Promise<Uint8Array> =>
     });
     req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
     req.on("error", (cause) => reject(interrupted(cause)));
-    req.on("close", () => reject(interrupted(undefined)));
+    req.on("close", () => {
+      if (!req.complete) reject(interrupted(undefined));
+    });
   });
 
 const tooLarge = (): Refusal => new Refusal("payload_too_large", "body_too_large", { description: "The body is too large." });

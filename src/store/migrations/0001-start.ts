@@ -169,7 +169,6 @@ const grants = [
     id uuid not null default uuid_v7() primary key,
     grant_id uuid not null constraint refresh_families_grant_id_foreign references grants (id) on delete cascade,
     current_hash bytea not null constraint refresh_families_current_hash_unique unique,
-    preceding_hash bytea,
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
     ends_at timestamptz not null,

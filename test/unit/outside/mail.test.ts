@@ -88,6 +88,13 @@ describe("by SMTP", () => {
     expect(error).not.toBeInstanceOf(UndeliverableError);
   });
 
+  test("requireTLS in the URL keeps a message from a server that offers no TLS", async () => {
+    const { server } = await smtp();
+    const mailer = keep(createMailer({ smtpUrl: `${server.url}?requireTLS=true`, from: "no-reply@localhost", dataDir: "/nowhere" }));
+    await expect(mailer.send(mail)).rejects.toThrow();
+    expect(server.received).toEqual([]);
+  });
+
   test("a server that says nothing is left after five seconds", async () => {
     const { mailer } = await smtp((command) => (command === "connect" ? "silence" : undefined));
     await expect(mailer.send(mail)).rejects.toThrow();

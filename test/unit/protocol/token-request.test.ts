@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../../../src/clients/client.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
@@ -46,7 +47,7 @@ describe("reading a grant", () => {
     ],
     [`grant_type=${JWT_BEARER}&assertion=a`, { case: "jwtBearer", value: { assertion: "a", resource: [] } }],
   ] as const)("%s", ([form, expected]) => {
-    expect(plain(parseGrant(parseForm(form), true))).toEqual(expected);
+    expect(plain(parseGrant(parseForm(form), GRANT_TYPES))).toEqual(expected);
   });
 
   test.for([
@@ -54,10 +55,11 @@ describe("reading a grant", () => {
     ["grant_type=", "invalid_request grant_type_missing"],
     ["grant_type=password&username=u&password=p", "unsupported_grant_type grant_type_unsupported"],
     ["grant_type=implicit", "unsupported_grant_type grant_type_unsupported"],
+    ["grant_type=client_Credentials", "unsupported_grant_type grant_type_unsupported"],
     ["grant_type=toString", "unsupported_grant_type grant_type_unsupported"],
     [`grant_type=${JWT_BEARER}&assertion=a`, "unsupported_grant_type grant_type_unsupported"],
   ] as const)("%s is refused", ([form, expected]) => {
-    expect(refusalOf(() => parseGrant(parseForm(form), false))).toBe(expected);
+    expect(refusalOf(() => parseGrant(parseForm(form), SELF_SERVICE_GRANT_TYPES))).toBe(expected);
   });
 });
 
@@ -73,7 +75,7 @@ describe("a grant that lacks a parameter", () => {
     ["grant_type=client_credentials", "accepted"],
     ["grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v", "accepted"],
   ] as const)("%s: %s", ([form, expected]) => {
-    const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), true) });
+    const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), GRANT_TYPES) });
     expect(refusalOf(() => assertGrantComplete(grant))).toBe(expected);
   });
 });

@@ -7,7 +7,7 @@ const seriesOf = (text: string) =>
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => line.slice(0, line.lastIndexOf(" ")));
 
-const metrics = () => createMetrics(["/oauth/token", "/health"]);
+const metrics = () => createMetrics(new Set(["/oauth/token", "/health"]));
 
 test("requests are counted by route, method and status", async () => {
   const m = metrics();

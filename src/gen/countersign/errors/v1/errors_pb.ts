@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/errors/v1/errors.proto.
  */
 export const file_countersign_errors_v1_errors: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi9lcnJvcnMvdjEvZXJyb3JzLnByb3RvEhVjb3VudGVyc2lnbi5lcnJvcnMudjEiNwoLRXJyb3JEZXRhaWwSDQoFZXJyb3IYASABKAkSGQoRZXJyb3JfZGVzY3JpcHRpb24YAiABKAliBnByb3RvMw");
+  fileDesc("CiJjb3VudGVyc2lnbi9lcnJvcnMvdjEvZXJyb3JzLnByb3RvEhVjb3VudGVyc2lnbi5lcnJvcnMudjEingEKC0Vycm9yRGV0YWlsEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQESDQoFc2NvcGUYBCABKAkSLAoGaXNzdWVzGAUgAygLMhwuY291bnRlcnNpZ24uZXJyb3JzLnYxLklzc3VlQg4KDF9yZXRyeV9hZnRlciImCgVJc3N1ZRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAliBnByb3RvMw");
 
 /**
  * Why a call was refused, in the words of the standards.
@@ -33,6 +33,27 @@ export type ErrorDetail = Message<"countersign.errors.v1.ErrorDetail"> & {
    * @generated from field: string error_description = 2;
    */
   errorDescription: string;
+
+  /**
+   * Seconds after which a further try makes sense.
+   *
+   * @generated from field: optional uint32 retry_after = 3;
+   */
+  retryAfter?: number | undefined;
+
+  /**
+   * Space-separated scopes that would have been enough (RFC 6750 §3.1). Absent when empty.
+   *
+   * @generated from field: string scope = 4;
+   */
+  scope: string;
+
+  /**
+   * What is wrong with which member of a request.
+   *
+   * @generated from field: repeated countersign.errors.v1.Issue issues = 5;
+   */
+  issues: Issue[];
 };
 
 /**
@@ -41,4 +62,30 @@ export type ErrorDetail = Message<"countersign.errors.v1.ErrorDetail"> & {
  */
 export const ErrorDetailSchema: GenMessage<ErrorDetail> = /*@__PURE__*/
   messageDesc(file_countersign_errors_v1_errors, 0);
+
+/**
+ * @generated from message countersign.errors.v1.Issue
+ */
+export type Issue = Message<"countersign.errors.v1.Issue"> & {
+  /**
+   * Dotted path of the member.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * A sentence for people.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message countersign.errors.v1.Issue.
+ * Use `create(IssueSchema)` to create a new message.
+ */
+export const IssueSchema: GenMessage<Issue> = /*@__PURE__*/
+  messageDesc(file_countersign_errors_v1_errors, 1);
 

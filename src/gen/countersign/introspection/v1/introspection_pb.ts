@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/introspection/v1/introspection.proto.
  */
 export const file_countersign_introspection_v1_introspection: GenFile = /*@__PURE__*/
-  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkiggIKEkludHJvc3BlY3RSZXNwb25zZRIOCgZhY3RpdmUYASABKAgSCwoDc3ViGAIgASgJEhEKCWNsaWVudF9pZBgDIAEoCRINCgVzY29wZRgEIAEoCRILCgNhdWQYBSADKAkSCwoDaXNzGAYgASgJEgsKA2V4cBgHIAEoDRILCgNpYXQYCCABKA0SEgoKdG9rZW5fdHlwZRgJIAEoCRIwCgNhY3QYCiABKAsyIy5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkFjdG9yEgsKA2p0aRgLIAEoCRIVCg1wcWNfc2lnbmF0dXJlGAwgASgJEg8KB3BxY19hbGcYDSABKAkiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UyhwIKFEludHJvc3BlY3Rpb25TZXJ2aWNlEm8KCkludHJvc3BlY3QSLy5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXF1ZXN0GjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2USfgoPSW50cm9zcGVjdEJhdGNoEjQuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXF1ZXN0GjUuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UyhwIKFEludHJvc3BlY3Rpb25TZXJ2aWNlEm8KCkludHJvc3BlY3QSLy5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXF1ZXN0GjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2USfgoPSW50cm9zcGVjdEJhdGNoEjQuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXF1ZXN0GjUuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectRequest
@@ -38,9 +38,11 @@ export const IntrospectRequestSchema: GenMessage<IntrospectRequest> = /*@__PURE_
  */
 export type IntrospectResponse = Message<"countersign.introspection.v1.IntrospectResponse"> & {
   /**
-   * @generated from field: bool active = 1;
+   * Always set, so that an inactive token is told as `{"active":false}` in JSON too.
+   *
+   * @generated from field: optional bool active = 1;
    */
-  active: boolean;
+  active?: boolean | undefined;
 
   /**
    * @generated from field: string sub = 2;
@@ -98,19 +100,14 @@ export type IntrospectResponse = Message<"countersign.introspection.v1.Introspec
   act?: Actor | undefined;
 
   /**
-   * @generated from field: string jti = 11;
-   */
-  jti: string;
-
-  /**
    * Detached ML-DSA-65 signature, unpadded base64url, where hybrid signing recorded one. Never decides `active`.
    *
-   * @generated from field: string pqc_signature = 12;
+   * @generated from field: string pqc_signature = 11;
    */
   pqcSignature: string;
 
   /**
-   * @generated from field: string pqc_alg = 13;
+   * @generated from field: string pqc_alg = 12;
    */
   pqcAlg: string;
 };

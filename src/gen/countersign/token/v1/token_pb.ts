@@ -6,6 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ErrorDetail } from "../../errors/v1/errors_pb.ts";
+import { file_countersign_errors_v1_errors } from "../../errors/v1/errors_pb.ts";
 import type { IntrospectResponse as IntrospectResponse$1 } from "../../introspection/v1/introspection_pb.ts";
 import { file_countersign_introspection_v1_introspection } from "../../introspection/v1/introspection_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -14,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/token/v1/token.proto.
  */
 export const file_countersign_token_v1_token: GenFile = /*@__PURE__*/
-  fileDesc("CiBjb3VudGVyc2lnbi90b2tlbi92MS90b2tlbi5wcm90bxIUY291bnRlcnNpZ24udG9rZW4udjEiiwIKEENsaWVudENyZWRlbnRpYWwSFgoJY2xpZW50X2lkGAEgASgJSACIAQESOwoFYmFzaWMYAiABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRTZWNyZXRCYXNpY0gBiAEBEhoKDWNsaWVudF9zZWNyZXQYAyABKAlIAogBARI9Cglhc3NlcnRpb24YBCABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRBc3NlcnRpb25IA4gBARIPCgdhZGRyZXNzGAUgASgJQgwKCl9jbGllbnRfaWRCCAoGX2Jhc2ljQhAKDl9jbGllbnRfc2VjcmV0QgwKCl9hc3NlcnRpb24iPQoRQ2xpZW50U2VjcmV0QmFzaWMSEQoJY2xpZW50X2lkGAEgASgJEhUKDWNsaWVudF9zZWNyZXQYAiABKAkiSgoPQ2xpZW50QXNzZXJ0aW9uEh0KFWNsaWVudF9hc3NlcnRpb25fdHlwZRgBIAEoCRIYChBjbGllbnRfYXNzZXJ0aW9uGAIgASgJIr0DCgxUb2tlblJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBISCgpyZXF1ZXN0X2lkGAIgASgJEkoKEmF1dGhvcml6YXRpb25fY29kZRgDIAEoCzIsLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25Db2RlR3JhbnRIABJACg1yZWZyZXNoX3Rva2VuGAQgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuUmVmcmVzaFRva2VuR3JhbnRIABJKChJjbGllbnRfY3JlZGVudGlhbHMYBSABKAsyLC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsc0dyYW50SAASQgoOdG9rZW5fZXhjaGFuZ2UYBiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlbkV4Y2hhbmdlR3JhbnRIABI6Cgpqd3RfYmVhcmVyGAcgASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuSnd0QmVhcmVyR3JhbnRIAEIHCgVncmFudCJlChZBdXRob3JpemF0aW9uQ29kZUdyYW50EgwKBGNvZGUYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhUKDWNvZGVfdmVyaWZpZXIYAyABKAkSEAoIcmVzb3VyY2UYBCADKAkiWgoRUmVmcmVzaFRva2VuR3JhbnQSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSJIChZDbGllbnRDcmVkZW50aWFsc0dyYW50EhIKBXNjb3BlGAEgASgJSACIAQESEAoIcmVzb3VyY2UYAiADKAlCCAoGX3Njb3BlIqMCChJUb2tlbkV4Y2hhbmdlR3JhbnQSFQoNc3ViamVjdF90b2tlbhgBIAEoCRIaChJzdWJqZWN0X3Rva2VuX3R5cGUYAiABKAkSGAoLYWN0b3JfdG9rZW4YAyABKAlIAIgBARIdChBhY3Rvcl90b2tlbl90eXBlGAQgASgJSAGIAQESEgoFc2NvcGUYBSABKAlIAogBARIQCghyZXNvdXJjZRgGIAMoCRIQCghhdWRpZW5jZRgHIAMoCRIhChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgIIAEoCUgDiAEBQg4KDF9hY3Rvcl90b2tlbkITChFfYWN0b3JfdG9rZW5fdHlwZUIICgZfc2NvcGVCFwoVX3JlcXVlc3RlZF90b2tlbl90eXBlIlMKDkp3dEJlYXJlckdyYW50EhEKCWFzc2VydGlvbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSLkAQoNVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKdG9rZW5fdHlwZRgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEg0KBXNjb3BlGAQgASgJEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlIAIgBARIVCghpZF90b2tlbhgGIAEoCUgBiAEBEh4KEWlzc3VlZF90b2tlbl90eXBlGAcgASgJSAKIAQFCEAoOX3JlZnJlc2hfdG9rZW5CCwoJX2lkX3Rva2VuQhQKEl9pc3N1ZWRfdG9rZW5fdHlwZSLKBAoUQXV0aG9yaXphdGlvblJlcXVlc3QSEQoJY2xpZW50X2lkGAEgASgJEhQKDHJlZGlyZWN0X3VyaRgCIAEoCRIaCg1yZXNwb25zZV90eXBlGAMgASgJSACIAQESGwoOY29kZV9jaGFsbGVuZ2UYBCABKAlIAYgBARIiChVjb2RlX2NoYWxsZW5nZV9tZXRob2QYBSABKAlIAogBARISCgVzY29wZRgGIAEoCUgDiAEBEhIKBXN0YXRlGAcgASgJSASIAQESEgoFbm9uY2UYCCABKAlIBYgBARIQCghyZXNvdXJjZRgJIAMoCRIaCg1yZXNwb25zZV9tb2RlGAogASgJSAaIAQESEwoGcHJvbXB0GAsgASgJSAeIAQESFAoHbWF4X2FnZRgMIAEoCUgIiAEBEhcKCmxvZ2luX2hpbnQYDSABKAlICYgBARIaCg1pZF90b2tlbl9oaW50GA4gASgJSAqIAQESGwoTcmVwZWF0ZWRfcGFyYW1ldGVycxgPIAMoCRIeChZ1bnN1cHBvcnRlZF9wYXJhbWV0ZXJzGBAgAygJQhAKDl9yZXNwb25zZV90eXBlQhEKD19jb2RlX2NoYWxsZW5nZUIYChZfY29kZV9jaGFsbGVuZ2VfbWV0aG9kQggKBl9zY29wZUIICgZfc3RhdGVCCAoGX25vbmNlQhAKDl9yZXNwb25zZV9tb2RlQgkKB19wcm9tcHRCCgoIX21heF9hZ2VCDQoLX2xvZ2luX2hpbnRCEAoOX2lkX3Rva2VuX2hpbnQifQocVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdBI7CgdyZXF1ZXN0GAEgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvblJlcXVlc3QSFAoHdXNlcl9pZBgCIAEoCUgAiAEBQgoKCF91c2VyX2lkIqMBCh1WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZRI8Cg1hdXRob3JpemF0aW9uGAEgASgLMiMuY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkgAEjkKBWVycm9yGAIgASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkVycm9ySABCCQoHb3V0Y29tZSKrAgoNQXV0aG9yaXphdGlvbhIwCgZjbGllbnQYASABKAsyIC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRWaWV3Eg4KBnNjb3BlcxgCIAMoCRIRCglyZXNvdXJjZXMYAyADKAkSGAoQY29uc2VudF9yZXF1aXJlZBgEIAEoCBISCgpuZXdfc2NvcGVzGAUgAygJEhUKDW5ld19yZXNvdXJjZXMYBiADKAkSDgoGcHJvbXB0GAcgAygJEhQKB21heF9hZ2UYCCABKA1IAIgBARIXCgpsb2dpbl9oaW50GAkgASgJSAGIAQESFwoKaGludGVkX3N1YhgKIAEoCUgCiAEBQgoKCF9tYXhfYWdlQg0KC19sb2dpbl9oaW50Qg0KC19oaW50ZWRfc3ViIj4KEkF1dGhvcml6YXRpb25FcnJvchINCgVlcnJvchgBIAEoCRIZChFlcnJvcl9kZXNjcmlwdGlvbhgCIAEoCSKgAQoKQ2xpZW50VmlldxIRCgljbGllbnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIaCg12ZXJpZmllZF9ob3N0GAMgASgJSACIAQESGAoLZW52aXJvbm1lbnQYBCABKAlIAYgBARIZChFvcGVuX3JlZ2lzdHJhdGlvbhgFIAEoCEIQCg5fdmVyaWZpZWRfaG9zdEIOCgxfZW52aXJvbm1lbnQimwEKEElzc3VlQ29kZVJlcXVlc3QSOwoHcmVxdWVzdBgBIAEoCzIqLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25SZXF1ZXN0Eg8KB3VzZXJfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglhdXRoX3RpbWUYBCABKA0SEgoKcmVxdWVzdF9pZBgFIAEoCSIhChFJc3N1ZUNvZGVSZXNwb25zZRIMCgRjb2RlGAEgASgJImAKEkxvZ2luVG9rZW5zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEQoJYXV0aF90aW1lGAMgASgNEhIKCnJlcXVlc3RfaWQYBCABKAkiagoTTG9naW5Ub2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEhIKCnRva2VuX3R5cGUYBCABKAkiWwoRSW50cm9zcGVjdFJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBIOCgZ0b2tlbnMYAiADKAkiVwoSSW50cm9zcGVjdFJlc3BvbnNlEkEKB3Jlc3VsdHMYASADKAsyMC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXNwb25zZSKcAQoNUmV2b2tlUmVxdWVzdBI2CgZjbGllbnQYASABKAsyJi5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsEg0KBXRva2VuGAIgASgJEhwKD3Rva2VuX3R5cGVfaGludBgDIAEoCUgAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCEgoQX3Rva2VuX3R5cGVfaGludCIQCg5SZXZva2VSZXNwb25zZSJjChhWZXJpZnlBY2Nlc3NUb2tlblJlcXVlc3QSFAoMYWNjZXNzX3Rva2VuGAEgASgJEjEKA3VzZRgCIAEoDjIkLmNvdW50ZXJzaWduLnRva2VuLnYxLkFjY2Vzc1Rva2VuVXNlIoUBChlWZXJpZnlBY2Nlc3NUb2tlblJlc3BvbnNlEgsKA3N1YhgBIAEoCRIRCgljbGllbnRfaWQYAiABKAkSDgoGc2NvcGVzGAMgAygJEhIKBWVtYWlsGAQgASgJSACIAQESEQoEcm9sZRgFIAEoCUgBiAEBQggKBl9lbWFpbEIHCgVfcm9sZSITChFQdWJsaWNLZXlzUmVxdWVzdCInChJQdWJsaWNLZXlzUmVzcG9uc2USEQoJandrc19qc29uGAEgASgJIikKFFJlc29sdmVDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCSJJChVSZXNvbHZlQ2xpZW50UmVzcG9uc2USMAoGY2xpZW50GAEgASgLMiAuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50VmlldyqPAQoOQWNjZXNzVG9rZW5Vc2USIAocQUNDRVNTX1RPS0VOX1VTRV9VTlNQRUNJRklFRBAAEh0KGUFDQ0VTU19UT0tFTl9VU0VfVVNFUklORk8QARIfChtBQ0NFU1NfVE9LRU5fVVNFX01BTkFHRU1FTlQQAhIbChdBQ0NFU1NfVE9LRU5fVVNFX0xPR09VVBADMqAHChBUb2tlbkNvcmVTZXJ2aWNlElAKBVRva2VuEiIuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXF1ZXN0GiMuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXNwb25zZRKAAQoVVmFsaWRhdGVBdXRob3JpemF0aW9uEjIuY291bnRlcnNpZ24udG9rZW4udjEuVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdBozLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlc3BvbnNlElwKCUlzc3VlQ29kZRImLmNvdW50ZXJzaWduLnRva2VuLnYxLklzc3VlQ29kZVJlcXVlc3QaJy5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXNwb25zZRJiCgtMb2dpblRva2VucxIoLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVxdWVzdBopLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVzcG9uc2USXwoKSW50cm9zcGVjdBInLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXF1ZXN0GiguY291bnRlcnNpZ24udG9rZW4udjEuSW50cm9zcGVjdFJlc3BvbnNlElMKBlJldm9rZRIjLmNvdW50ZXJzaWduLnRva2VuLnYxLlJldm9rZVJlcXVlc3QaJC5jb3VudGVyc2lnbi50b2tlbi52MS5SZXZva2VSZXNwb25zZRJ0ChFWZXJpZnlBY2Nlc3NUb2tlbhIuLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFjY2Vzc1Rva2VuUmVxdWVzdBovLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFjY2Vzc1Rva2VuUmVzcG9uc2USXwoKUHVibGljS2V5cxInLmNvdW50ZXJzaWduLnRva2VuLnYxLlB1YmxpY0tleXNSZXF1ZXN0GiguY291bnRlcnNpZ24udG9rZW4udjEuUHVibGljS2V5c1Jlc3BvbnNlEmgKDVJlc29sdmVDbGllbnQSKi5jb3VudGVyc2lnbi50b2tlbi52MS5SZXNvbHZlQ2xpZW50UmVxdWVzdBorLmNvdW50ZXJzaWduLnRva2VuLnYxLlJlc29sdmVDbGllbnRSZXNwb25zZWIGcHJvdG8z", [file_countersign_introspection_v1_introspection]);
+  fileDesc("CiBjb3VudGVyc2lnbi90b2tlbi92MS90b2tlbi5wcm90bxIUY291bnRlcnNpZ24udG9rZW4udjEiiwIKEENsaWVudENyZWRlbnRpYWwSFgoJY2xpZW50X2lkGAEgASgJSACIAQESOwoFYmFzaWMYAiABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRTZWNyZXRCYXNpY0gBiAEBEhoKDWNsaWVudF9zZWNyZXQYAyABKAlIAogBARI9Cglhc3NlcnRpb24YBCABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRBc3NlcnRpb25IA4gBARIPCgdhZGRyZXNzGAUgASgJQgwKCl9jbGllbnRfaWRCCAoGX2Jhc2ljQhAKDl9jbGllbnRfc2VjcmV0QgwKCl9hc3NlcnRpb24iPQoRQ2xpZW50U2VjcmV0QmFzaWMSEQoJY2xpZW50X2lkGAEgASgJEhUKDWNsaWVudF9zZWNyZXQYAiABKAkiSgoPQ2xpZW50QXNzZXJ0aW9uEh0KFWNsaWVudF9hc3NlcnRpb25fdHlwZRgBIAEoCRIYChBjbGllbnRfYXNzZXJ0aW9uGAIgASgJIr0DCgxUb2tlblJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBISCgpyZXF1ZXN0X2lkGAIgASgJEkoKEmF1dGhvcml6YXRpb25fY29kZRgDIAEoCzIsLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25Db2RlR3JhbnRIABJACg1yZWZyZXNoX3Rva2VuGAQgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuUmVmcmVzaFRva2VuR3JhbnRIABJKChJjbGllbnRfY3JlZGVudGlhbHMYBSABKAsyLC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsc0dyYW50SAASQgoOdG9rZW5fZXhjaGFuZ2UYBiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlbkV4Y2hhbmdlR3JhbnRIABI6Cgpqd3RfYmVhcmVyGAcgASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuSnd0QmVhcmVyR3JhbnRIAEIHCgVncmFudCJlChZBdXRob3JpemF0aW9uQ29kZUdyYW50EgwKBGNvZGUYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhUKDWNvZGVfdmVyaWZpZXIYAyABKAkSEAoIcmVzb3VyY2UYBCADKAkiWgoRUmVmcmVzaFRva2VuR3JhbnQSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSJIChZDbGllbnRDcmVkZW50aWFsc0dyYW50EhIKBXNjb3BlGAEgASgJSACIAQESEAoIcmVzb3VyY2UYAiADKAlCCAoGX3Njb3BlIqMCChJUb2tlbkV4Y2hhbmdlR3JhbnQSFQoNc3ViamVjdF90b2tlbhgBIAEoCRIaChJzdWJqZWN0X3Rva2VuX3R5cGUYAiABKAkSGAoLYWN0b3JfdG9rZW4YAyABKAlIAIgBARIdChBhY3Rvcl90b2tlbl90eXBlGAQgASgJSAGIAQESEgoFc2NvcGUYBSABKAlIAogBARIQCghyZXNvdXJjZRgGIAMoCRIQCghhdWRpZW5jZRgHIAMoCRIhChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgIIAEoCUgDiAEBQg4KDF9hY3Rvcl90b2tlbkITChFfYWN0b3JfdG9rZW5fdHlwZUIICgZfc2NvcGVCFwoVX3JlcXVlc3RlZF90b2tlbl90eXBlIlMKDkp3dEJlYXJlckdyYW50EhEKCWFzc2VydGlvbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSLkAQoNVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKdG9rZW5fdHlwZRgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEg0KBXNjb3BlGAQgASgJEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlIAIgBARIVCghpZF90b2tlbhgGIAEoCUgBiAEBEh4KEWlzc3VlZF90b2tlbl90eXBlGAcgASgJSAKIAQFCEAoOX3JlZnJlc2hfdG9rZW5CCwoJX2lkX3Rva2VuQhQKEl9pc3N1ZWRfdG9rZW5fdHlwZSLKBAoUQXV0aG9yaXphdGlvblJlcXVlc3QSEQoJY2xpZW50X2lkGAEgASgJEhQKDHJlZGlyZWN0X3VyaRgCIAEoCRIaCg1yZXNwb25zZV90eXBlGAMgASgJSACIAQESGwoOY29kZV9jaGFsbGVuZ2UYBCABKAlIAYgBARIiChVjb2RlX2NoYWxsZW5nZV9tZXRob2QYBSABKAlIAogBARISCgVzY29wZRgGIAEoCUgDiAEBEhIKBXN0YXRlGAcgASgJSASIAQESEgoFbm9uY2UYCCABKAlIBYgBARIQCghyZXNvdXJjZRgJIAMoCRIaCg1yZXNwb25zZV9tb2RlGAogASgJSAaIAQESEwoGcHJvbXB0GAsgASgJSAeIAQESFAoHbWF4X2FnZRgMIAEoCUgIiAEBEhcKCmxvZ2luX2hpbnQYDSABKAlICYgBARIaCg1pZF90b2tlbl9oaW50GA4gASgJSAqIAQESGwoTcmVwZWF0ZWRfcGFyYW1ldGVycxgPIAMoCRIeChZ1bnN1cHBvcnRlZF9wYXJhbWV0ZXJzGBAgAygJQhAKDl9yZXNwb25zZV90eXBlQhEKD19jb2RlX2NoYWxsZW5nZUIYChZfY29kZV9jaGFsbGVuZ2VfbWV0aG9kQggKBl9zY29wZUIICgZfc3RhdGVCCAoGX25vbmNlQhAKDl9yZXNwb25zZV9tb2RlQgkKB19wcm9tcHRCCgoIX21heF9hZ2VCDQoLX2xvZ2luX2hpbnRCEAoOX2lkX3Rva2VuX2hpbnQifQocVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdBI7CgdyZXF1ZXN0GAEgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvblJlcXVlc3QSFAoHdXNlcl9pZBgCIAEoCUgAiAEBQgoKCF91c2VyX2lkIqMBCh1WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZRI8Cg1hdXRob3JpemF0aW9uGAEgASgLMiMuY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkgAEjkKBWVycm9yGAIgASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkVycm9ySABCCQoHb3V0Y29tZSKrAgoNQXV0aG9yaXphdGlvbhIwCgZjbGllbnQYASABKAsyIC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRWaWV3Eg4KBnNjb3BlcxgCIAMoCRIRCglyZXNvdXJjZXMYAyADKAkSGAoQY29uc2VudF9yZXF1aXJlZBgEIAEoCBISCgpuZXdfc2NvcGVzGAUgAygJEhUKDW5ld19yZXNvdXJjZXMYBiADKAkSDgoGcHJvbXB0GAcgAygJEhQKB21heF9hZ2UYCCABKA1IAIgBARIXCgpsb2dpbl9oaW50GAkgASgJSAGIAQESFwoKaGludGVkX3N1YhgKIAEoCUgCiAEBQgoKCF9tYXhfYWdlQg0KC19sb2dpbl9oaW50Qg0KC19oaW50ZWRfc3ViIj4KEkF1dGhvcml6YXRpb25FcnJvchINCgVlcnJvchgBIAEoCRIZChFlcnJvcl9kZXNjcmlwdGlvbhgCIAEoCSKgAQoKQ2xpZW50VmlldxIRCgljbGllbnRfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIaCg12ZXJpZmllZF9ob3N0GAMgASgJSACIAQESGAoLZW52aXJvbm1lbnQYBCABKAlIAYgBARIZChFvcGVuX3JlZ2lzdHJhdGlvbhgFIAEoCEIQCg5fdmVyaWZpZWRfaG9zdEIOCgxfZW52aXJvbm1lbnQimwEKEElzc3VlQ29kZVJlcXVlc3QSOwoHcmVxdWVzdBgBIAEoCzIqLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25SZXF1ZXN0Eg8KB3VzZXJfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIRCglhdXRoX3RpbWUYBCABKA0SEgoKcmVxdWVzdF9pZBgFIAEoCSIhChFJc3N1ZUNvZGVSZXNwb25zZRIMCgRjb2RlGAEgASgJImAKEkxvZ2luVG9rZW5zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEQoJYXV0aF90aW1lGAMgASgNEhIKCnJlcXVlc3RfaWQYBCABKAkiagoTTG9naW5Ub2tlbnNSZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFQoNcmVmcmVzaF90b2tlbhgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEhIKCnRva2VuX3R5cGUYBCABKAkiWwoRSW50cm9zcGVjdFJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBIOCgZ0b2tlbnMYAiADKAkiVwoSSW50cm9zcGVjdFJlc3BvbnNlEkEKB3Jlc3VsdHMYASADKAsyMC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXNwb25zZSKcAQoNUmV2b2tlUmVxdWVzdBI2CgZjbGllbnQYASABKAsyJi5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsEg0KBXRva2VuGAIgASgJEhwKD3Rva2VuX3R5cGVfaGludBgDIAEoCUgAiAEBEhIKCnJlcXVlc3RfaWQYBCABKAlCEgoQX3Rva2VuX3R5cGVfaGludCIQCg5SZXZva2VSZXNwb25zZSJjChhWZXJpZnlBY2Nlc3NUb2tlblJlcXVlc3QSFAoMYWNjZXNzX3Rva2VuGAEgASgJEjEKA3VzZRgCIAEoDjIkLmNvdW50ZXJzaWduLnRva2VuLnYxLkFjY2Vzc1Rva2VuVXNlIoUBChlWZXJpZnlBY2Nlc3NUb2tlblJlc3BvbnNlEgsKA3N1YhgBIAEoCRIRCgljbGllbnRfaWQYAiABKAkSDgoGc2NvcGVzGAMgAygJEhIKBWVtYWlsGAQgASgJSACIAQESEQoEcm9sZRgFIAEoCUgBiAEBQggKBl9lbWFpbEIHCgVfcm9sZSITChFQdWJsaWNLZXlzUmVxdWVzdCInChJQdWJsaWNLZXlzUmVzcG9uc2USEQoJandrc19qc29uGAEgASgJIikKFFJlc29sdmVDbGllbnRSZXF1ZXN0EhEKCWNsaWVudF9pZBgBIAEoCSJJChVSZXNvbHZlQ2xpZW50UmVzcG9uc2USMAoGY2xpZW50GAEgASgLMiAuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50VmlldyJECg9Db252ZXJzZVJlcXVlc3QSMQoFY2FsbHMYASADKAsyIi5jb3VudGVyc2lnbi50b2tlbi52MS5Db252ZXJzZUNhbGwiowUKDENvbnZlcnNlQ2FsbBIKCgJpZBgBIAEoDRIXCgp0aW1lb3V0X21zGAIgASgNSAGIAQESMwoFdG9rZW4YAyABKAsyIi5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlblJlcXVlc3RIABJUChZ2YWxpZGF0ZV9hdXRob3JpemF0aW9uGAQgASgLMjIuY291bnRlcnNpZ24udG9rZW4udjEuVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdEgAEjwKCmlzc3VlX2NvZGUYBSABKAsyJi5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXF1ZXN0SAASQAoMbG9naW5fdG9rZW5zGAYgASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuTG9naW5Ub2tlbnNSZXF1ZXN0SAASPQoKaW50cm9zcGVjdBgHIAEoCzInLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXF1ZXN0SAASNQoGcmV2b2tlGAggASgLMiMuY291bnRlcnNpZ24udG9rZW4udjEuUmV2b2tlUmVxdWVzdEgAEk0KE3ZlcmlmeV9hY2Nlc3NfdG9rZW4YCSABKAsyLi5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlcXVlc3RIABI+CgtwdWJsaWNfa2V5cxgKIAEoCzInLmNvdW50ZXJzaWduLnRva2VuLnYxLlB1YmxpY0tleXNSZXF1ZXN0SAASRAoOcmVzb2x2ZV9jbGllbnQYCyABKAsyKi5jb3VudGVyc2lnbi50b2tlbi52MS5SZXNvbHZlQ2xpZW50UmVxdWVzdEgAQgkKB3JlcXVlc3RCDQoLX3RpbWVvdXRfbXMiWgoQQ29udmVyc2VSZXNwb25zZRI1CgdhbnN3ZXJzGAEgAygLMiQuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VBbnN3ZXISDwoHY2xvc2luZxgCIAEoCCK8BQoOQ29udmVyc2VBbnN3ZXISCgoCaWQYASABKA0SNQoHcmVmdXNhbBgCIAEoCzIiLmNvdW50ZXJzaWduLmVycm9ycy52MS5FcnJvckRldGFpbEgAEjQKBXRva2VuGAMgASgLMiMuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXNwb25zZUgAElUKFnZhbGlkYXRlX2F1dGhvcml6YXRpb24YBCABKAsyMy5jb3VudGVyc2lnbi50b2tlbi52MS5WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZUgAEj0KCmlzc3VlX2NvZGUYBSABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXNwb25zZUgAEkEKDGxvZ2luX3Rva2VucxgGIAEoCzIpLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVzcG9uc2VIABI+CgppbnRyb3NwZWN0GAcgASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuSW50cm9zcGVjdFJlc3BvbnNlSAASNgoGcmV2b2tlGAggASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuUmV2b2tlUmVzcG9uc2VIABJOChN2ZXJpZnlfYWNjZXNzX3Rva2VuGAkgASgLMi8uY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QWNjZXNzVG9rZW5SZXNwb25zZUgAEj8KC3B1YmxpY19rZXlzGAogASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuUHVibGljS2V5c1Jlc3BvbnNlSAASRQoOcmVzb2x2ZV9jbGllbnQYCyABKAsyKy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXNvbHZlQ2xpZW50UmVzcG9uc2VIAEIICgZyZXN1bHQqjwEKDkFjY2Vzc1Rva2VuVXNlEiAKHEFDQ0VTU19UT0tFTl9VU0VfVU5TUEVDSUZJRUQQABIdChlBQ0NFU1NfVE9LRU5fVVNFX1VTRVJJTkZPEAESHwobQUNDRVNTX1RPS0VOX1VTRV9NQU5BR0VNRU5UEAISGwoXQUNDRVNTX1RPS0VOX1VTRV9MT0dPVVQQAzL/BwoQVG9rZW5Db3JlU2VydmljZRJQCgVUb2tlbhIiLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVxdWVzdBojLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVzcG9uc2USgAEKFVZhbGlkYXRlQXV0aG9yaXphdGlvbhIyLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlcXVlc3QaMy5jb3VudGVyc2lnbi50b2tlbi52MS5WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZRJcCglJc3N1ZUNvZGUSJi5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXF1ZXN0GicuY291bnRlcnNpZ24udG9rZW4udjEuSXNzdWVDb2RlUmVzcG9uc2USYgoLTG9naW5Ub2tlbnMSKC5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1JlcXVlc3QaKS5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1Jlc3BvbnNlEl8KCkludHJvc3BlY3QSJy5jb3VudGVyc2lnbi50b2tlbi52MS5JbnRyb3NwZWN0UmVxdWVzdBooLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXNwb25zZRJTCgZSZXZva2USIy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXZva2VSZXF1ZXN0GiQuY291bnRlcnNpZ24udG9rZW4udjEuUmV2b2tlUmVzcG9uc2USdAoRVmVyaWZ5QWNjZXNzVG9rZW4SLi5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlcXVlc3QaLy5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlc3BvbnNlEl8KClB1YmxpY0tleXMSJy5jb3VudGVyc2lnbi50b2tlbi52MS5QdWJsaWNLZXlzUmVxdWVzdBooLmNvdW50ZXJzaWduLnRva2VuLnYxLlB1YmxpY0tleXNSZXNwb25zZRJoCg1SZXNvbHZlQ2xpZW50EiouY291bnRlcnNpZ24udG9rZW4udjEuUmVzb2x2ZUNsaWVudFJlcXVlc3QaKy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXNvbHZlQ2xpZW50UmVzcG9uc2USXQoIQ29udmVyc2USJS5jb3VudGVyc2lnbi50b2tlbi52MS5Db252ZXJzZVJlcXVlc3QaJi5jb3VudGVyc2lnbi50b2tlbi52MS5Db252ZXJzZVJlc3BvbnNlKAEwAWIGcHJvdG8z", [file_countersign_errors_v1_errors, file_countersign_introspection_v1_introspection]);
 
 /**
  * What a request presented to authenticate its client; several members set means several methods were presented.
@@ -993,6 +995,216 @@ export const ResolveClientResponseSchema: GenMessage<ResolveClientResponse> = /*
   messageDesc(file_countersign_token_v1_token, 29);
 
 /**
+ * @generated from message countersign.token.v1.ConverseRequest
+ */
+export type ConverseRequest = Message<"countersign.token.v1.ConverseRequest"> & {
+  /**
+   * @generated from field: repeated countersign.token.v1.ConverseCall calls = 1;
+   */
+  calls: ConverseCall[];
+};
+
+/**
+ * Describes the message countersign.token.v1.ConverseRequest.
+ * Use `create(ConverseRequestSchema)` to create a new message.
+ */
+export const ConverseRequestSchema: GenMessage<ConverseRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 30);
+
+/**
+ * @generated from message countersign.token.v1.ConverseCall
+ */
+export type ConverseCall = Message<"countersign.token.v1.ConverseCall"> & {
+  /**
+   * Chosen by the front, and unique among the calls of the stream that are not answered yet.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * Milliseconds that the front still waits for the answer. Absent: as long as the core allows.
+   *
+   * @generated from field: optional uint32 timeout_ms = 2;
+   */
+  timeoutMs?: number | undefined;
+
+  /**
+   * @generated from oneof countersign.token.v1.ConverseCall.request
+   */
+  request: {
+    /**
+     * @generated from field: countersign.token.v1.TokenRequest token = 3;
+     */
+    value: TokenRequest;
+    case: "token";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ValidateAuthorizationRequest validate_authorization = 4;
+     */
+    value: ValidateAuthorizationRequest;
+    case: "validateAuthorization";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.IssueCodeRequest issue_code = 5;
+     */
+    value: IssueCodeRequest;
+    case: "issueCode";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.LoginTokensRequest login_tokens = 6;
+     */
+    value: LoginTokensRequest;
+    case: "loginTokens";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.IntrospectRequest introspect = 7;
+     */
+    value: IntrospectRequest;
+    case: "introspect";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.RevokeRequest revoke = 8;
+     */
+    value: RevokeRequest;
+    case: "revoke";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.VerifyAccessTokenRequest verify_access_token = 9;
+     */
+    value: VerifyAccessTokenRequest;
+    case: "verifyAccessToken";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.PublicKeysRequest public_keys = 10;
+     */
+    value: PublicKeysRequest;
+    case: "publicKeys";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ResolveClientRequest resolve_client = 11;
+     */
+    value: ResolveClientRequest;
+    case: "resolveClient";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message countersign.token.v1.ConverseCall.
+ * Use `create(ConverseCallSchema)` to create a new message.
+ */
+export const ConverseCallSchema: GenMessage<ConverseCall> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 31);
+
+/**
+ * @generated from message countersign.token.v1.ConverseResponse
+ */
+export type ConverseResponse = Message<"countersign.token.v1.ConverseResponse"> & {
+  /**
+   * @generated from field: repeated countersign.token.v1.ConverseAnswer answers = 1;
+   */
+  answers: ConverseAnswer[];
+
+  /**
+   * The core is going away: the front should send nothing more here, and end its side. What it has sent is still answered.
+   *
+   * @generated from field: bool closing = 2;
+   */
+  closing: boolean;
+};
+
+/**
+ * Describes the message countersign.token.v1.ConverseResponse.
+ * Use `create(ConverseResponseSchema)` to create a new message.
+ */
+export const ConverseResponseSchema: GenMessage<ConverseResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 32);
+
+/**
+ * @generated from message countersign.token.v1.ConverseAnswer
+ */
+export type ConverseAnswer = Message<"countersign.token.v1.ConverseAnswer"> & {
+  /**
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from oneof countersign.token.v1.ConverseAnswer.result
+   */
+  result: {
+    /**
+     * The call was refused; with the error `server_error` it failed.
+     *
+     * @generated from field: countersign.errors.v1.ErrorDetail refusal = 2;
+     */
+    value: ErrorDetail;
+    case: "refusal";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.TokenResponse token = 3;
+     */
+    value: TokenResponse;
+    case: "token";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ValidateAuthorizationResponse validate_authorization = 4;
+     */
+    value: ValidateAuthorizationResponse;
+    case: "validateAuthorization";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.IssueCodeResponse issue_code = 5;
+     */
+    value: IssueCodeResponse;
+    case: "issueCode";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.LoginTokensResponse login_tokens = 6;
+     */
+    value: LoginTokensResponse;
+    case: "loginTokens";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.IntrospectResponse introspect = 7;
+     */
+    value: IntrospectResponse;
+    case: "introspect";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.RevokeResponse revoke = 8;
+     */
+    value: RevokeResponse;
+    case: "revoke";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.VerifyAccessTokenResponse verify_access_token = 9;
+     */
+    value: VerifyAccessTokenResponse;
+    case: "verifyAccessToken";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.PublicKeysResponse public_keys = 10;
+     */
+    value: PublicKeysResponse;
+    case: "publicKeys";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ResolveClientResponse resolve_client = 11;
+     */
+    value: ResolveClientResponse;
+    case: "resolveClient";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message countersign.token.v1.ConverseAnswer.
+ * Use `create(ConverseAnswerSchema)` to create a new message.
+ */
+export const ConverseAnswerSchema: GenMessage<ConverseAnswer> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 33);
+
+/**
  * Which of the service's own routes asks; each has its own demands.
  *
  * @generated from enum countersign.token.v1.AccessTokenUse
@@ -1133,6 +1345,17 @@ export const TokenCoreService: GenService<{
     methodKind: "unary";
     input: typeof ResolveClientRequestSchema;
     output: typeof ResolveClientResponseSchema;
+  },
+  /**
+   * The calls above, many at a time on one stream: what waits when the socket is free travels together. Answers come in any order.
+   * A core that does not know it answers UNIMPLEMENTED, and the front uses the unary methods, which mean the same.
+   *
+   * @generated from rpc countersign.token.v1.TokenCoreService.Converse
+   */
+  converse: {
+    methodKind: "bidi_streaming";
+    input: typeof ConverseRequestSchema;
+    output: typeof ConverseResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_token_v1_token, 0);

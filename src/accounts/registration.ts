@@ -1,0 +1,139 @@
+import type { Clock, RandomBytes } from "../clock.ts";
+import { Refusal } from "../errors.ts";
+import { newId } from "../identifier.ts";
+import { hashSecret, newHexSecret } from "../secret.ts";
+import type { PasswordHashing } from "./password-hash.ts";
+import { assertGoodPassword } from "./password-rules.ts";
+import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
+import { type Caller, whence } from "./sessions.ts";
+import { verificationLink, verificationMail } from "./verification-mail.ts";
+
+/** A verification link works for a day. */
+const VERIFICATION_HOURS = 24;
+
+/** Milliseconds that every answer to a resend takes at least, more than the work for an address that gets a mail. */
+const RESEND_FLOOR = 250;
+
+/** 100 in 10 minutes from one network address: a house or a school behind one address signs up together, a flood is slowed down. */
+export const REGISTRATION_LIMIT = { points: 100, seconds: 10 * 60 } as const;
+/** 3 in 15 minutes for one e-mail address. */
+export const RESEND_MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
+/** 10 in 15 minutes from one network address. */
+export const RESEND_ADDRESS_LIMIT = { points: 10, seconds: 15 * 60 } as const;
+
+export interface RegistrationPorts {
+  readonly users: Users;
+  readonly passwords: PasswordHashing;
+  readonly realms: {
+    byId(id: string): Promise<{ readonly id: string } | undefined>;
+    default(): Promise<{ readonly id: string }>;
+  };
+  readonly limits: {
+    /** Sign-ups of one network address. */
+    readonly registration: RateLimiter;
+    /** Verification mails to one e-mail address, whether it is known or not. */
+    readonly resendMailbox: RateLimiter;
+    /** Verification mails asked for from one network address. */
+    readonly resendAddress: RateLimiter;
+  };
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  /** Base URL of the service: mail links are built from it and from nothing that a request says. */
+  readonly issuer: string;
+}
+
+export interface SignUp {
+  readonly email: string;
+  readonly password: string;
+  readonly realmId?: string | undefined;
+  readonly firstName?: string | undefined;
+  readonly lastName?: string | undefined;
+}
+
+async function assertWithin(limiter: RateLimiter, key: string): Promise<void> {
+  const retryAfter = await limiter.hit(key);
+  if (retryAfter > 0)
+    throw new Refusal("too_many_requests", "rate_limit", { description: "Too many requests. Try again later.", retryAfter });
+}
+
+function newVerification(email: string, ports: RegistrationPorts): { readonly verification: NewVerification; readonly mail: Mail } {
+  const token = newHexSecret(ports.randomBytes);
+  return {
+    verification: { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 },
+    mail: verificationMail(email, verificationLink(ports.issuer, token), VERIFICATION_HOURS),
+  };
+}
+
+async function realmOf(realmId: string | undefined, realms: RegistrationPorts["realms"]): Promise<string> {
+  if (realmId === undefined) return (await realms.default()).id;
+  const realm = await realms.byId(realmId.toLowerCase());
+  if (realm) return realm.id;
+  const message = "There is no such realm.";
+  throw new Refusal("invalid_request", "realm_unknown", { description: message, issues: [{ path: "realmId", message }] });
+}
+
+/**
+ * Makes an account whose address is yet to be verified, and queues the mail for that.
+ * @throws {Refusal} invalid_request for a bad password or realm, conflict for an address that is taken, too_many_requests
+ * @see specification §4.2, `POST /auth/register`
+ */
+export async function register(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
+  const { users, passwords, limits, clock, randomBytes } = ports;
+  await assertGoodPassword(signUp.password, signUp.email);
+  await assertWithin(limits.registration, caller.limitKey);
+  const realmId = await realmOf(signUp.realmId, ports.realms);
+  const id = newId(clock, randomBytes);
+  const { verification, mail } = newVerification(signUp.email, ports);
+  const user = await users.register(
+    {
+      id,
+      email: signUp.email,
+      realmId,
+      firstName: signUp.firstName?.trim() || null,
+      lastName: signUp.lastName?.trim() || null,
+      role: "developer",
+      emailVerified: false,
+      passwordHash: await passwords.hash(signUp.password),
+    },
+    verification,
+    mail,
+    { event: "user.registered", outcome: "success", actor: { type: "user", id }, userId: id, ...whence(caller) },
+  );
+  if (user) return user;
+  const message = "There is an account with this e-mail address already.";
+  throw new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
+}
+
+/**
+ * Sends the verification mail once more, if there is an account that waits for it. What the caller sees says nothing about that:
+ * the limits count alike, and the answer takes the same time.
+ * @throws {Refusal} too_many_requests
+ * @see specification §4.2, `POST /auth/resend-verification`
+ */
+export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
+  const mailbox = Buffer.from(hashSecret(email.toLowerCase())).toString("hex");
+  await assertWithin(ports.limits.resendAddress, caller.limitKey);
+  await assertWithin(ports.limits.resendMailbox, mailbox);
+  const work = async () => {
+    const account = await ports.users.byEmail(email);
+    const { verification, mail } = newVerification(account?.user.email ?? email, ports);
+    if (account && !account.user.emailVerified) await ports.users.issueVerification(account.user.id, verification, mail);
+  };
+  await Promise.all([work(), new Promise((resolve) => setTimeout(resolve, RESEND_FLOOR))]);
+}
+
+const VERIFICATION_TOKEN = /^[0-9a-fA-F]{64}$/;
+
+/**
+ * Uses a verification token up and marks the address as verified.
+ * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
+ * @see specification §3 and §4.2, `GET /auth/verify`
+ */
+export async function verifyEmail(token: string, users: Users): Promise<User> {
+  const bad = (reason: string) =>
+    new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
+  if (!VERIFICATION_TOKEN.test(token)) throw bad("verification_malformed");
+  const user = await users.verifyEmail(hashSecret(token.toLowerCase()));
+  if (!user) throw bad("verification_unusable");
+  return user;
+}

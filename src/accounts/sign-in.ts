@@ -1,0 +1,89 @@
+import type { AuditEntry } from "../audit.ts";
+import type { Clock, RandomBytes } from "../clock.ts";
+import { Refusal } from "../errors.ts";
+import { newId } from "../identifier.ts";
+import { hashSecret, newSecret } from "../secret.ts";
+import type { PasswordHashing } from "./password-hash.ts";
+import type { Session, Sessions, SignInFailures, User, Users } from "./ports.ts";
+import { type Caller, whence } from "./sessions.ts";
+
+/** Failures that one address may cause to one account, and the seconds in which they count. */
+const FAILURES = { limit: 10, window: 15 * 60 } as const;
+
+export interface SignInPorts {
+  readonly users: Users;
+  readonly signInFailures: SignInFailures;
+  readonly sessions: Sessions;
+  readonly passwords: PasswordHashing;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  /** Seconds. */
+  readonly sessionTtl: number;
+}
+
+export interface Credentials {
+  readonly email: string;
+  readonly password: string;
+}
+
+export interface NewSession {
+  readonly user: User;
+  readonly session: Session;
+  /** The value of the session cookie; only its hash is stored. */
+  readonly secret: string;
+}
+
+const wrongCredentials = (reason: string) => new Refusal("unauthenticated", reason, { description: "Wrong e-mail address or password." });
+
+/** One counter for each account and address, so that no stranger can lock an owner out. */
+const failureKey = (email: string, address: string) => hashSecret(`sign-in\n${email.trim().toLowerCase()}\n${address}`);
+
+const started = (user: User, caller: Caller): AuditEntry => ({
+  event: "session.started",
+  outcome: "success",
+  reason: "password",
+  actor: { type: "user", id: user.id },
+  userId: user.id,
+  ...whence(caller),
+});
+
+/**
+ * Signs a person in by password and starts a session under a new secret; the session of the cookie that came along ends.
+ * The attempt is counted before the password is looked at, so that guesses in parallel cannot slip past the limit;
+ * an unknown address, a wrong and an empty password cost the same work.
+ * @param replaces the value of a session cookie that came with the request
+ * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
+ */
+export async function signIn(
+  { email, password }: Credentials,
+  ports: SignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const { users, signInFailures, sessions, passwords, clock, randomBytes } = ports;
+  const key = failureKey(email, caller.limitKey);
+  const retryAfter = await signInFailures.count(key, FAILURES.limit, FAILURES.window);
+  if (retryAfter > 0) {
+    const description = "Too many failed attempts. Wait a while before you try again.";
+    throw new Refusal("too_many_requests", "sign_in_failures", { description, retryAfter });
+  }
+  const account = await users.byEmail(email);
+  const verdict = await passwords.verify(account?.passwordHash, password);
+  if (!account || verdict.kind === "wrong") throw wrongCredentials(account ? "password_wrong" : "account_unknown");
+
+  const secret = newSecret(randomBytes);
+  const session = await sessions.start(
+    {
+      id: newId(clock, randomBytes),
+      hash: hashSecret(secret),
+      userId: account.user.id,
+      ttl: ports.sessionTtl,
+      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
+    },
+    started(account.user, caller),
+  );
+  if (!session) throw wrongCredentials("account_disabled");
+  await signInFailures.clear(key);
+  if (verdict.outdated) await users.replacePasswordHash(account.user.id, await passwords.hash(password));
+  return { user: account.user, session, secret };
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { passwordHashing } from "./accounts/password-hash.ts";
+import { epochMillis } from "./clock.ts";
+import { composeCore } from "./compose/core.ts";
+import { composeFront } from "./compose/front.ts";
+import { observedCore } from "./compose/observed-core.ts";
+import { periodically } from "./compose/periodically.ts";
+import type { Config, Role } from "./config.ts";
+import { startGrpcListener } from "./grpc/listener.ts";
+import { localTokenCore, type TokenCore } from "./grpc/local.ts";
+import type { ProvisionSummary } from "./management/ports.ts";
+import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
+import { connectDatabase, type Database, openDatabase } from "./store/orm.ts";
+import { provisioner } from "./store/provisioning.ts";
+import { type Readiness, readiness } from "./store/readiness.ts";
+import { sweep } from "./store/sweep.ts";
+import { createLog, type Log } from "./telemetry/log.ts";
+import { createMetrics } from "./telemetry/metrics.ts";
+
+/** A running process. */
+export interface Running {
+  /** Base URL of the front, where there is one. */
+  readonly url: string | undefined;
+  readonly grpcPort: number | undefined;
+  readonly log: Log;
+  /** Says goodbye in health, serves on for `lingerSeconds`, finishes what is under way, closes everything. */
+  close(lingerSeconds: number): Promise<void>;
+}
+
+/** What a test may bring along. */
+export interface Given {
+  /** Opened and closed by whoever gives it. */
+  readonly database?: Database;
+  readonly provision?: ProvisionFile;
+}
+
+/** Seconds that what is in flight may take after the listeners have closed. */
+const GRACE = 20;
+
+const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
+
+/** Builds the process that a role and its settings describe, and starts it. The only place where rooms are wired together. */
+export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
+  const log = createLog({ level: config.logLevel, role });
+  const onFault = (error: unknown, where: string): void => log.error("fault", { route: where, error });
+  const failed = (error: unknown): void => log.warn("background_work_failed", { error });
+  /** What is to be closed, in the reverse order of its opening. */
+  const closing: (() => Promise<void>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const close of closing.splice(0).reverse()) await close().catch(failed);
+  };
+
+  try {
+    const database = given.database ?? (await openDatabase({ ...location(config), migrate: config.migrateOnStart }));
+    if (given.database === undefined) closing.push(() => database.close());
+    if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
+    const { sql } = database;
+    const passwords = passwordHashing({ randomBytes });
+    const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile));
+    if (plan !== undefined) await provisioner(sql, passwords).apply(plan);
+
+    const routes = new Set<string>();
+    const metrics = createMetrics(routes);
+    const ready = readiness(sql, epochMillis);
+    const core = role === "front" ? undefined : await composeCore(config, sql, { log, ready, failed, closing });
+    const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
+    let grpcPort: number | undefined;
+    if (core !== undefined) {
+      const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
+      const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
+      const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
+      const local: TokenCore = observedCore(localTokenCore(core), metrics);
+      const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault });
+      grpcPort = listener.port;
+      const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
+      listener.setServing(true);
+      drains.push(async (lingerSeconds) => {
+        await heartbeat.stop();
+        listener.setServing(false);
+        await setTimeout(lingerSeconds * 1000);
+        await listener.close(GRACE);
+      });
+    }
+    let url: string | undefined;
+    if (role !== "core") {
+      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ready, failed, closing });
+      url = config.issuer;
+      drains.push(front.drain);
+    }
+    const sweeping = periodically(60, () => sweep(sql), failed);
+    closing.push(() => sweeping.stop());
+    log.info("started", { ...(url !== undefined && { port: config.port }) });
+
+    return {
+      url,
+      grpcPort,
+      log,
+      async close(lingerSeconds) {
+        await Promise.all(drains.map((drain) => drain(lingerSeconds).catch(failed)));
+        await closeAll();
+        log.info("stopped");
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** Whether the database answers. */
+const answers = (ready: Readiness): Promise<boolean> =>
+  ready.ping().then(
+    () => true,
+    () => false,
+  );
+
+/** `countersign migrate`. @returns the names of the migrations that ran */
+export async function migrateOnly(config: Config): Promise<readonly string[]> {
+  const database = await connectDatabase(location(config));
+  try {
+    return await database.migrate();
+  } finally {
+    await database.close();
+  }
+}
+
+/** `countersign provision FILE` on a database that this process can open by itself. */
+export async function provisionOnly(config: Config, plan: ProvisionFile): Promise<ProvisionSummary> {
+  const database = await openDatabase({ ...location(config), migrate: config.migrateOnStart });
+  try {
+    return await provisioner(database.sql, passwordHashing({ randomBytes })).apply(plan);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from "node:crypto";
+import { authenticationThrottle } from "../clients/throttle.ts";
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { clockWatch } from "../core/clock-watch.ts";
+import type { TokenCoreImplementation } from "../core/implementation.ts";
+import { tokenCore } from "../core/service.ts";
+import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
+import { developmentKey } from "../development-keys.ts";
+import { auditLog } from "../store/audit-log.ts";
+import { authorizationCodes } from "../store/authorization-codes.ts";
+import { clientDirectory } from "../store/client-directory.ts";
+import { consentBook } from "../store/consents.ts";
+import { grants } from "../store/grants.ts";
+import { keyRegister } from "../store/key-register.ts";
+import type { Readiness } from "../store/readiness.ts";
+import { refreshFamilies } from "../store/refresh-families.ts";
+import type { Sql } from "../store/sql.ts";
+import { tokenStates } from "../store/token-states.ts";
+import type { Log } from "../telemetry/log.ts";
+import { periodically } from "./periodically.ts";
+
+export interface CoreSurroundings {
+  readonly log: Log;
+  readonly ready: Readiness;
+  readonly failed: (error: unknown) => void;
+  readonly closing: (() => Promise<void>)[];
+}
+
+/** Seconds between two looks at the keys of sibling cores. */
+const KEYS_EVERY = 30;
+/** Seconds for which a key that signs no more is still served: longer than any token that it signed, and any cache of it. */
+const KEYS_OUTLIVE = 24 * 60 * 60;
+/** Seconds between two comparisons of the clocks. */
+const CLOCK_EVERY = 30;
+
+/** The token core over its stores. */
+export async function composeCore(
+  config: Config,
+  sql: Sql,
+  { log, ready, failed, closing }: CoreSurroundings,
+): Promise<TokenCoreImplementation> {
+  const keys = await keysOf(config, sql);
+  const refreshing = periodically(KEYS_EVERY, () => keys.refresh(), failed);
+  const watch = clockWatch(ready.clockOffset, (seconds) => log.warn("clock_offset", { seconds }));
+  await watch.look();
+  const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
+  closing.push(
+    () => refreshing.stop(),
+    () => watching.stop(),
+  );
+  const core = tokenCore({
+    issuer: config.issuer,
+    lifetimes: config.lifetimes,
+    clock: systemClock,
+    randomBytes,
+    keys,
+    clients: clientDirectory(sql),
+    codes: authorizationCodes(sql),
+    families: refreshFamilies(sql),
+    grants: grants(sql),
+    tokens: tokenStates(sql),
+    consents: consentBook(sql),
+    throttle: authenticationThrottle(systemClock),
+    audit: auditLog(sql),
+  });
+  const issuing =
+    <Request, Answer>(
+      method: (request: Request, context: { readonly signal?: AbortSignal | undefined }) => Promise<Answer>,
+    ): typeof method =>
+    async (request, context) => {
+      watch.assertTrue();
+      return method(request, context);
+    };
+  return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+}
+
+/** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
+function keysOf(config: Config, sql: Sql) {
+  const { privateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
+  const accessToken = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
+  const idToken = idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : accessToken;
+  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE));
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import type { RequestListener } from "node:http";
+import type { PasswordHashing } from "../accounts/password-hash.ts";
+import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
+import { SERVED_GRANT_TYPES } from "../clients/client.ts";
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import type { TokenCoreImplementation } from "../core/implementation.ts";
+import { createApp } from "../front/app.ts";
+import { discoveryRoutes } from "../front/discovery.ts";
+import { docsRoutes } from "../front/docs.ts";
+import { healthRoutes } from "../front/health.ts";
+import { introspectRoutes } from "../front/introspect.ts";
+import { jwksRoutes } from "../front/jwks.ts";
+import { lifecycle } from "../front/lifecycle.ts";
+import { clientAddress } from "../front/middleware/address.ts";
+import { requestIds } from "../front/middleware/request-id.ts";
+import { peopleRoutes } from "../front/people.ts";
+import { registerRoutes } from "../front/register.ts";
+import { revokeRoutes } from "../front/revoke.ts";
+import { listen } from "../front/server.ts";
+import { systemRoutes } from "../front/system.ts";
+import { tokenRoutes } from "../front/token.ts";
+import { userinfoRoutes } from "../front/userinfo.ts";
+import { connectRoutes } from "../grpc/connect-routes.ts";
+import { remoteTokenCore } from "../grpc/core-client.ts";
+import { localTokenCore } from "../grpc/local.ts";
+import { createMailer } from "../outside/mail.ts";
+import { startOutbox } from "../outside/outbox.ts";
+import { clientRegistry } from "../store/client-registry.ts";
+import { consents } from "../store/consents.ts";
+import { openEphemeral } from "../store/ephemeral/open.ts";
+import { outbox } from "../store/outbox.ts";
+import { pendingRequests } from "../store/pending-requests.ts";
+import type { Readiness } from "../store/readiness.ts";
+import { realms } from "../store/realms.ts";
+import { sessions } from "../store/sessions.ts";
+import { signInFailures } from "../store/sign-in-failures.ts";
+import type { Sql } from "../store/sql.ts";
+import { users } from "../store/users.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { observedCore } from "./observed-core.ts";
+
+export interface FrontSurroundings {
+  /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
+  readonly core: TokenCoreImplementation | undefined;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Takes the patterns of the routes that are served, so that they can label a metric. */
+  readonly routes: Set<string>;
+  readonly passwords: PasswordHashing;
+  readonly ready: Readiness;
+  readonly failed: (error: unknown) => void;
+  readonly closing: (() => Promise<void>)[];
+}
+
+/** Milliseconds that what is in flight may take. */
+const GRACE = 20_000;
+
+/** The HTTP front over the core and its own stores, listening. */
+export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
+  const { log, metrics, closing } = around;
+  const { issuer } = config;
+  const remote =
+    around.core === undefined
+      ? remoteTokenCore({ url: config.tokenCore.url ?? "", secret: config.tokenCore.secret, tls: coreTls(config) })
+      : undefined;
+  if (remote !== undefined) closing.push(() => remote.close());
+  const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
+
+  const ephemeral = await openEphemeral(config.redisUrl);
+  closing.push(() => ephemeral.close());
+  const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
+    ephemeral.rateLimiter(name, points, seconds);
+  const mails = startOutbox({
+    outbox: outbox(sql),
+    mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
+    log,
+  });
+  closing.push(() => mails.close());
+
+  const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
+    log.error("fault", report);
+  const alive = lifecycle();
+  const groups = [
+    tokenRoutes({ core, issuer, grantTypes: SERVED_GRANT_TYPES }),
+    introspectRoutes({ core, issuer }),
+    revokeRoutes({ core, issuer }),
+    userinfoRoutes({ core, issuer }),
+    registerRoutes({
+      issuer,
+      registry: clientRegistry(sql),
+      realms: realms(sql),
+      limiter: limiter("register", { points: config.registration.rateLimit, seconds: config.registration.rateWindow }),
+      defaultScopes: config.registration.scopes,
+      scopeMode: config.registration.dynamicClientScope,
+      clock: systemClock,
+      randomBytes,
+    }),
+    ...peopleRoutes({
+      core,
+      fault,
+      issuer,
+      users: users(sql),
+      passwords: counted(around.passwords, metrics),
+      realms: realms(sql),
+      sessions: sessions(sql),
+      signInFailures: signInFailures(sql),
+      consents: consents(sql),
+      pendingRequests: pendingRequests(sql),
+      limits: {
+        registration: limiter("sign-up", REGISTRATION_LIMIT),
+        resendMailbox: limiter("resend-mailbox", RESEND_MAILBOX_LIMIT),
+        resendAddress: limiter("resend-address", RESEND_ADDRESS_LIMIT),
+      },
+      sessionTtl: config.lifetimes.session,
+      clock: systemClock,
+      randomBytes,
+    }),
+    discoveryRoutes({
+      issuer,
+      scopes: config.registration.scopes,
+      idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
+      cimdEnabled: config.cimdEnabled,
+      grantTypes: SERVED_GRANT_TYPES,
+    }),
+    jwksRoutes({ core, issuer, clock: systemClock }),
+    healthRoutes({
+      issuer,
+      lifecycle: alive,
+      database: () => around.ready.ping().then(() => true),
+      redis: ephemeral.ping,
+      core: remote === undefined ? async () => true : remote.ready,
+    }),
+    systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
+    docsRoutes({ issuer, describe: () => describeApi(issuer) }),
+  ];
+  for (const { fixed, router } of groups)
+    for (const path of [...Object.keys(fixed ?? {}), ...(router?.stack ?? []).map((layer) => String(layer.path))]) around.routes.add(path);
+  const app = createApp({
+    issuer,
+    groups,
+    lifecycle: alive,
+    trustProxy: config.trustProxy,
+    requestId: requestIds(randomBytes),
+    telemetry: {
+      fault,
+      observe(route, method, status, seconds) {
+        metrics.httpRequest(route, method, status, seconds);
+        log.debug("http_request", { route, method, status, durationMs: Math.round(seconds * 1000) });
+      },
+    },
+  });
+  const introspection = connectRoutes({
+    core,
+    issuer,
+    addressOf: (request) => clientAddress(request, config.trustProxy),
+    onFault: (error, where) => log.error("fault", { route: where, error }),
+  });
+  const pages = app.callback();
+  const handler: RequestListener = (request, response) => {
+    if (!introspection(request, response)) void pages(request, response);
+  };
+  const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
+  return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };
+}
+
+const coreTls = ({ tokenCore: { ca, tlsCert: cert, tlsKey: key } }: Config) => ({ ca, cert, key });
+
+/** Sign-ins by password, counted. */
+const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({
+  hash: passwords.hash,
+  async verify(encoded, password) {
+    const verdict = await passwords.verify(encoded, password);
+    metrics.authentication(
+      "login",
+      verdict.kind === "right" ? "success" : "failure",
+      verdict.kind === "right" ? undefined : "wrong_credentials",
+    );
+    return verdict;
+  },
+});
+
+/** Loaded when the description is first asked for, to spare the start. */
+async function describeApi(issuer: string): Promise<object> {
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }] = await Promise.all([
+    import("../front/openapi.ts"),
+    import("../front/schemas/oauth-paths.ts"),
+    import("../front/schemas/account-paths.ts"),
+  ]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths]);
+}

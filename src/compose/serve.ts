@@ -1,0 +1,60 @@
+import { compose, type Running } from "../compose.ts";
+import type { Config, Role } from "../config.ts";
+
+/** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
+const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
+
+/**
+ * Serves until a signal comes, then drains and exits 0; a second signal exits 1 at once.
+ * What nobody caught leaves the process in a state that nobody knows: it drains as well, and exits 1.
+ */
+export async function serve(config: Config, role: Role): Promise<void> {
+  const running = await compose(config, role);
+  process.stdout.on("error", () => undefined);
+  process.stderr.on("error", () => undefined);
+
+  let leaving = false;
+  const leave = async (lingerSeconds: number, code: number): Promise<void> => {
+    if (leaving) process.exit(1);
+    leaving = true;
+    await running.close(lingerSeconds).catch((error: unknown) => running.log.error("close_failed", { error }));
+    running.log.flush();
+    process.exit(code);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      running.log.info("draining", { signal });
+      void leave(LINGER[signal] ?? 0, 0);
+    });
+  }
+  const fault = (error: unknown): void => {
+    running.log.error("uncaught", { error });
+    void leave(0, 1);
+  };
+  process.on("uncaughtException", fault);
+  process.on("unhandledRejection", fault);
+  welcome(config, role, running);
+}
+
+/** What a person at a terminal wants to know; nothing of it when lines go to a collector. */
+function welcome(config: Config, role: Role, { url, grpcPort }: Running): void {
+  if (!process.stdout.isTTY && config.environment === "production") return;
+  const lines = [
+    "",
+    "  Countersign is up.",
+    ...(url === undefined
+      ? []
+      : [`    front         ${url}`, `    API reference ${url}/docs`, `    metadata      ${url}/.well-known/oauth-authorization-server`]),
+    ...(grpcPort === undefined ? [] : [`    gRPC          ${config.grpc.host}:${grpcPort}`]),
+    ...(role === "core" || url === undefined
+      ? []
+      : [
+          "  Try next:",
+          `    open ${url}/account to sign up; mails are files under ${config.dataDir}/outbox unless SMTP_URL is set`,
+          "    npm run demo                 the whole way on a throw-away directory",
+          "    npm run example:mcp-server   an MCP server that takes this server's tokens",
+        ]),
+    "",
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+}

@@ -1,0 +1,38 @@
+import { readSession, signOut, signOutEverywhere } from "../../accounts/sessions.ts";
+import { Refusal } from "../../errors.ts";
+import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
+import { hashSecret } from "../../secret.ts";
+import type { Cookies } from "../cookies.ts";
+import { sendJson } from "../middleware/headers.ts";
+import type { PeoplePorts } from "../people-ports.ts";
+import { callerOf } from "../people-ports.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+
+const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
+
+/** The token of `Authorization: Bearer …` (RFC 6750 §2.1). @throws {Refusal} unauthenticated */
+function bearerToken(ctx: FrontContext): string {
+  const token = BEARER.exec(ctx.req.headers.authorization ?? "")?.[1];
+  if (token === undefined) throw new Refusal("unauthenticated", "bearer_missing", { description: "An access token is required." });
+  return token;
+}
+
+/** POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). */
+export const logoutRoute =
+  (ports: PeoplePorts, cookies: Cookies): Handler =>
+  async (ctx) => {
+    const accessToken = bearerToken(ctx);
+    const { sub } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
+    await signOutEverywhere(sub, ports.sessions, callerOf(ctx));
+    await endCookieSession(ctx, ports, cookies);
+    sendJson(ctx, { success: true, message: "Successfully logged out" });
+  };
+
+/** The browser that sent the request is signed out too, whoever was signed in there. */
+async function endCookieSession(ctx: FrontContext, { sessions }: PeoplePorts, cookies: Cookies): Promise<void> {
+  const secret = cookies.session(ctx);
+  if (secret === undefined) return;
+  const signedIn = await readSession(secret, sessions);
+  if (signedIn) await signOut(hashSecret(secret), signedIn.user.id, sessions, callerOf(ctx));
+  cookies.endSession(ctx);
+}

@@ -1,0 +1,26 @@
+import type { User } from "../../accounts/ports.ts";
+import { register } from "../../accounts/registration.ts";
+import { sendJson } from "../middleware/headers.ts";
+import type { PeoplePorts } from "../people-ports.ts";
+import { callerOf } from "../people-ports.ts";
+import type { Handler } from "../routes.ts";
+import { RegisterBody } from "../schemas/accounts.ts";
+import { accountBody } from "./body.ts";
+
+/** The user as registration returns it (specification §2.1); times in milliseconds. */
+const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) => ({
+  id,
+  email,
+  emailVerified,
+  realmId,
+  createdAt: createdAt * 1000,
+  updatedAt: updatedAt === null ? null : updatedAt * 1000,
+});
+
+/** POST /auth/register (specification §4.2). */
+export const registerRoute =
+  (ports: PeoplePorts): Handler =>
+  async (ctx) => {
+    const signUp = await accountBody(ctx, RegisterBody);
+    sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201);
+  };

@@ -1,0 +1,25 @@
+import type { Cookies } from "../cookies.ts";
+import { apiErrorPrinter } from "../middleware/errors.ts";
+import { pageErrorPrinter } from "../pages/errors.ts";
+import type { Site } from "../pages/site.ts";
+import type { PeoplePorts } from "../people-ports.ts";
+import type { RouteGroup } from "../routes.ts";
+import { loginRoute } from "./login.ts";
+import { logoutRoute } from "./logout.ts";
+import { registerRoute } from "./register.ts";
+import { resendErrorPrinter, resendVerificationRoute } from "./resend-verification.ts";
+import { verifyErrorPrinter, verifyRoute } from "./verify.ts";
+
+/** The account endpoints (specification §4.2). */
+export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site): RouteGroup {
+  const print = apiErrorPrinter(ports.issuer);
+  return {
+    fixed: {
+      "/auth/register": { methods: { POST: registerRoute(ports) }, print },
+      "/auth/login": { methods: { POST: loginRoute(ports, cookies) }, print },
+      "/auth/logout": { methods: { POST: logoutRoute(ports, cookies) }, print },
+      "/auth/resend-verification": { methods: { POST: resendVerificationRoute(ports) }, print: resendErrorPrinter(print) },
+      "/auth/verify": { methods: { GET: verifyRoute(ports, site) }, print: verifyErrorPrinter(print, pageErrorPrinter(site)) },
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { verifyEmail } from "../../accounts/registration.ts";
+import { parseForm } from "../../protocol/form.ts";
+import { sendJson } from "../middleware/headers.ts";
+import { sendPage } from "../pages/send.ts";
+import type { Site } from "../pages/site.ts";
+import { verifiedView } from "../pages/views/notices.ts";
+import type { PeoplePorts } from "../people-ports.ts";
+import type { ErrorPrinter, FrontContext, Handler } from "../routes.ts";
+import { queryText } from "../routes.ts";
+
+/** Whether a page is asked for rather than JSON; a client that takes anything gets JSON. */
+const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
+
+/** GET /auth/verify: uses the token of the mail up; a page for a browser, JSON for everyone else (specification §4.2). */
+export const verifyRoute =
+  ({ users }: PeoplePorts, site: Site): Handler =>
+  async (ctx) => {
+    ctx.vary("Accept");
+    // Link checkers of mail programs ask with HEAD; that must not use the token up.
+    if (ctx.method === "HEAD") {
+      ctx.status = 200;
+      return;
+    }
+    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", users);
+    if (wantsPage(ctx)) sendPage(ctx, verifiedView(site, user.email));
+    else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
+  };
+
+/** Prints errors in the form that was asked for. */
+export const verifyErrorPrinter =
+  (json: ErrorPrinter, page: ErrorPrinter): ErrorPrinter =>
+  (ctx, refusal) =>
+    wantsPage(ctx) ? page(ctx, refusal) : json(ctx, refusal);

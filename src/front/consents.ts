@@ -1,0 +1,54 @@
+import { Router } from "@koa/router";
+import { revokeConsent } from "../accounts/consents.ts";
+import type { Consent, SignedIn } from "../accounts/ports.ts";
+import { API_PURPOSE, csrfToken, isCsrfToken, readSession } from "../accounts/sessions.ts";
+import { Refusal } from "../errors.ts";
+import type { Cookies } from "./cookies.ts";
+import { apiErrorPrinter, errorsAs } from "./middleware/errors.ts";
+import { sendJson } from "./middleware/headers.ts";
+import type { PeoplePorts } from "./people-ports.ts";
+import { callerOf } from "./people-ports.ts";
+import type { FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
+
+const milliseconds = (seconds: number | null): number | null => (seconds === null ? null : seconds * 1000);
+
+/** A consent as its owner sees it; times in milliseconds. */
+const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, updatedAt, lastUsedAt }: Consent) => ({
+  id,
+  clientId,
+  clientName,
+  scopes,
+  resources,
+  createdAt: milliseconds(createdAt),
+  updatedAt: milliseconds(updatedAt),
+  lastUsedAt: milliseconds(lastUsedAt),
+});
+
+/** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
+async function signedInBy(ctx: FrontContext, ports: PeoplePorts, cookies: Cookies): Promise<SignedIn & { readonly secret: string }> {
+  const secret = cookies.session(ctx);
+  const signedIn = await readSession(secret, ports.sessions);
+  if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });
+  return { ...signedIn, secret };
+}
+
+/** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (specification §4.5). */
+export function consentRoutes(ports: PeoplePorts, cookies: Cookies): RouteGroup {
+  const print = apiErrorPrinter(ports.issuer);
+  const list: Handler = async (ctx) => {
+    const { user, secret } = await signedInBy(ctx, ports, cookies);
+    const consents = await ports.consents.ofUser(user.id);
+    sendJson(ctx, { consents: consents.map(consentView), csrfToken: csrfToken(secret, API_PURPOSE) });
+  };
+  const router = new Router<FrontState>();
+  router.delete("/consents/:id", errorsAs(print, ports.fault), async (ctx) => {
+    const { user, secret } = await signedInBy(ctx, ports, cookies);
+    if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
+      throw new Refusal("forbidden", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
+    }
+    await revokeConsent(ctx.params.id ?? "", user.id, ports.consents, callerOf(ctx));
+    ctx.status = 204;
+  });
+  const route = { methods: { GET: list }, print };
+  return { fixed: { "/consents": route, "/consents/": route }, router };
+}

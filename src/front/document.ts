@@ -1,0 +1,34 @@
+import { hash } from "node:crypto";
+import type { FrontContext } from "./routes.ts";
+
+/** A document made once and sent as it is. */
+export interface PreparedDocument {
+  readonly body: Buffer;
+  readonly contentType: string;
+  readonly etag: string;
+}
+
+export function prepareDocument(content: string | Buffer, contentType: string): PreparedDocument {
+  const body = Buffer.from(content);
+  return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
+}
+
+/**
+ * Sends the document, or 304 where the client has it already.
+ * @param maxAge seconds for which anyone may keep it
+ * @see RFC 9110 §13.1.2
+ */
+export function sendDocument(ctx: FrontContext, { body, contentType, etag }: PreparedDocument, maxAge: number): void {
+  ctx.set("Cache-Control", `public, max-age=${maxAge}`);
+  ctx.set("ETag", etag);
+  if (holds(ctx.req.headers["if-none-match"], etag)) {
+    ctx.status = 304;
+    return;
+  }
+  ctx.set("Content-Type", contentType);
+  ctx.body = body;
+}
+
+/** Weak comparison, as this header wants it. */
+const holds = (header: string | undefined, etag: string): boolean =>
+  header?.split(",").some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "") === etag) ?? false;

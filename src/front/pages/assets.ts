@@ -1,0 +1,33 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Handler } from "../routes.ts";
+
+const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml" } as const;
+
+/** A file of ours whose path names its content: a changed file is another path, so that it can be kept for ever. */
+export interface Asset {
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+function asset(file: string, type: keyof typeof TYPES): Asset {
+  const content = readFileSync(new URL(`./assets/${file}.${type}`, import.meta.url));
+  const tag = hash("sha256", content, "hex").slice(0, 16);
+  const etag = `"${tag}"`;
+  return {
+    path: `/assets/${file}.${tag}.${type}`,
+    handler(ctx) {
+      ctx.set("Cache-Control", "public, max-age=31536000, immutable");
+      ctx.set("ETag", etag);
+      if (ctx.req.headers["if-none-match"] === etag) {
+        ctx.status = 304;
+        return;
+      }
+      ctx.set("Content-Type", TYPES[type]);
+      ctx.body = content;
+    },
+  };
+}
+
+export const STYLE = asset("style", "css");
+export const MARK = asset("mark", "svg");

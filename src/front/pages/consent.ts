@@ -1,0 +1,87 @@
+import { hash } from "node:crypto";
+import { giveConsent } from "../../accounts/consents.ts";
+import type { SignedIn } from "../../accounts/ports.ts";
+import { Refusal } from "../../errors.ts";
+import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
+import { nextStep } from "../authorization-step.ts";
+import type { GoodRequest } from "../authorize.ts";
+import { formBody } from "../middleware/body.ts";
+import { callerOf } from "../people-ports.ts";
+import { hasSignedInSince } from "../request-id.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+import { type PageKit, queryMember, signedInTo, takeRequest, waitingRequest } from "./kit.ts";
+import { sendPage, sendRedirect } from "./send.ts";
+import { shownClient } from "./views/client.ts";
+import { consentView } from "./views/consent.ts";
+
+const purpose = (requestId: string) => `consent ${requestId}`;
+
+/** What was shown, in short: an answer counts for exactly that, should the request come to mean more meanwhile. */
+const offerOf = ({ scopes, resources }: Authorization): string => hash("sha256", JSON.stringify([scopes, resources]), "base64url");
+
+/** A request that waits for the person's word, and that person. */
+interface Asked extends GoodRequest {
+  readonly requestId: string;
+  readonly signedIn: SignedIn;
+}
+
+/** GET /consent and POST /consent. */
+export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, flow, site } = kit;
+
+  /** Takes every way that needs no word of the person. @returns undefined when the answer has been written */
+  async function askable(ctx: FrontContext, waitingId: string | undefined, status: 302 | 303): Promise<Asked | undefined> {
+    const pending = await waitingRequest(kit, waitingId);
+    const { requestId, query } = pending;
+    const signedIn = await signedInTo(kit, ctx);
+    const good = await flow.judge(ctx, query, signedIn, status);
+    if (!good) return undefined;
+    const renewed = hasSignedInSince(pending, signedIn, kit.cookies.session(ctx));
+    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
+    if (step.kind === "sign_in" || !signedIn) {
+      sendRedirect(ctx, site.path("/login", requestId), status);
+      return undefined;
+    }
+    if (step.kind === "consent") return { ...good, signedIn, requestId };
+    await takeRequest(kit, requestId);
+    if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status);
+    else flow.refuse(ctx, good.request, step.error, step.description, status);
+    return undefined;
+  }
+
+  async function approve(ctx: FrontContext, asked: Asked): Promise<void> {
+    const { authorization, signedIn } = asked;
+    const { clientId = "", name = clientId } = authorization.client ?? {};
+    const { scopes, resources } = authorization;
+    await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
+    await flow.issue(ctx, asked, 303);
+  }
+
+  return {
+    async GET(ctx) {
+      const asked = await askable(ctx, queryMember(ctx, "request"), 302);
+      if (!asked) return;
+      const { authorization, request, requestId, signedIn } = asked;
+      const { scopes, newScopes, resources, newResources } = authorization;
+      const client = shownClient(authorization, request.redirectUri ?? "");
+      const token = guard.token(ctx, purpose(requestId));
+      const offer = offerOf(authorization);
+      const { email } = signedIn.user;
+      sendPage(ctx, consentView(site, { token, requestId, offer, email, client, scopes, newScopes, resources, newResources }));
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, purpose(form.get("request") ?? ""));
+      const decision = form.get("decision");
+      if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
+      const asked = await askable(ctx, form.get("request"), 303);
+      if (!asked) return;
+      if (form.get("offer") !== offerOf(asked.authorization)) {
+        return sendRedirect(ctx, site.path("/consent", asked.requestId), 303);
+      }
+      await takeRequest(kit, asked.requestId);
+      if (decision === "approve") await approve(ctx, asked);
+      else flow.refuse(ctx, asked.request, "access_denied", "The person did not allow it.", 303);
+    },
+  };
+}

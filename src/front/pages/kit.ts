@@ -1,0 +1,57 @@
+import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
+import { readSession } from "../../accounts/sessions.ts";
+import { isRefusal, Refusal } from "../../errors.ts";
+import { parseForm } from "../../protocol/form.ts";
+import { hashSecret } from "../../secret.ts";
+import type { AuthorizationFlow } from "../authorize.ts";
+import type { Cookies } from "../cookies.ts";
+import type { FormGuard } from "../form-guard.ts";
+import type { PeoplePorts } from "../people-ports.ts";
+import type { FrontContext } from "../routes.ts";
+import { queryText } from "../routes.ts";
+import type { Site } from "./site.ts";
+import type { Fault } from "./views/layout.ts";
+
+/** What every page works with. */
+export interface PageKit {
+  readonly ports: PeoplePorts;
+  readonly cookies: Cookies;
+  readonly guard: FormGuard;
+  readonly flow: AuthorizationFlow;
+  readonly site: Site;
+}
+
+/** A member of the query. @throws {Refusal} invalid_request */
+export const queryMember = (ctx: FrontContext, name: string): string | undefined => parseForm(queryText(ctx)).get(name);
+
+export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
+  readSession(cookies.session(ctx), ports.sessions);
+
+const expired = () =>
+  new Refusal("invalid_request", "pending_unknown", {
+    description: "This request has expired. Go back to the application and start again.",
+  });
+
+/** The authorization request that waits under this id. @throws {Refusal} invalid_request */
+export async function waitingRequest(
+  { ports }: PageKit,
+  requestId: string | undefined,
+): Promise<PendingRequest & { readonly requestId: string }> {
+  const pending = requestId === undefined ? undefined : await ports.pendingRequests.byId(hashSecret(requestId));
+  if (requestId === undefined || !pending) throw expired();
+  return { ...pending, requestId };
+}
+
+/** Takes the request out: of several answers to it, one counts. @throws {Refusal} invalid_request for the others */
+export async function takeRequest({ ports }: PageKit, requestId: string): Promise<void> {
+  if (!(await ports.pendingRequests.take(hashSecret(requestId)))) throw expired();
+}
+
+/** A refusal that the person can mend, as the faults of a form. @throws whatever else it is */
+export function faultsOf(error: unknown, fields: readonly string[]): { readonly refusal: Refusal; readonly faults: readonly Fault[] } {
+  const mendable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
+  if (!mendable) throw error;
+  const { issues, description } = error.detail;
+  const faults = issues?.map(({ path, message }) => ({ field: fields.includes(path) ? path : undefined, message }));
+  return { refusal: error, faults: faults ?? [{ message: description ?? "This did not work." }] };
+}

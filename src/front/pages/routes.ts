@@ -1,0 +1,29 @@
+import type { FixedRoute, RouteGroup } from "../routes.ts";
+import { accountPage, resendOwnPage, revokePage } from "./account.ts";
+import { MARK, STYLE } from "./assets.ts";
+import { consentPage } from "./consent.ts";
+import { pageErrorPrinter } from "./errors.ts";
+import type { PageKit } from "./kit.ts";
+import { signInPage } from "./sign-in.ts";
+import { signOutPage } from "./sign-out.ts";
+import { resendPage, signUpPage } from "./sign-up.ts";
+
+/** The hosted pages and their files. Every page works without scripts. */
+export function pageRoutes(kit: PageKit): RouteGroup {
+  const print = pageErrorPrinter(kit.site);
+  const page = (methods: FixedRoute["methods"]): FixedRoute => ({ methods, print });
+  return {
+    fixed: {
+      "/login": page(signInPage(kit)),
+      "/signup": page(signUpPage(kit)),
+      "/signup/resend": page({ POST: resendPage(kit) }),
+      "/consent": page(consentPage(kit)),
+      "/logout": page(signOutPage(kit)),
+      "/account": page({ GET: accountPage(kit) }),
+      "/account/revoke": page({ POST: revokePage(kit) }),
+      "/account/resend": page({ POST: resendOwnPage(kit) }),
+      [STYLE.path]: page({ GET: STYLE.handler }),
+      [MARK.path]: page({ GET: MARK.handler }),
+    },
+  };
+}

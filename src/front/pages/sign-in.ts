@@ -1,0 +1,82 @@
+import { signIn } from "../../accounts/sign-in.ts";
+import { CATALOGUE } from "../../errors.ts";
+import { nextStep } from "../authorization-step.ts";
+import { formBody } from "../middleware/body.ts";
+import { callerOf } from "../people-ports.ts";
+import { hasSignedInSince } from "../request-id.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+import { assertShape, LoginBody } from "../schemas/accounts.ts";
+import { faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
+import { sendPage, sendRedirect } from "./send.ts";
+import { shownClient } from "./views/client.ts";
+import type { Fault } from "./views/layout.ts";
+import { type SignInPage, signInView } from "./views/sign-in.ts";
+
+const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
+
+interface Attempt {
+  readonly email: string | undefined;
+  readonly faults: readonly Fault[];
+  readonly status: number;
+}
+
+const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
+
+/** GET /login and POST /login: with `request`, on the way to an application; without, to the account page. */
+export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, cookies, guard, site } = kit;
+
+  const show = (
+    ctx: FrontContext,
+    page: Omit<SignInPage, "token" | "faults" | "email">,
+    { email, faults, status }: Attempt,
+    hint?: string,
+  ) => {
+    const token = guard.token(ctx, purpose(page.requestId));
+    sendPage(ctx, signInView(site, { ...page, token, faults, email: email ?? hint }), status);
+  };
+
+  /** Shows the form for a request that waits, unless there is nothing to sign in for. */
+  async function showForRequest(ctx: FrontContext, requestId: string, attempt: Attempt): Promise<void> {
+    const pending = await waitingRequest(kit, requestId);
+    const signedIn = await signedInTo(kit, ctx);
+    const status = ctx.method === "POST" ? 303 : 302;
+    const good = await kit.flow.judge(ctx, pending.query, signedIn, status);
+    if (!good) return;
+    const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
+    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
+    const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
+    if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
+    const client = shownClient(good.authorization, good.request.redirectUri ?? "");
+    const again = signedIn !== undefined && step.kind === "sign_in";
+    show(ctx, { requestId, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
+  }
+
+  const showPlain = async (ctx: FrontContext, attempt: Attempt) => {
+    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path("/account"), 302);
+    show(ctx, { requestId: undefined, client: undefined, again: false }, attempt);
+  };
+
+  const showForm = (ctx: FrontContext, requestId: string | undefined, attempt: Attempt) =>
+    requestId === undefined ? showPlain(ctx, attempt) : showForRequest(ctx, requestId, attempt);
+
+  return {
+    GET: (ctx) => showForm(ctx, queryMember(ctx, "request"), FIRST),
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      const requestId = form.get("request");
+      guard.assert(ctx, form, purpose(requestId));
+      const email = form.get("email") ?? "";
+      try {
+        const credentials = assertShape(LoginBody, { email, password: form.get("password") ?? "" });
+        const { secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
+        cookies.startSession(ctx, secret, ports.sessionTtl);
+      } catch (error) {
+        const { refusal, faults } = faultsOf(error, ["email", "password"]);
+        if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
+        return showForm(ctx, requestId, { email, faults, status: CATALOGUE[refusal.code].http });
+      }
+      sendRedirect(ctx, site.path(requestId === undefined ? "/account" : "/consent", requestId), 303);
+    },
+  };
+}

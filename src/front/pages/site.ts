@@ -1,0 +1,14 @@
+/** The service as its pages speak of it. */
+export interface Site {
+  /** The host that the person sees in the browser's address bar. */
+  readonly host: string;
+  /** A path of ours below the issuer's own; with the id of the authorization request that waits, if one does. */
+  path(path: string, requestId?: string): string;
+}
+
+/** @param issuer base URL; links are built from nothing else */
+export function siteOf(issuer: string): Site {
+  const { host, pathname } = new URL(issuer);
+  const base = pathname.replace(/\/$/, "");
+  return { host, path: (path, requestId) => base + path + (requestId === undefined ? "" : `?request=${encodeURIComponent(requestId)}`) };
+}

@@ -1,0 +1,34 @@
+import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { isOnThisDevice, shownHost, shownName } from "../client-words.ts";
+import { html, type Markup } from "../html.ts";
+
+/** What a page shows of the application that asks. */
+export interface ShownClient {
+  /** The application's own words. */
+  readonly name: string;
+  /** Host of a client_id that is an address; verified, since the service fetched it. */
+  readonly verifiedHost: string | undefined;
+  /** Where the browser goes back to. */
+  readonly returnHost: string;
+  readonly onThisDevice: boolean;
+  readonly environment: string | undefined;
+  readonly openRegistration: boolean;
+}
+
+export function shownClient({ client }: Authorization, redirectUri: string): ShownClient {
+  const clientId = client?.clientId ?? "";
+  return {
+    name: shownName(client?.name ?? clientId),
+    verifiedHost: client?.verifiedHost === undefined ? undefined : shownHost(`https://${client.verifiedHost}`),
+    returnHost: shownHost(redirectUri),
+    onThisDevice: isOnThisDevice(redirectUri),
+    environment: client?.environment,
+    openRegistration: client?.openRegistration ?? true,
+  };
+}
+
+/** The name with the hosts that stand for it: a name alone says nothing, for anyone can choose any. */
+export const clientLine = ({ name, verifiedHost, returnHost }: ShownClient): Markup =>
+  html`<strong class="client-name"><bdi>${name}</bdi></strong> <span class="hosts">(${
+    verifiedHost !== undefined && verifiedHost !== returnHost && html`<span class="host">${verifiedHost}</span>, back to `
+  }<span class="host">${returnHost}</span>)</span>`;

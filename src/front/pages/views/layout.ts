@@ -1,0 +1,88 @@
+import { FORM_TOKEN } from "../../form-guard.ts";
+import { MARK, STYLE } from "../assets.ts";
+import { html, type Markup, type Part } from "../html.ts";
+import type { Site } from "../site.ts";
+
+export interface Frame {
+  readonly title: string;
+  /** `wide` for pages with lists, `narrow` for a single form or notice. */
+  readonly width?: "narrow" | "wide";
+  /** Stands at the top right, for people who are signed in. */
+  readonly aside?: Part;
+}
+
+/** The frame around every page. */
+export const layout = (site: Site, { title, width = "narrow", aside }: Frame, content: Part): Markup => html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${title} · Countersign</title>
+<link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
+<link rel="stylesheet" href="${site.path(STYLE.path)}">
+</head>
+<body>
+<div class="page page-${width}">
+<header class="top">
+<a class="brand" href="${site.path("/account")}"><img src="${site.path(MARK.path)}" alt="" width="28" height="28"><span>Countersign</span></a>
+${aside}
+</header>
+<main>
+${content}
+</main>
+<footer class="foot"><p>You are at <strong>${site.host}</strong></p></footer>
+</div>
+</body>
+</html>
+`;
+
+/** The hidden members that bind a form to this browser and to the request that waits. */
+export const hidden = (token: string, requestId?: string): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${requestId !== undefined && html`<input type="hidden" name="request" value="${requestId}">`}`;
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly type: "email" | "password" | "text";
+  readonly autocomplete: string;
+  readonly value?: string | undefined;
+  readonly hint?: string;
+  readonly error?: string | undefined;
+  readonly optional?: boolean;
+  readonly autofocus?: boolean;
+}
+
+/** A labelled input with its hint and its fault; both are told to screen readers. */
+export function field({ name, label, type, autocomplete, value, hint, error, optional, autofocus }: Field): Markup {
+  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter((id) => id !== false).join(" ");
+  return html`<div class="field${error !== undefined && " field-bad"}">
+<label for="${name}">${label}${optional && html` <span class="optional">(optional)</span>`}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${error !== undefined && html`<p class="fault" id="${name}-error">${error}</p>`}
+<input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
+    described !== "" && html` aria-describedby="${described}"`
+  }${error !== undefined && html` aria-invalid="true"`}${!optional && html` required`}${autofocus && html` autofocus`}${
+    type === "email" && html` spellcheck="false" autocapitalize="none"`
+  }>
+</div>`;
+}
+
+export interface Fault {
+  /** The field that is at fault; none for the form as a whole. */
+  readonly field?: string | undefined;
+  readonly message: string;
+}
+
+/** What went wrong, at the head of the form, each with a link to its field. */
+export const faultSummary = (faults: readonly Fault[]): Part =>
+  faults.length > 0 &&
+  html`<div class="summary" role="alert" tabindex="-1">
+<h2>There is a problem</h2>
+<ul>${faults.map(({ field: name, message }) => html`<li>${name === undefined ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
+</div>`;
+
+/** The fault of one field, if it has one. */
+export const faultOf = (faults: readonly Fault[], name: string): string | undefined =>
+  faults.find((fault) => fault.field === name)?.message;

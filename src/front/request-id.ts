@@ -1,0 +1,26 @@
+import type { PendingRequest, SignedIn } from "../accounts/ports.ts";
+import { csrfToken } from "../accounts/sessions.ts";
+import type { RandomBytes } from "../clock.ts";
+import { newSecret } from "../secret.ts";
+
+/** Stands for a session without telling its secret. */
+const markOf = (session: string): string => csrfToken(session, "asked under").slice(0, 22);
+
+/**
+ * The id by which pages know an authorization request that waits: a secret, and the mark of the session that was there when it was asked.
+ * The id is stored as a hash of the whole, so that no mark can be put on or taken off.
+ */
+export const newRequestId = (session: string | undefined, randomBytes: RandomBytes): string =>
+  session === undefined ? newSecret(randomBytes) : `${newSecret(randomBytes)}.${markOf(session)}`;
+
+/**
+ * Whether the person has signed in since the request was first seen. Times are whole seconds, so that within one second only the mark
+ * tells the new session from the one before.
+ * @param session the secret of the session by which the person is signed in
+ */
+export const hasSignedInSince = (
+  { requestId, createdAt }: PendingRequest & { readonly requestId: string },
+  signedIn: SignedIn | undefined,
+  session: string | undefined,
+): boolean =>
+  signedIn !== undefined && session !== undefined && signedIn.session.authTime >= createdAt && !requestId.endsWith(`.${markOf(session)}`);

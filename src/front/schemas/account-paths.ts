@@ -1,0 +1,116 @@
+import { z } from "zod";
+import type { ZodOpenApiPathsObject } from "zod-openapi";
+import {
+  ConsentList,
+  LoginBody,
+  LoginTokenSet,
+  LogoutResult,
+  RegisterBody,
+  ResendBody,
+  ResendRefusal,
+  ResendResult,
+  UserView,
+  VerifyResult,
+} from "./accounts.ts";
+import { json, jsonRequest } from "./describe.ts";
+import { ApiError } from "./oauth.ts";
+
+const refused = (description: string) => json(description, ApiError);
+const unavailable = { "503": refused("Not able to answer now; see Retry-After.") };
+const csrfHeader = z.object({ "X-CSRF-Token": z.string().meta({ description: "The `csrfToken` of GET /consents/." }) });
+
+/** Specification §4.2 and §4.5 as paths of the API description. */
+export const accountPaths: ZodOpenApiPathsObject = {
+  "/auth/register": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Opens an account and sends a verification mail",
+      security: [],
+      requestBody: jsonRequest(RegisterBody),
+      responses: {
+        "201": json("The account.", UserView),
+        "400": refused("Not valid, or the password is too weak."),
+        "409": refused("The address has an account."),
+        ...unavailable,
+      },
+    },
+  },
+  "/auth/login": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Signs in with a password",
+      security: [],
+      requestBody: jsonRequest(LoginBody),
+      responses: {
+        "200": json("The tokens; the session cookie is set too.", LoginTokenSet),
+        "400": refused("Not valid."),
+        "401": refused("Address or password is wrong."),
+        "429": refused("Too many failures; see Retry-After."),
+        ...unavailable,
+      },
+    },
+  },
+  "/auth/logout": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Ends all sessions and refresh tokens of the person",
+      description: "An expired access token is accepted.",
+      security: [{ bearer: [] }],
+      responses: { "200": json("Done.", LogoutResult), "401": refused("No token of this service."), ...unavailable },
+    },
+  },
+  "/auth/resend-verification": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Sends the verification mail again",
+      description: "Answers alike for every address.",
+      security: [],
+      requestBody: jsonRequest(ResendBody),
+      responses: {
+        "200": json("Sent, if there was anything to send.", ResendResult),
+        "429": json("Too many; see Retry-After.", ResendRefusal),
+        ...unavailable,
+      },
+    },
+  },
+  "/auth/verify": {
+    get: {
+      tags: ["Accounts"],
+      summary: "Proves an e-mail address",
+      security: [],
+      requestParams: { query: z.object({ token: z.string().regex(/^[0-9a-fA-F]{64}$/) }) },
+      responses: {
+        "200": json("Proven.", VerifyResult),
+        "400": refused("The token is malformed, unknown, used or expired."),
+        ...unavailable,
+      },
+    },
+  },
+  "/consents/": {
+    get: {
+      tags: ["Consents"],
+      summary: "What the signed-in person allows clients",
+      security: [{ session: [] }],
+      responses: {
+        "200": json("The consents, and the token for changing them.", ConsentList),
+        "401": refused("Nobody is signed in."),
+        ...unavailable,
+      },
+    },
+  },
+  "/consents/{id}": {
+    delete: {
+      tags: ["Consents"],
+      summary: "Takes a consent back, with every grant that stands on it",
+      security: [{ session: [] }],
+      requestParams: { path: z.object({ id: z.uuid() }), header: csrfHeader },
+      responses: {
+        "204": { description: "Taken back." },
+        "401": refused("Nobody is signed in."),
+        "403": refused("X-CSRF-Token is missing or wrong."),
+        "404": refused("The person has no such consent."),
+        ...unavailable,
+      },
+    },
+  },
+};

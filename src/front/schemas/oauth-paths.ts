@@ -1,0 +1,121 @@
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
+import { form, json, jsonRequest, text } from "./describe.ts";
+import {
+  ApiError,
+  AuthorizeQuery,
+  Health,
+  IntrospectAnswer,
+  IntrospectForm,
+  KeySet,
+  OauthError,
+  RegistrationAnswer,
+  RegistrationBody,
+  RevokeForm,
+  ServerMetadata,
+  TokenAnswer,
+  TokenRequestForm,
+  Userinfo,
+} from "./oauth.ts";
+
+const oauthErrors = {
+  "400": json("The request cannot be granted as it is.", OauthError),
+  "401": json("The client could not be authenticated.", OauthError),
+  "429": json("Too many requests; see Retry-After.", OauthError),
+  "503": json("Not able to answer now; see Retry-After.", OauthError),
+};
+
+const discovery = (summary: string): ZodOpenApiOperationObject => ({
+  tags: ["Discovery"],
+  summary,
+  security: [],
+  responses: { "200": json("The document; cacheable.", ServerMetadata), "304": { description: "Not changed." } },
+});
+
+const userinfo: ZodOpenApiOperationObject = {
+  tags: ["OAuth"],
+  summary: "Claims about the person whose token it is",
+  security: [{ bearer: [] }],
+  responses: { "200": json("The claims.", Userinfo), ...oauthErrors, "403": json("The token lacks the scope `openid`.", OauthError) },
+};
+
+const authorize = (request: Partial<ZodOpenApiOperationObject>): ZodOpenApiOperationObject => ({
+  tags: ["OAuth"],
+  summary: "Asks the person at the browser for an authorization code",
+  security: [],
+  ...request,
+  responses: {
+    "302": { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
+    "400": json("Client or redirect URI is not good: nobody is redirected.", OauthError),
+    "503": json("Not able to answer now; see Retry-After.", OauthError),
+  },
+});
+
+/** Specification §4.1 and §4.6 to §4.8 as paths of the API description. */
+export const oauthPaths: ZodOpenApiPathsObject = {
+  "/": { get: { tags: ["System"], summary: "A greeting", security: [], responses: { "200": text("A greeting.") } } },
+  "/health": {
+    get: {
+      tags: ["System"],
+      summary: "Whether traffic should come here",
+      security: [],
+      responses: { "200": json("It should.", Health), "503": json("It should not.", Health) },
+    },
+  },
+  "/metrics": { get: { tags: ["System"], summary: "Metrics for Prometheus", security: [], responses: { "200": text("The metrics.") } } },
+  "/docs": { get: { tags: ["System"], summary: "This reference", security: [], responses: { "200": text("A page.", "text/html") } } },
+  "/.well-known/oauth-authorization-server": { get: discovery("Authorization server metadata (RFC 8414)") },
+  "/.well-known/openid-configuration": { get: discovery("OpenID provider metadata") },
+  "/.well-known/jwks.json": {
+    get: {
+      tags: ["Discovery"],
+      summary: "Public keys of every token",
+      security: [],
+      responses: {
+        "200": json("The set; cacheable.", KeySet),
+        "304": { description: "Not changed." },
+        "503": json("No key is known yet.", ApiError),
+      },
+    },
+  },
+  "/oauth/authorize": {
+    get: authorize({ requestParams: { query: AuthorizeQuery } }),
+    post: authorize({ requestBody: form(AuthorizeQuery) }),
+  },
+  "/oauth/token": {
+    post: {
+      tags: ["OAuth"],
+      summary: "Grants tokens",
+      security: [{ clientBasic: [] }, {}],
+      requestBody: form(TokenRequestForm),
+      responses: { "200": json("The tokens.", TokenAnswer), ...oauthErrors },
+    },
+  },
+  "/oauth/introspect": {
+    post: {
+      tags: ["OAuth"],
+      summary: "Tells the state of a token (RFC 7662)",
+      security: [{ clientBasic: [] }, {}],
+      requestBody: form(IntrospectForm),
+      responses: { "200": json("The state.", IntrospectAnswer), ...oauthErrors },
+    },
+  },
+  "/oauth/revoke": {
+    post: {
+      tags: ["OAuth"],
+      summary: "Ends a token (RFC 7009)",
+      security: [{ clientBasic: [] }, {}],
+      requestBody: form(RevokeForm),
+      responses: { "200": { description: "Done, or there was nothing to do. The body is empty." }, ...oauthErrors },
+    },
+  },
+  "/oauth/userinfo": { get: userinfo, post: userinfo },
+  "/oauth/register": {
+    post: {
+      tags: ["OAuth"],
+      summary: "Registers a client (RFC 7591)",
+      security: [],
+      requestBody: jsonRequest(RegistrationBody),
+      responses: { "201": json("The client as registered.", RegistrationAnswer), ...oauthErrors },
+    },
+  },
+};

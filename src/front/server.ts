@@ -1,0 +1,107 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Lifecycle } from "./lifecycle.ts";
+
+/** Milliseconds. Several of these cannot be changed once a server exists. */
+export interface ListenerTimes {
+  /** Between two looks at connections that are slow to send. */
+  readonly checking: number;
+  readonly headers: number;
+  readonly request: number;
+  readonly keepAlive: number;
+  /** Silence on a connection with a request under way; a little more than a request may take, so that its answer still gets out. */
+  readonly idle: number;
+}
+
+const TIMES: ListenerTimes = { checking: 1000, headers: 10_000, request: 15_000, keepAlive: 5000, idle: 15_500 };
+
+export interface ListenOptions {
+  readonly handler: RequestListener;
+  /** `localhost` means both loopback addresses. */
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly lifecycle: Lifecycle;
+  readonly times?: Partial<ListenerTimes>;
+}
+
+export interface FrontListener {
+  readonly addresses: readonly AddressInfo[];
+  /**
+   * Stops in order: says so in health and goes on serving for `notice`, then takes no more connections and lets what is under way finish
+   * for at most `grace`. Milliseconds.
+   */
+  drain(notice: number, grace: number): Promise<void>;
+}
+
+/** Opens the HTTP listener of a front. @throws when the address cannot be had */
+export async function listen(options: ListenOptions): Promise<FrontListener> {
+  const servers = await openAll(options);
+  const { lifecycle } = options;
+  let drained: Promise<void> | undefined;
+  const drain = async (notice: number, grace: number) => {
+    lifecycle.startDraining();
+    await pause(notice);
+    await Promise.all(servers.map((server) => closeServer(server, grace)));
+  };
+  return {
+    addresses: servers.map(addressOf),
+    drain: (notice, grace) => {
+      drained ??= drain(notice, grace);
+      return drained;
+    },
+  };
+}
+
+async function openAll(options: ListenOptions): Promise<readonly Server[]> {
+  if (options.host !== "localhost") return [await open(options, options.host, options.port)];
+  const first = await open(options, "127.0.0.1", options.port);
+  try {
+    return [first, await open(options, "::1", addressOf(first).port)];
+  } catch (error) {
+    if (WITHOUT_IPV6.has(codeOf(error))) return [first];
+    first.close();
+    if (options.port === 0 && codeOf(error) === "EADDRINUSE") return openAll(options);
+    throw error;
+  }
+}
+
+function open({ handler, times }: ListenOptions, host: string, port: number): Promise<Server> {
+  const { checking, headers, request, keepAlive, idle } = { ...TIMES, ...times };
+  const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
+  const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, handler);
+  server.maxHeadersCount = 100;
+  server.maxConnections = 10_000;
+  server.timeout = idle;
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port }, () => {
+      server.off("error", reject);
+      resolve(server);
+    });
+  });
+}
+
+/** New connections are refused at once, idle ones closed; the rest get `grace` milliseconds. */
+const closeServer = (server: Server, grace: number): Promise<void> =>
+  new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), grace);
+    // A connection that carried a request when the draining began is idle after its answer, and need not be kept.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    server.close(() => {
+      clearTimeout(cut);
+      clearInterval(sweep);
+      resolve();
+    });
+  });
+
+function addressOf(server: Server): AddressInfo {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the listener has no network address");
+  return address;
+}
+
+const WITHOUT_IPV6: ReadonlySet<unknown> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

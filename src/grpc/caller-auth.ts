@@ -1,0 +1,44 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Refusal } from "../errors.ts";
+import type { ClientCredentialSchema } from "../gen/countersign/token/v1/token_pb.ts";
+import { parseClientCredential } from "../protocol/client-credential.ts";
+import { formOf } from "../protocol/form.ts";
+import { hashSecret, sameHash } from "../secret.ts";
+
+export type PresentedCredential = MessageInitShape<typeof ClientCredentialSchema>;
+
+/** A call over gRPC brings its credential in the metadata alone. */
+const NO_FORM = formOf(new Map());
+
+/**
+ * The client credential of a resource server, from the `authorization` of its call.
+ * @param authorization every value that was sent  @param address of the peer
+ * @throws {Refusal} invalid_client when there is none, more than one, or one that is not well-formed Basic
+ * @see RFC 7617, RFC 6749 §2.3.1 (both halves are form-encoded), contract "Interfaces"
+ */
+export function resourceServerCredential(authorization: readonly string[], address: string): PresentedCredential {
+  const [value, ...more] = authorization;
+  if (value === undefined) throw new Refusal("invalid_client", "credential_missing", { description: "authorization: Basic is required" });
+  if (more.length > 0) throw new Refusal("invalid_client", "several_credentials");
+  return parseClientCredential(value, NO_FORM, address);
+}
+
+/** How a front proves itself to the core. With neither, the core is on loopback, and only calls without any credential are let in. */
+export interface FrontAccess {
+  readonly secret?: string | undefined;
+  /** Whether a verified client certificate is enough. */
+  readonly mutualTls: boolean;
+}
+
+/**
+ * Whether a call may use TokenCoreService. A resource server's credential is never enough, nor is it ever harmless company.
+ * @param certified whether the connection showed a certificate of the configured authority
+ */
+export function frontGate({ secret, mutualTls }: FrontAccess): (authorization: readonly string[], certified: boolean) => boolean {
+  const expected = secret === undefined ? undefined : hashSecret(`Bearer ${secret}`);
+  return (authorization, certified) => {
+    if (authorization.length > 0)
+      return authorization.length === 1 && expected !== undefined && sameHash(hashSecret(`${authorization[0]}`), expected);
+    return mutualTls ? certified : expected === undefined;
+  };
+}

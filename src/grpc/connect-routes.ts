@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Code, ConnectRouter, ContextKey, HandlerContext } from "@connectrpc/connect";
+import { CATALOGUE, isRefusal } from "../errors.ts";
+import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
+import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
+import { admission, MAX_IN_FLIGHT } from "./admission.ts";
+import { resourceServerCredential } from "./caller-auth.ts";
+import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { type IntrospectionCall, introspectionService } from "./introspection.ts";
+import { REQUEST_BYTES } from "./limits.ts";
+import type { TokenCore } from "./local.ts";
+import { errorDetail } from "./refusal.ts";
+import { callRunner, type OnFault } from "./served-call.ts";
+
+export interface ConnectRoutesOptions {
+  readonly core: TokenCore;
+  /** Named in the challenge to a caller without a valid credential. */
+  readonly issuer: string;
+  /** The address of whoever sent a request. */
+  readonly addressOf: (request: IncomingMessage) => string;
+  readonly onFault: OnFault;
+}
+
+/** @returns whether the request is for this service; if so, it is answered, and its body is not to be read by anyone else */
+export type ConnectRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const { introspect, introspectBatch } = IntrospectionService.method;
+const PATHS = new Set([introspect, introspectBatch].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
+
+/**
+ * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for whoever cannot speak gRPC. The same caller, limits and answers as over
+ * gRPC. The library behind it is loaded with the first call.
+ */
+export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
+  let loading: Promise<Handler> | undefined;
+  return (request, response) => {
+    if (!PATHS.has(request.url?.split("?", 1)[0] ?? "")) return false;
+    response.setHeader("cache-control", "no-store");
+    if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
+      refuseEncoding(response);
+      return true;
+    }
+    loading ??= loadHandler(options);
+    loading.then(
+      (handle) => handle(request, response),
+      (fault: unknown) => {
+        options.onFault(fault, "connect");
+        response.writeHead(500).end();
+      },
+    );
+    return true;
+  };
+}
+
+function refuseEncoding(response: ServerResponse): void {
+  const body = JSON.stringify({ code: "invalid_argument", message: "compression is not accepted" });
+  response.writeHead(415, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
+}
+
+async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOptions): Promise<Handler> {
+  const [{ connectNodeAdapter }, { ConnectError, createContextKey, createContextValues }] = await Promise.all([
+    import("@connectrpc/connect-node"),
+    import("@connectrpc/connect"),
+  ]);
+  const presented: ContextKey<readonly string[]> = createContextKey<readonly string[]>([]);
+  const address: ContextKey<string> = createContextKey("");
+  const run = callRunner(admission(MAX_IN_FLIGHT), onFault);
+  const service = introspectionService(core);
+  const errorOf = (thrown: unknown): Error => {
+    if (!isRefusal(thrown)) return new Error("internal error"); // Connect tells no text of what is not its own
+    const { grpc } = CATALOGUE[thrown.code];
+    const challenge = thrown.code === "invalid_client" && { "www-authenticate": `Basic realm="${issuer}", charset="UTF-8"` };
+    const retry = thrown.detail.retryAfter !== undefined && { "retry-after": String(Math.ceil(thrown.detail.retryAfter)) };
+    // The numbers of the catalogue are those of google.rpc.Code, and so are Connect's.
+    return new ConnectError(thrown.detail.description ?? thrown.code, grpc as Code, { ...challenge, ...retry }, [
+      { desc: ErrorDetailSchema, value: errorDetail(thrown) },
+    ]);
+  };
+  const answer =
+    <Request, Answer>(serve: (request: Request, call: IntrospectionCall) => Promise<Answer>) =>
+    (request: Request, context: HandlerContext): Promise<Answer> => {
+      const terms = {
+        method: context.method.name,
+        limit: INTROSPECTION_LIMIT,
+        callerWaits: context.timeoutMs(),
+        onLeave: (leave: () => void) => context.signal.addEventListener("abort", leave, { once: true }),
+      };
+      const credential = () => resourceServerCredential(context.values.get(presented), context.values.get(address));
+      return run(terms, async (signal) => serve(request, { client: credential(), signal })).catch((thrown: unknown) => {
+        throw errorOf(thrown);
+      });
+    };
+  return connectNodeAdapter({
+    grpc: false,
+    acceptCompression: [],
+    jsonOptions: { useProtoFieldName: true, ignoreUnknownFields: true },
+    contextValues: (request) =>
+      createContextValues()
+        .set(presented, "headersDistinct" in request ? (request.headersDistinct.authorization ?? []) : [])
+        .set(address, addressOf(request as IncomingMessage)),
+    routes: (router: ConnectRouter) =>
+      router
+        .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
+        .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: REQUEST_BYTES.introspectBatch }),
+  });
+}

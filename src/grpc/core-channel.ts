@@ -1,0 +1,47 @@
+import { Client, type ClientOptions, credentials, Metadata } from "@grpc/grpc-js";
+
+/** Where the core is, and how the front proves itself. */
+export interface CoreAddress {
+  /** `http://` (h2c) or `https://`; a name may stand for several cores. */
+  readonly url: string;
+  readonly secret?: string | undefined;
+  /** PEM texts; `ca` instead of the authorities that Node trusts, `cert` and `key` for mutual TLS. */
+  readonly tls?: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
+}
+
+const OPTIONS: ClientOptions = {
+  "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  "grpc.service_config_disable_resolution": 1,
+  // A core that restarts is found again within a moment.
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 1_000,
+  "grpc.dns_min_time_between_resolutions_ms": 1_000,
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 3_000,
+  "grpc.enable_http_proxy": 0,
+  "grpc.enable_channelz": 0,
+  // Connections of its own, so that two clients of one process do not share the fate of one socket.
+  "grpc.use_local_subchannel_pool": 1,
+};
+
+const buffer = (pem: string | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
+
+/** @throws {Error} for an URL of another scheme */
+export function connectToCore({ url, tls }: CoreAddress): Client {
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== "http:" && protocol !== "https:") throw new Error("TOKEN_CORE_URL must begin with http:// or https://");
+  const secure = protocol === "https:";
+  const target = `dns:///${hostname}:${port || (secure ? 443 : 80)}`;
+  return new Client(
+    target,
+    secure ? credentials.createSsl(buffer(tls?.ca), buffer(tls?.key), buffer(tls?.cert)) : credentials.createInsecure(),
+    OPTIONS,
+  );
+}
+
+/** What every call of a front carries. */
+export function frontMetadata({ secret }: CoreAddress): Metadata {
+  const metadata = new Metadata();
+  if (secret !== undefined) metadata.set("authorization", `Bearer ${secret}`);
+  return metadata;
+}

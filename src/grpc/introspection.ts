@@ -1,0 +1,43 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Refusal } from "../errors.ts";
+import type {
+  IntrospectBatchRequest,
+  IntrospectBatchResponseSchema,
+  IntrospectRequest,
+  IntrospectResponse,
+} from "../gen/countersign/introspection/v1/introspection_pb.ts";
+import type { PresentedCredential } from "./caller-auth.ts";
+import type { CallContext, TokenCore } from "./local.ts";
+
+/** Tokens in one batch. */
+export const BATCH_LIMIT = 100;
+
+/** Who asks, and until when. */
+export interface IntrospectionCall extends CallContext {
+  readonly client: PresentedCredential;
+}
+
+/** IntrospectionService over the token core, for every listener that offers it. */
+export function introspectionService(core: Pick<TokenCore, "introspect">) {
+  async function states(tokens: readonly string[], { client, signal }: IntrospectionCall): Promise<IntrospectResponse[]> {
+    if (tokens.length > BATCH_LIMIT) throw new Refusal("invalid_request", "batch_too_large", { description: "at most 100 tokens" });
+    if (tokens.includes("")) throw new Refusal("invalid_request", "token_missing", { description: "token is required" });
+    const { results } = await core.introspect({ client, tokens: [...tokens] }, signal && { signal });
+    if (results.length !== tokens.length) throw new Error("the token core answered for another number of tokens");
+    return results;
+  }
+  return {
+    async introspect({ token }: IntrospectRequest, call: IntrospectionCall): Promise<IntrospectResponse> {
+      const [state] = await states([token], call);
+      if (state === undefined) throw new Error("the token core gave no answer");
+      return state;
+    },
+    async introspectBatch(
+      { requests }: IntrospectBatchRequest,
+      call: IntrospectionCall,
+    ): Promise<MessageInitShape<typeof IntrospectBatchResponseSchema>> {
+      const tokens = requests.map(({ token }) => token);
+      return { responses: await states(tokens, call) };
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { isIPv6 } from "node:net";
+import { logVerbosity, Server, setLogVerbosity } from "@grpc/grpc-js";
+import {
+  type IntrospectBatchRequest,
+  IntrospectionService,
+  type IntrospectRequest,
+} from "../gen/countersign/introspection/v1/introspection_pb.ts";
+import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
+import { admission, MAX_IN_FLIGHT } from "./admission.ts";
+import { type FrontAccess, resourceServerCredential } from "./caller-auth.ts";
+import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { intake } from "./intake.ts";
+import { type IntrospectionCall, introspectionService } from "./introspection.ts";
+import { REQUEST_BYTES } from "./limits.ts";
+import type { TokenCore } from "./local.ts";
+import { isLoopback } from "./loopback.ts";
+import { authorizationOf, callRunner, type OnFault, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
+import { type ServerTls, serverCredentials } from "./server-credentials.ts";
+import { standardServices } from "./standard-services.ts";
+import { serveTokenCore } from "./token-core-service.ts";
+
+export interface GrpcListenerOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly core: TokenCore;
+  /** h2c when absent. */
+  readonly tls?: ServerTls | undefined;
+  /** Present in the role of a core: TokenCoreService is offered to whoever has this secret, or a certificate of `tls.clientCa`. */
+  readonly fronts?: Pick<FrontAccess, "secret"> | undefined;
+  /** Calls in flight above which the next is refused at once. */
+  readonly maxInFlight?: number;
+  readonly onFault: OnFault;
+}
+
+export interface GrpcListener {
+  readonly port: number;
+  /** What health checking tells; false until it was set, and from the moment that draining begins. */
+  setServing(serving: boolean): void;
+  /** Accepts nothing new, sends GOAWAY, lets what is in flight finish for so many seconds, then cuts. */
+  close(graceSeconds: number): Promise<void>;
+}
+
+const SERVER_OPTIONS = {
+  "grpc.max_receive_message_length": REQUEST_BYTES.relayedBatch,
+  "grpc.max_concurrent_streams": 100,
+  "grpc.max_connection_idle_ms": 300_000,
+  // Connections are renewed now and then, so that callers find cores that came later.
+  "grpc.max_connection_age_ms": 600_000,
+  "grpc.max_connection_age_grace_ms": 60_000,
+  "grpc.keepalive_time_ms": 30_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.enable_channelz": 0,
+  interceptors: [intake(15_000)],
+};
+
+/** The address of `address:port`, the form in which grpc-js tells a peer; IPv4 as such, even where it came through a socket for both. */
+const peerAddress = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(":"))).replace(/^::ffff:(?=\d+\.)/, "");
+
+const asResourceServer = (call: UnaryCall, signal: AbortSignal): IntrospectionCall => ({
+  client: resourceServerCredential(authorizationOf(call), peerAddress(call.getPeer())),
+  signal,
+});
+
+function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
+  const service = introspectionService(core);
+  const { introspect, introspectBatch } = IntrospectionService.method;
+  const limit = INTROSPECTION_LIMIT;
+  serveUnary(server, introspect, run, {
+    bytes: REQUEST_BYTES.introspect,
+    limit,
+    answer: (request, call, signal) => service.introspect(request as IntrospectRequest, asResourceServer(call, signal)),
+  });
+  serveUnary(server, introspectBatch, run, {
+    bytes: REQUEST_BYTES.introspectBatch,
+    limit,
+    answer: (request, call, signal) => service.introspectBatch(request as IntrospectBatchRequest, asResourceServer(call, signal)),
+  });
+}
+
+/**
+ * The gRPC side of the service: introspection for resource servers, in the role of a core the token core for fronts, health and reflection.
+ * @throws {Error} when the address cannot be had, or when a core would be open to the network without a credential
+ */
+export async function startGrpcListener({
+  host,
+  port,
+  core,
+  tls,
+  fronts,
+  onFault,
+  maxInFlight,
+}: GrpcListenerOptions): Promise<GrpcListener> {
+  const mutualTls = tls?.clientCa !== undefined;
+  if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
+    throw new Error(`a token core that listens on ${host} needs TOKEN_CORE_SECRET or mutual TLS`);
+  }
+  // Its log would tell the text of metadata that it cannot read, credentials included.
+  setLogVerbosity(logVerbosity.NONE);
+  const server = new Server(SERVER_OPTIONS);
+  const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
+  serveIntrospection(server, core, run);
+  const conversations = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
+  const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
+
+  const authority = isIPv6(host) ? `[${host}]` : host;
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
+  });
+  return {
+    port: bound,
+    setServing: standard.setServing,
+    async close(graceSeconds) {
+      standard.setServing(false);
+      standard.close();
+      conversations?.close();
+      // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
+      server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
+      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    },
+  };
+}

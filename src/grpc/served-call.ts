@@ -1,0 +1,78 @@
+import type { DescMessage, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
+import { type handleUnaryCall, type Server, type ServerUnaryCall, status } from "@grpc/grpc-js";
+import { epochMillis } from "../clock.ts";
+import { isRefusal } from "../errors.ts";
+import type { Admission } from "./admission.ts";
+import { timeToAnswer, withinBudget } from "./deadline.ts";
+import { type Received, servedMethod } from "./definition.ts";
+import { statusOf } from "./refusal.ts";
+
+export type UnaryCall = ServerUnaryCall<Received, unknown>;
+export type Answer = MessageInitShape<DescMessage>;
+
+/** Told of what was thrown and is no refusal, with the name of the method. */
+export type OnFault = (fault: unknown, method: string) => void;
+
+/** What every call is held to, however it came. */
+export interface CallTerms {
+  readonly method: string;
+  /** Milliseconds at most. */
+  readonly limit: number;
+  /** Milliseconds; absent when the caller did not say. */
+  readonly callerWaits?: number | undefined;
+  /** Takes what is to be called when the caller leaves. */
+  readonly onLeave: (leave: () => void) => void;
+}
+
+export type RunCall = <T>(terms: CallTerms, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** Runs calls within their time and within the house's room; a fault is told once, here. */
+export function callRunner(door: Admission, onFault: OnFault): RunCall {
+  return async ({ method, limit, callerWaits, onLeave }, work) => {
+    try {
+      return await withinBudget(timeToAnswer(limit, callerWaits), onLeave, (signal) => door.enter(() => work(signal)));
+    } catch (thrown) {
+      if (!isRefusal(thrown)) onFault(thrown, method);
+      throw thrown;
+    }
+  };
+}
+
+/** Every `authorization` that a call brought. */
+export const authorizationOf = (call: Pick<UnaryCall, "metadata">): string[] => call.metadata.get("authorization").map(String);
+
+/** How one method is served: the most that it may weigh (bytes) and last (milliseconds), and what answers it. */
+export interface UnaryService {
+  readonly bytes: number;
+  readonly limit: number;
+  readonly answer: (request: Message, call: UnaryCall, signal: AbortSignal) => Promise<Answer>;
+  /** Whether the caller may use the method at all. */
+  readonly admits?: ((call: UnaryCall) => boolean) | undefined;
+}
+
+/** Carries no ErrorDetail on purpose: it is for operators, and no front shall pass it on as if its own caller were at fault. */
+export const NOT_ADMITTED = { code: status.UNAUTHENTICATED, details: "this service is for fronts, which must present their credential" };
+
+/** Puts a method of one question and one answer on a server. */
+export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall, { bytes, limit, answer, admits }: UnaryService): void {
+  const handle: handleUnaryCall<Received, unknown> = (call, done) => {
+    if (admits && !admits(call)) {
+      done(NOT_ADMITTED);
+      return;
+    }
+    const terms = {
+      method: method.name,
+      limit,
+      callerWaits: Number(call.getDeadline()) - epochMillis(),
+      onLeave: (leave: () => void) => call.on("cancelled", leave),
+    };
+    run(terms, async (signal) => {
+      if (call.request.refusal) throw call.request.refusal;
+      return answer(call.request.message, call, signal);
+    }).then(
+      (value) => done(null, value),
+      (thrown: unknown) => done(statusOf(thrown)),
+    );
+  };
+  server.addService({ [method.localName]: servedMethod(method, bytes) }, { [method.localName]: handle });
+}

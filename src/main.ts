@@ -1,0 +1,83 @@
+import { Command, InvalidArgumentError } from "commander";
+import { ConfigError, loadConfig, type Role } from "./config.ts";
+import { ProvisionError } from "./management/provision.ts";
+
+const program = new Command("countersign").description(
+  "Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).",
+);
+
+/** Shows what was told for people, and nothing else: whatever an unforeseen error says stays with its stack for the log. */
+function fail(error: unknown): never {
+  const faults =
+    error instanceof ConfigError || error instanceof ProvisionError
+      ? error.faults
+      : [error instanceof Error ? error.message : String(error)];
+  for (const fault of faults) console.error(fault);
+  process.exit(1);
+}
+
+/** Commands load what they need when they run, so that `--help` and the start of the server stay quick. */
+const run =
+  <Args extends unknown[]>(action: (...args: Args) => Promise<void>) =>
+  (...args: Args): Promise<void> =>
+    action(...args).catch(fail);
+
+const role = (value: string): Role => {
+  if (value === "front" || value === "core") return value;
+  throw new InvalidArgumentError("must be front or core");
+};
+
+program
+  .command("serve")
+  .description("serve HTTP and gRPC; without a role everything in this one process")
+  .option("--role <role>", "front: HTTP only, uses the core at TOKEN_CORE_URL; core: gRPC only", role)
+  .action(
+    run(async (options: { role?: Role }) => {
+      const { serve } = await import("./compose/serve.ts");
+      await serve(loadConfig(process.env, options.role ?? "all"), options.role ?? "all");
+    }),
+  );
+
+program
+  .command("migrate")
+  .description("bring the database's schema up to date, and stop")
+  .action(
+    run(async () => {
+      const { migrateOnly } = await import("./compose.ts");
+      const applied = await migrateOnly(loadConfig(process.env, "command"));
+      console.log(applied.length === 0 ? "the schema is up to date" : `applied: ${applied.join(", ")}`);
+    }),
+  );
+
+program
+  .command("provision")
+  .argument("<file>", "JSON with realms, users and clients")
+  .description("lay down realms, users and clients; idempotent, deletes nothing")
+  .action(
+    run(async (file: string) => {
+      const { readProvisionFile } = await import("./management/provision.ts");
+      const { provisionOnly } = await import("./compose.ts");
+      const plan = readProvisionFile(file);
+      const done = await provisionOnly(loadConfig(process.env, "command"), plan);
+      for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
+        console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);
+      }
+    }),
+  );
+
+const keys = program.command("keys").description("signing keys");
+keys
+  .command("generate")
+  .description("print a new private key with its public half as PEM, for JWT_PRIVATE_KEY and JWT_PUBLIC_KEY")
+  .option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519")
+  .action(
+    run(async (options: { rsa?: true }) => {
+      const { generatePrivateKey } = await import("./development-keys.ts");
+      const { createPublicKey } = await import("node:crypto");
+      const pem = generatePrivateKey(options.rsa ? "rsa" : "ed25519");
+      process.stdout.write(pem);
+      process.stdout.write(createPublicKey(pem).export({ type: "spki", format: "pem" }).toString());
+    }),
+  );
+
+program.parseAsync().catch(fail);

@@ -1,0 +1,62 @@
+/** What decides the content of the discovery documents. Lists come from the constants that the checks themselves read. */
+export interface MetadataFacts {
+  /** JWT_ISSUER, without a trailing slash; every URL is built from it alone. */
+  readonly issuer: string;
+  readonly grantTypes: readonly string[];
+  readonly authMethods: readonly string[];
+  readonly assertionAlgorithms: readonly string[];
+  /** Methods with which introspection and revocation can be asked for. */
+  readonly secretMethods: readonly string[];
+  readonly scopes: readonly string[];
+  readonly idTokenAlgorithms: readonly string[];
+  readonly cimdEnabled: boolean;
+}
+
+const ID_JAG_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
+const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
+const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** The authorization server's metadata. @see RFC 8414 §2, specification §2.11 */
+export function authorizationServerMetadata(facts: MetadataFacts): Record<string, unknown> {
+  const { issuer } = facts;
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    registration_endpoint: `${issuer}/oauth/register`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    ...listed("scopes_supported", facts.scopes),
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: facts.grantTypes,
+    code_challenge_methods_supported: ["S256"],
+    token_endpoint_auth_methods_supported: facts.authMethods,
+    token_endpoint_auth_signing_alg_values_supported: facts.assertionAlgorithms,
+    introspection_endpoint_auth_methods_supported: facts.secretMethods,
+    revocation_endpoint_auth_methods_supported: facts.secretMethods,
+    resource_indicators_supported: true,
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: facts.cimdEnabled,
+    ...(facts.grantTypes.includes(TOKEN_EXCHANGE) && { identity_chaining_requested_token_types_supported: [ID_JAG_TOKEN_TYPE] }),
+    ...(facts.grantTypes.includes(JWT_BEARER) && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
+  };
+}
+
+/** The same with what OpenID Connect adds. @see OIDC Discovery §3 */
+export const openidConfiguration = (facts: MetadataFacts): Record<string, unknown> => ({
+  ...authorizationServerMetadata(facts),
+  userinfo_endpoint: `${facts.issuer}/oauth/userinfo`,
+  subject_types_supported: ["public"],
+  id_token_signing_alg_values_supported: facts.idTokenAlgorithms,
+  claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "name", "email", "email_verified"],
+  claims_parameter_supported: false,
+  request_parameter_supported: false,
+  // Said although it is what we do: an absent member means true.
+  request_uri_parameter_supported: false,
+});
+
+/** An empty list is left out (RFC 8414 §3.2). */
+const listed = (name: string, values: readonly string[]) => (values.length === 0 ? {} : { [name]: values });

@@ -1,0 +1,135 @@
+import type { AuditEntry } from "../audit.ts";
+import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily, NewGrant } from "../core/ports.ts";
+import type { SecretHash } from "../secret.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+
+// Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
+const ISSUE = statement(
+  "code_issue",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(
+       n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
+       resources text[], nonce text, auth_time float8, ttl int, audit jsonb)),
+   present as materialized (
+     select i.n from input i
+       join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
+       join users on users.id = i.user_id and users.enabled
+       join clients on clients.client_id = i.client_id and clients.enabled
+     for share of sessions),
+   agreed as materialized (
+     select i.n from input i join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
+     where consents.scopes @> i.scopes and consents.resources @> i.resources
+     for share of consents),
+   good as (select input.* from input join present using (n) join agreed using (n)),
+   stored as (
+     insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time, expires_at)
+     select decode(code_hash, 'hex'), client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, to_timestamp(auth_time),
+       now() + make_interval(secs => ttl) from good),
+   logged as (${insertAudit("good")})
+   select n from good`,
+);
+
+const BY_HASH = statement(
+  "code_by_hash",
+  `select encode(code_hash, 'hex') as key, client_id, redirect_uri, code_challenge, scopes, resources, nonce, session_id::text,
+     ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at, grant_id::text, ${seconds("now()")} as now,
+     ${subjectColumns("users")}
+   from authorization_codes join users on users.id = authorization_codes.user_id
+   where code_hash = any(select decode(key, 'hex') from unnest($1::text[]) as key)`,
+);
+
+const REDEEM = statement(
+  "code_redeem",
+  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(n int, code_hash text, ${GRANT_INPUT}, audit jsonb)),
+   won as (
+     update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
+     where code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
+       and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input")}
+     returning input.n),
+   winners as (select input.* from input join won using (n)),
+   ${openGrants("winners")},
+   ${touchClients("winners")},
+   remembered as (
+     update consents set last_used_at = now() where id in (
+       select consents.id from consents join winners using (user_id, client_id)
+       where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked)),
+   logged as (${insertAudit("winners")})
+   select n from won`,
+);
+
+interface CodeColumns extends SubjectColumns {
+  readonly key: string;
+  readonly client_id: string;
+  readonly redirect_uri: string;
+  readonly code_challenge: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly nonce: string | null;
+  readonly session_id: string;
+  readonly auth_time: number;
+  readonly expires_at: number;
+  readonly grant_id: string | null;
+  readonly now: number;
+}
+
+const stateOf = (row: CodeColumns): CodeState => ({
+  clientId: row.client_id,
+  redirectUri: row.redirect_uri,
+  codeChallenge: row.code_challenge,
+  scopes: row.scopes,
+  resources: row.resources,
+  nonce: row.nonce,
+  userId: row.user_id,
+  sessionId: row.session_id,
+  authTime: row.auth_time,
+  expiresAt: row.expires_at,
+  grantId: row.grant_id,
+  subject: subjectOf(row),
+  now: row.now,
+});
+
+const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
+  n,
+  code_hash: hex(codeHash),
+  client_id: binding.clientId,
+  user_id: binding.userId,
+  session_id: binding.sessionId,
+  redirect_uri: binding.redirectUri,
+  code_challenge: binding.codeChallenge,
+  scopes: binding.scopes,
+  resources: binding.resources,
+  nonce: binding.nonce,
+  auth_time: binding.authTime,
+  ttl,
+  audit: auditRow(audit),
+});
+
+type Issue = Parameters<AuthorizationCodes["issue"]>;
+type Redemption = readonly [codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry];
+
+export function authorizationCodes(sql: Sql): AuthorizationCodes {
+  const issue = coalesceWrites(async (issues: readonly Issue[]) =>
+    verdicts(issues, await sql.query<{ n: number }>(ISSUE, [jsonRows(issues.map((given, n) => issueRow(n, ...given)))])),
+  );
+  const redeem = coalesceWrites(async (redemptions: readonly Redemption[]) => {
+    const rows = redemptions.map(([codeHash, grant, family, audit], n) => ({
+      n,
+      code_hash: hex(codeHash),
+      ...grantRow(grant, family),
+      audit: auditRow(audit),
+    }));
+    return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(rows)]));
+  });
+  return {
+    issue: (...given) => issue(given),
+    byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {
+      const rows = await sql.query<CodeColumns>(BY_HASH, [hashes.map(hex)]);
+      return new Map(rows.map((row) => [row.key, stateOf(row)]));
+    }, hex),
+    redeem: (...given) => redeem(given),
+  };
+}

@@ -1,0 +1,110 @@
+import type { Consent, Consents } from "../accounts/ports.ts";
+import type { ConsentBook, ConsentView } from "../core/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { coalesceReads } from "./coalesce.ts";
+import { isStorable, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+
+const OF = statement(
+  "consents_of",
+  `select n, consents.scopes, consents.resources
+   from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
+     join consents on consents.user_id = i.user_id and consents.client_id = i.client_id`,
+);
+
+const OF_USER = statement(
+  "consents_of_user",
+  `select id::text, user_id::text, client_id, client_name, scopes, resources, ${seconds("created_at")} as created_at,
+     ${seconds("updated_at")} as updated_at, ${seconds("last_used_at")} as last_used_at
+   from consents where user_id = $1::uuid order by consents.created_at desc, consents.id desc`,
+);
+
+const added = (column: string): string =>
+  `consents.${column} || array(select word from unnest(excluded.${column}) as word where word <> all(consents.${column}))`;
+
+const GIVE = statement(
+  "consent_give",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(
+       id uuid, user_id uuid, client_id text, client_name text, scopes text[], resources text[], audit jsonb)),
+   given as (
+     insert into consents (id, user_id, client_id, client_name, scopes, resources)
+     select id, user_id, client_id, client_name, scopes, resources from input
+     on conflict (user_id, client_id) do update
+     set scopes = ${added("scopes")}, resources = ${added("resources")}, client_name = excluded.client_name, updated_at = now())
+   ${insertAudit("input")}`,
+);
+
+// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of it.
+const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
+const DROP_CODES = statement(
+  "consent_drop_codes",
+  "delete from authorization_codes where user_id = $1::uuid and client_id = $2 and grant_id is null",
+);
+const END_GRANTS = statement(
+  "consent_end_grants",
+  `with ended as (
+     update grants set revoked_at = now() where user_id = $1::uuid and client_id = $2 and revoked_at is null),
+   families as (
+     update refresh_families set revoked_at = now() from grants
+     where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and grants.client_id = $2 and refresh_families.revoked_at is null),
+   given as (select value as audit from jsonb_array_elements($3::jsonb))
+   ${insertAudit("given")}`,
+);
+
+interface ConsentColumns {
+  readonly id: string;
+  readonly user_id: string;
+  readonly client_id: string;
+  readonly client_name: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly created_at: number;
+  readonly updated_at: number | null;
+  readonly last_used_at: number | null;
+}
+
+const consentOf = (row: ConsentColumns): Consent => ({
+  id: row.id,
+  userId: row.user_id,
+  clientId: row.client_id,
+  clientName: row.client_name,
+  scopes: row.scopes,
+  resources: row.resources,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  lastUsedAt: row.last_used_at,
+});
+
+export const consents = (sql: Sql): Consents => ({
+  ofUser: async (userId) => (isUuid(userId) ? (await sql.query<ConsentColumns>(OF_USER, [userId])).map(consentOf) : []),
+  give: async ({ id, userId, clientId, clientName, scopes, resources }, audit) => {
+    const row = { id, user_id: userId, client_id: clientId, client_name: clientName, scopes, resources, audit: auditRow(audit) };
+    await sql.query(GIVE, [jsonRows([row])]);
+  },
+  revoke: async (id, userId, audit) => {
+    if (!isUuid(id) || !isUuid(userId)) return false;
+    return sql.transaction(async (tx) => {
+      const [consent] = await tx.query<{ client_id: string }>(END, [id, userId]);
+      if (consent === undefined) return false;
+      await tx.query(DROP_CODES, [userId, consent.client_id]);
+      await tx.query(END_GRANTS, [userId, consent.client_id, jsonRows([auditRow(audit)])]);
+      return true;
+    });
+  },
+});
+
+/** The same rows as the token core asks for them. */
+export function consentBook(sql: Sql): ConsentBook {
+  interface Key {
+    readonly userId: string;
+    readonly clientId: string;
+  }
+  const keyOf = ({ userId, clientId }: Key): string => `${userId} ${clientId}`;
+  const load = coalesceReads(async (keys: readonly Key[]) => {
+    const rows = keys.map(({ userId, clientId }, n) => ({ n, user_id: userId, client_id: clientId }));
+    const found = await sql.query<ConsentView & { n: number }>(OF, [jsonRows(rows)]);
+    return new Map<string, ConsentView>(found.map(({ n, scopes, resources }) => [keyOf(keys[n] as Key), { scopes, resources }]));
+  }, keyOf);
+  return { of: async (userId, clientId) => (isUuid(userId) && isStorable(clientId) ? load({ userId, clientId }) : undefined) };
+}

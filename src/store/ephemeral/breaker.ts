@@ -1,0 +1,31 @@
+/** Keeps calls away from a service that fails, but for one call each second that finds out whether it is back. */
+export interface Breaker {
+  /** Whether a call may be made now; it must then be told of its outcome. */
+  mayCall(): boolean;
+  succeeded(): void;
+  failed(): void;
+}
+
+const FAILURES = 3;
+const PAUSE = 1;
+
+/** @param now seconds of a clock that never goes back */
+export function breaker(now: () => number): Breaker {
+  let failures = 0;
+  let nextProbe = 0;
+  return {
+    mayCall: () => {
+      if (failures < FAILURES) return true;
+      if (now() < nextProbe) return false;
+      nextProbe = now() + PAUSE;
+      return true;
+    },
+    succeeded: () => {
+      failures = 0;
+    },
+    failed: () => {
+      failures += 1;
+      if (failures >= FAILURES) nextProbe = now() + PAUSE;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { Redis } from "ioredis";
+import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import type { RateLimiter } from "../../accounts/ports.ts";
+import { breaker } from "./breaker.ts";
+import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
+
+/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection. */
+const connect = (url: string): Redis =>
+  new Redis(url, {
+    connectTimeout: 500,
+    commandTimeout: 100,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: () => 1_000,
+  });
+
+/** Counters in Redis, shared by all processes; while it is away each process counts in its own memory. */
+export function redisEphemeral(url: string): Ephemeral {
+  const redis = connect(url);
+  // What goes wrong with the connection shows at the next call; an unheard error event would end the process.
+  redis.on("error", () => {});
+  const circuit = breaker(monotonicSeconds);
+
+  const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
+    const shared = new RateLimiterRedis({
+      storeClient: redis,
+      keyPrefix: `countersign:rate:${name}`,
+      points: limit,
+      duration: windowSeconds,
+      rejectIfRedisNotReady: true,
+    });
+    const own = memoryRateLimiter(limit, windowSeconds);
+    return {
+      hit: async (key) => {
+        if (!circuit.mayCall()) return own.hit(key);
+        try {
+          await shared.consume(key);
+          circuit.succeeded();
+          return 0;
+        } catch (error) {
+          if (error instanceof RateLimiterRes) {
+            circuit.succeeded();
+            return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
+          }
+          circuit.failed();
+          return own.hit(key);
+        }
+      },
+    };
+  };
+
+  return {
+    rateLimiter,
+    ping: async () => {
+      try {
+        return (await redis.ping()) === "PONG";
+      } catch {
+        return false;
+      }
+    },
+    close: async () => redis.disconnect(),
+  };
+}

@@ -1,0 +1,51 @@
+import type { NewFamily, NewGrant } from "../core/ports.ts";
+import { hex, type Json } from "./sql.ts";
+
+/** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
+export const GRANT_INPUT = `grant_id uuid, client_id text, user_id uuid, scopes text[], audience text[], auth_time float8,
+  family_id uuid, token_hash text, ttl int, max_age int`;
+
+export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { readonly [member: string]: Json } => ({
+  grant_id: grant.id,
+  client_id: grant.clientId,
+  user_id: grant.userId,
+  scopes: grant.scopes,
+  audience: grant.audience,
+  auth_time: grant.authTime,
+  family_id: family?.id,
+  token_hash: family && hex(family.tokenHash),
+  ttl: family?.ttl,
+  max_age: family?.maxAge,
+});
+
+/** Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT). */
+export const openGrants = (source: string): string =>
+  `opened as (
+     insert into grants (id, client_id, user_id, scopes, audience, auth_time)
+     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time) from ${source}),
+   begun as (
+     insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
+     select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age)
+     from ${source} where family_id is not null)`;
+
+/**
+ * A writing CTE that moves lastUsedAt of the clients named in `source`, at most once a minute each. A client that another transaction is
+ * moving is left to it, so that nobody waits here.
+ */
+export const touchClients = (source: string): string =>
+  `touched as (
+     update clients set last_used_at = now() where id in (
+       select id from clients where client_id in (select client_id from ${source})
+         and (last_used_at is null or last_used_at < now() - interval '1 minute')
+       for no key update skip locked))`;
+
+/** A grant whose person and client are enabled. @param grant a row of `grants` */
+export const standsOn = (grant: string): string =>
+  `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
+   and exists (select 1 from clients where clients.client_id = ${grant}.client_id and clients.enabled)`;
+
+/** From the numbers of the rows that won to a verdict for each row. */
+export const verdicts = (rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] => {
+  const numbers = new Set(won.map(({ n }) => n));
+  return rows.map((_, n) => numbers.has(n));
+};

@@ -1,0 +1,39 @@
+import type { Grants } from "../core/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
+
+// The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll).
+const OPEN = statement(
+  "grant_open",
+  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),
+   good as materialized (
+     select input.* from input
+       join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
+     where ${standsOn("input")}
+     for share of sessions),
+   ${openGrants("good")},
+   ${touchClients("good")},
+   logged as (${insertAudit("good")})
+   select 1 as opened from good`,
+);
+
+const REVOKE = statement(
+  "grant_revoke",
+  `with ended as (update grants set revoked_at = now() where id = $1::uuid and revoked_at is null returning id),
+   families as (update refresh_families set revoked_at = now() where grant_id = $1::uuid and revoked_at is null),
+   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
+   select 1 as ended from ended`,
+);
+
+export const grants = (sql: Sql): Grants => ({
+  open: async (grant, family, sessionId, audit) => {
+    if (!isUuid(sessionId)) return false;
+    const row = { session_id: sessionId, ...grantRow(grant, family), audit: auditRow(audit) };
+    return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
+  },
+  revoke: async (grantId, audit) => {
+    if (isUuid(grantId)) await sql.query(REVOKE, [grantId, jsonRows([auditRow(audit)])]);
+  },
+});

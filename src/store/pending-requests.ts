@@ -1,0 +1,29 @@
+import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
+import { type Sql, seconds, statement } from "./sql.ts";
+
+const PUT = statement(
+  "pending_put",
+  "insert into pending_requests (id_hash, query, expires_at) values ($1::bytea, $2, now() + make_interval(secs => $3::int))",
+);
+
+const columns = `query, ${seconds("created_at")} as created_at`;
+const BY_ID = statement("pending_by_id", `select ${columns} from pending_requests where id_hash = $1::bytea and expires_at > now()`);
+const TAKE = statement(
+  "pending_take",
+  `delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning ${columns}`,
+);
+
+interface PendingColumns {
+  readonly query: string;
+  readonly created_at: number;
+}
+
+const only = ([row]: readonly PendingColumns[]): PendingRequest | undefined => row && { query: row.query, createdAt: row.created_at };
+
+export const pendingRequests = (sql: Sql): PendingRequests => ({
+  put: async (idHash, query, ttl) => {
+    await sql.query(PUT, [idHash, query, ttl]);
+  },
+  byId: async (idHash) => only(await sql.query<PendingColumns>(BY_ID, [idHash])),
+  take: async (idHash) => only(await sql.query<PendingColumns>(TAKE, [idHash])),
+});

@@ -1,0 +1,109 @@
+import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { asSecretHash, type SecretHash } from "../secret.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+
+const HOLDING = statement(
+  "family_holding",
+  `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
+   held as (
+     select key, hash, id, null::timestamptz as used_at from keys join refresh_families on current_hash = hash
+     union all
+     select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash)
+   select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
+     ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
+     ${seconds("used_at")} as used_at, family.current_hash, ${seconds("now()")} as now,
+     ${subjectColumns("users")}
+   from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
+);
+
+/** A family that may go on. */
+const lives = `family.revoked_at is null and family.expires_at > now()
+  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${standsOn("grants")})`;
+
+const nextExpiry = (ttl: string): string => `least(family.ends_at, now() + make_interval(secs => ${ttl}))`;
+
+const ROTATE = statement(
+  "family_rotate",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, from_hash text, to_hash text, ttl int, audit jsonb)),
+   won as (
+     update refresh_families family
+     set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
+     from input where family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
+     returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
+   used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
+   of_client as (select grants.client_id from won join grants on grants.id = won.grant_id),
+   ${touchClients("of_client")},
+   logged as (${insertAudit("won")})
+   select n from won`,
+);
+
+// A replay is recorded each time, though the family can end but once.
+const REVOKE = statement(
+  "family_revoke",
+  `with family as (update refresh_families set revoked_at = now() where id = $1::uuid and revoked_at is null),
+   ended as (
+     update grants set revoked_at = now() from refresh_families family
+     where family.id = $1::uuid and grants.id = family.grant_id and grants.revoked_at is null),
+   given as (select value as audit from jsonb_array_elements($2::jsonb))
+   ${insertAudit("given")}`,
+);
+
+interface FamilyColumns extends SubjectColumns {
+  readonly key: string;
+  readonly family_id: string;
+  readonly grant_id: string;
+  readonly client_id: string;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly auth_time: number;
+  readonly expires_at: number;
+  readonly revoked: boolean;
+  readonly used_at: number | null;
+  readonly current_hash: Uint8Array;
+  readonly now: number;
+}
+
+const stateOf = (row: FamilyColumns): FamilyState => ({
+  familyId: row.family_id,
+  grantId: row.grant_id,
+  clientId: row.client_id,
+  subject: subjectOf(row),
+  scopes: row.scopes,
+  audience: row.audience,
+  authTime: row.auth_time,
+  expiresAt: row.expires_at,
+  revoked: row.revoked,
+  currentHash: asSecretHash(row.current_hash),
+  usedAt: row.used_at,
+  now: row.now,
+});
+
+export function refreshFamilies(sql: Sql): RefreshFamilies {
+  const rotate = coalesceWrites(async (rotations: readonly Parameters<RefreshFamilies["rotate"]>[]) => {
+    const rows = rotations.map(([familyId, from, to, ttl, audit], n) => ({
+      n,
+      family_id: familyId,
+      from_hash: hex(from),
+      to_hash: hex(to),
+      ttl,
+      audit: auditRow(audit),
+    }));
+    return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(rows)]));
+  });
+  return {
+    holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
+      const rows = await sql.query<FamilyColumns>(HOLDING, [hashes.map(hex)]);
+      return new Map(rows.map((row) => [row.key, stateOf(row)]));
+    }, hex),
+    rotate: async (...given) => isUuid(given[0]) && rotate(given),
+    revoke: async (familyId, audit) => {
+      if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([auditRow(audit)])]);
+    },
+  };
+}

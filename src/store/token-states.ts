@@ -1,0 +1,64 @@
+import type { TokenReference, TokenState, TokenStates } from "../core/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { coalesceReads } from "./coalesce.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
+import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+
+const OF = statement(
+  "token_states",
+  `select n, exists (select 1 from revocations where revocations.jti = i.jti) as revoked, grants.id is not null as grant_lives,
+     clients.id is not null as client_enabled, ${subjectColumns("users")}
+   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid)
+     left join grants on grants.id = i.grant_id and grants.revoked_at is null and grants.client_id = i.client_id
+       and (i.user_id is null or grants.user_id = i.user_id)
+     left join clients on clients.client_id = i.client_id and clients.enabled
+     left join users on users.id = coalesce(i.user_id, grants.user_id)`,
+);
+
+const REVOKE = statement(
+  "token_revoke",
+  `with ended as (
+     insert into revocations (jti, client_id, expires_at) values ($1, $2, to_timestamp($3::float8)) on conflict (jti) do nothing returning jti),
+   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
+   select 1 as ended from ended`,
+);
+
+type StateColumns = { readonly n: number; readonly revoked: boolean; readonly grant_lives: boolean; readonly client_enabled: boolean } & (
+  | SubjectColumns
+  | { readonly user_id: null }
+);
+
+const stateOf = (row: StateColumns): TokenState => ({
+  revoked: row.revoked,
+  grantLives: row.grant_lives,
+  clientEnabled: row.client_enabled,
+  subject: row.user_id === null ? undefined : subjectOf(row),
+});
+
+/** What is no UUID names no row. */
+const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
+
+const keyOf = (token: TokenReference): string => JSON.stringify([token.jti, token.clientId, token.grantId, token.userId]);
+
+const UNKNOWN: TokenState = { revoked: false, grantLives: false, clientEnabled: false, subject: undefined };
+
+export function tokenStates(sql: Sql): TokenStates {
+  const load = coalesceReads(async (tokens: readonly TokenReference[]) => {
+    const rows = tokens.map((token, n) => ({
+      n,
+      jti: token.jti,
+      client_id: token.clientId,
+      grant_id: uuidOrNull(token.grantId),
+      user_id: uuidOrNull(token.userId),
+    }));
+    const found = await sql.query<StateColumns>(OF, [jsonRows(rows)]);
+    return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
+  }, keyOf);
+  return {
+    of: async (token) => (await load(token)) ?? UNKNOWN,
+    revoke: async (token, expiresAt, audit) => {
+      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([auditRow(audit)])]);
+    },
+  };
+}

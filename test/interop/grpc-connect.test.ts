@@ -1,0 +1,140 @@
+import { createServer, request as httpRequest, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { IntrospectionService } from "../../src/gen/countersign/introspection/v1/introspection_pb.ts";
+import { connectRoutes } from "../../src/grpc/connect-routes.ts";
+import { localTokenCore } from "../../src/grpc/local.ts";
+import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
+
+const faults: unknown[] = [];
+const { implementation, seen } = smallCore();
+let server: Server;
+let base: string;
+beforeAll(async () => {
+  const routes = connectRoutes({
+    core: localTokenCore(implementation),
+    issuer: "https://as.example.test",
+    addressOf: () => "203.0.113.7",
+    onFault: (fault) => faults.push(fault),
+  });
+  server = createServer((request, response) => {
+    if (!routes(request, response)) response.writeHead(404).end("not ours");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  expect(faults).toEqual([]);
+});
+
+const path = (method: string) => `${base}/countersign.introspection.v1.IntrospectionService/${method}`;
+const post = (method: string, body: string | object, headers: Record<string, string> = {}) =>
+  fetch(path(method), {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: RS_BASIC, ...headers },
+    body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body),
+  });
+
+test("JSON over HTTP answers with the member names of RFC 7662", async () => {
+  const response = await post("Introspect", { token: "live-alice" });
+  expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
+  expect(await response.json()).toEqual({
+    active: true,
+    sub: "alice",
+    client_id: "c",
+    scope: "a b",
+    aud: ["https://rs.example.test"],
+    exp: 2_000_000_000,
+    token_type: "Bearer",
+    act: { sub: "agent", act: { sub: "first" } },
+  });
+  expect(seen).toContain("203.0.113.7");
+});
+
+test("an inactive token is exactly {active:false}, alone and in a batch", async () => {
+  expect(await (await post("Introspect", { token: "x" })).json()).toEqual({ active: false });
+  const { responses } = (await (await post("IntrospectBatch", { requests: [{ token: "x" }, { token: "live-b" }] })).json()) as {
+    responses: object[];
+  };
+  expect(responses).toEqual([{ active: false }, expect.objectContaining({ active: true, sub: "b" })]);
+});
+
+test.for([
+  ["no credential", ""],
+  ["a wrong secret", `Basic ${btoa("rs:wrong")}`],
+  ["a bearer token", "Bearer live-alice"],
+] as const)("with %s: 401, a challenge, the OAuth code among the details", async ([, authorization]) => {
+  const response = await post("Introspect", { token: "live-alice" }, { authorization });
+  expect(response.status).toBe(401);
+  expect(response.headers.get("www-authenticate")).toBe('Basic realm="https://as.example.test", charset="UTF-8"');
+  const { code, details } = (await response.json()) as { code: string; details: { type: string; value: string }[] };
+  expect([code, details[0]?.type, atob(details[0]?.value ?? "")]).toEqual([
+    "unauthenticated",
+    "countersign.errors.v1.ErrorDetail",
+    expect.stringContaining("invalid_client"),
+  ]);
+});
+
+test.for([
+  ["no token", {}, 400],
+  ["malformed JSON", "{", 400],
+  ["a token that is no string", { token: 7 }, 400],
+  ["101 tokens", undefined, 400],
+  ["64 KiB and more", { token: "x".repeat(64 * 1024) }, 429], // Connect's status for what is too much
+] as const)("%s is a clear refusal", async ([, body, status]) => {
+  const response = body
+    ? await post("Introspect", body)
+    : await post("IntrospectBatch", { requests: Array.from({ length: 101 }, () => ({ token: "t" })) });
+  expect(response.status).toBe(status);
+  expect(await response.json()).toHaveProperty("code");
+});
+
+test("a batch may weigh 1 MiB, and not more", async () => {
+  const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
+  expect((await post("IntrospectBatch", { requests })).status).toBe(200);
+  expect((await post("IntrospectBatch", { requests: [...requests, { token: "x".repeat(9_000) }] })).status).toBe(429);
+});
+
+test("compressed bodies are not accepted, and answers are not compressed", async () => {
+  const zipped = await post("Introspect", new Blob([gzipSync(JSON.stringify({ token: "live-a" }))]), { "content-encoding": "gzip" });
+  expect(zipped.status).toBe(415);
+  const plain = await post("Introspect", { token: "live-a" }, { "accept-encoding": "gzip, br" });
+  expect(plain.headers.get("content-encoding")).toBeNull();
+});
+
+test("two credentials are refused, not picked from", async () => {
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const request = httpRequest(path("Introspect"), { method: "POST" }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on("error", reject);
+    request.setHeader("content-type", "application/json");
+    request.setHeader("authorization", [RS_BASIC, `Basic ${btoa("rs:wrong")}`]);
+    request.end('{"token":"live-a"}');
+  });
+  expect(status).toBe(401);
+});
+
+test("gRPC-Web reaches the same implementation", async () => {
+  const client = createClient(IntrospectionService, createGrpcWebTransport({ baseUrl: base, httpVersion: "1.1" }));
+  expect(await client.introspect({ token: "live-web" }, { headers: { authorization: RS_BASIC } })).toMatchObject({
+    active: true,
+    sub: "web",
+  });
+  const refused = await client.introspect({ token: "live-web" }).catch((thrown: unknown) => thrown);
+  expect((refused as ConnectError).code).toBe(Code.Unauthenticated);
+  const late = await client.introspect({ token: "slow-1500" }, { headers: { authorization: RS_BASIC } }).catch((thrown: unknown) => thrown);
+  expect((late as ConnectError).code).toBe(Code.Unavailable);
+});
+
+test("other methods and paths are not for this service", async () => {
+  expect((await fetch(path("Introspect"))).status).toBe(405);
+  expect(await (await post("WatchNothing", {})).text()).toBe("not ours");
+  expect(await (await fetch(`${base}/countersign.token.v1.TokenCoreService/PublicKeys`, { method: "POST" })).text()).toBe("not ours");
+});

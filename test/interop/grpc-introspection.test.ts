@@ -1,0 +1,242 @@
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { protoPath as healthProto } from "grpc-health-check";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts";
+import { localTokenCore } from "../../src/grpc/local.ts";
+import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
+
+/** What a service in another language has: the .proto files, and nothing else of ours. */
+const protoDirectory = fileURLToPath(new URL("../../proto", import.meta.url));
+const reflectionProto = fileURLToPath(
+  new URL("../../node_modules/@grpc/reflection/build/proto/grpc/reflection/v1/reflection.proto", import.meta.url),
+);
+const loadOptions = { keepCase: true, defaults: false, enums: String, includeDirs: [protoDirectory] };
+const definitionOf = (file: string, service: string) => loadSync(file, loadOptions)[service] as grpc.ServiceDefinition;
+const introspection = definitionOf("countersign/introspection/v1/introspection.proto", "countersign.introspection.v1.IntrospectionService");
+const tokenCore = definitionOf("countersign/token/v1/token.proto", "countersign.token.v1.TokenCoreService");
+const health = definitionOf(healthProto, "grpc.health.v1.Health");
+const reflection = definitionOf(reflectionProto, "grpc.reflection.v1.ServerReflection");
+
+type ServiceClient = InstanceType<ReturnType<typeof grpc.makeGenericClientConstructor>>;
+type Json = Record<string, unknown>;
+const clientOf = (definition: grpc.ServiceDefinition, port: number, options?: grpc.ClientOptions) =>
+  new (grpc.makeGenericClientConstructor(definition, ""))(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), options);
+
+function call(client: ServiceClient, method: string, request: Json, authorization?: string, options: grpc.CallOptions = {}): Promise<Json> {
+  const metadata = new grpc.Metadata();
+  if (authorization !== undefined) metadata.set("authorization", authorization);
+  return new Promise((resolve, reject) =>
+    client[method]!(request, metadata, options, (error: grpc.ServiceError | null, answer: Json) =>
+      error ? reject(error) : resolve(answer),
+    ),
+  );
+}
+const statusOf = (answer: Promise<unknown>): Promise<unknown> =>
+  answer.then(
+    () => grpc.status.OK,
+    (error: grpc.ServiceError) => error.code,
+  );
+
+describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a client made from the .proto files", (role) => {
+  const { implementation, seen } = smallCore();
+  const faults: unknown[] = [];
+  let listener: GrpcListener;
+  let client: ServiceClient;
+  beforeAll(async () => {
+    listener = await startGrpcListener({
+      host: "127.0.0.1",
+      port: 0,
+      core: localTokenCore(implementation),
+      ...(role === "core" && { fronts: {} }),
+      onFault: (fault) => faults.push(fault),
+    });
+    client = clientOf(introspection, listener.port);
+  });
+  afterAll(async () => {
+    client.close();
+    await listener.close(1);
+    expect(faults).toEqual([]);
+  });
+
+  test("a live token is told with the members of RFC 7662 §2.2 and its chain of actors", async () => {
+    expect(await call(client, "Introspect", { token: "live-alice" }, RS_BASIC)).toMatchObject({
+      active: true,
+      sub: "alice",
+      client_id: "c",
+      scope: "a b",
+      aud: ["https://rs.example.test"],
+      exp: 2_000_000_000,
+      token_type: "Bearer",
+      act: { sub: "agent", act: { sub: "first" } },
+    });
+    expect(seen).toContain("127.0.0.1");
+  });
+
+  test("any other token is inactive, and nothing more is said", async () => {
+    expect(await call(client, "Introspect", { token: "rubbish" }, RS_BASIC)).toEqual({ active: false });
+  });
+
+  test("a batch is answered in its order", async () => {
+    const requests = Array.from({ length: 100 }, (_, i) => ({ token: i % 2 ? `live-${i}` : `dead-${i}` }));
+    const { responses } = (await call(client, "IntrospectBatch", { requests }, RS_BASIC)) as { responses: Json[] };
+    expect(responses.map((state) => state.sub)).toEqual(requests.map((_, i) => (i % 2 ? String(i) : undefined)));
+  });
+
+  test.for([
+    ["without a credential", undefined],
+    ["with a bearer token", "Bearer live-alice"],
+    ["with a wrong secret", `Basic ${btoa("rs:wrong")}`],
+    ["with rubbish for Basic", "Basic %%%"],
+    ["with Basic without a colon", `Basic ${btoa("rs")}`],
+    ["with Basic of invalid UTF-8", `Basic ${Buffer.from([0x72, 0x3a, 0xff]).toString("base64")}`],
+    ["with two credentials", `${RS_BASIC}, ${RS_BASIC}`],
+  ] as const)("a caller %s is UNAUTHENTICATED", async ([, authorization]) => {
+    const error = await call(client, "Introspect", { token: "live-alice" }, authorization).catch((thrown: grpc.ServiceError) => thrown);
+    expect((error as grpc.ServiceError).code).toBe(grpc.status.UNAUTHENTICATED);
+    expect((error as grpc.ServiceError).metadata.get("grpc-status-details-bin").toString()).toContain("invalid_client");
+  });
+
+  test.for([
+    ["Introspect", {}],
+    ["IntrospectBatch", { requests: [{ token: "live-a" }, {}] }],
+    ["IntrospectBatch", { requests: Array.from({ length: 101 }, () => ({ token: "live-a" })) }],
+  ] as const)("%s without a token, or with too many, is INVALID_ARGUMENT", async ([method, request]) => {
+    expect(await statusOf(call(client, method, request, RS_BASIC))).toBe(grpc.status.INVALID_ARGUMENT);
+  });
+
+  test("one token may fill 64 KiB, a batch 1 MiB, and not a byte more", async () => {
+    const room = 64 * 1024 - 4; // tag and length
+    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(room) }, RS_BASIC))).toBe(grpc.status.OK);
+    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(room + 1) }, RS_BASIC))).toBe(grpc.status.RESOURCE_EXHAUSTED);
+    const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
+    expect(await statusOf(call(client, "IntrospectBatch", { requests }, RS_BASIC))).toBe(grpc.status.OK);
+    expect(await statusOf(call(client, "IntrospectBatch", { requests: [...requests, { token: "x".repeat(9_000) }] }, RS_BASIC))).toBe(
+      grpc.status.RESOURCE_EXHAUSTED,
+    );
+    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(5_000_000) }, RS_BASIC))).toBe(grpc.status.RESOURCE_EXHAUSTED);
+    expect(await call(client, "Introspect", { token: "live-after" }, RS_BASIC)).toMatchObject({ sub: "after" });
+  });
+
+  test("compression is not accepted", async () => {
+    const zipping = clientOf(introspection, listener.port, { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip });
+    expect(await statusOf(call(zipping, "Introspect", { token: "live-a" }, RS_BASIC))).toBe(grpc.status.UNIMPLEMENTED);
+    zipping.close();
+  });
+
+  test("work that its caller will not wait for is not begun, and work that takes too long is given up", async () => {
+    seen.length = 0;
+    expect(await statusOf(call(client, "Introspect", { token: "live-a" }, RS_BASIC, { deadline: Date.now() + 60 }))).not.toBe(
+      grpc.status.OK,
+    );
+    expect(seen).toEqual([]);
+    const begun = performance.now();
+    expect(await statusOf(call(client, "Introspect", { token: "slow-1500" }, RS_BASIC))).toBe(grpc.status.UNAVAILABLE);
+    expect(performance.now() - begun).toBeLessThan(1_400);
+  });
+
+  test("health tells of the server and of its services, and of changes to whoever watches", async () => {
+    const doctor = clientOf(health, listener.port);
+    expect(await call(doctor, "Check", {})).toEqual({ status: "NOT_SERVING" });
+    listener.setServing(true);
+    expect(await call(doctor, "Check", {})).toEqual({ status: "SERVING" });
+    expect(await call(doctor, "Check", { service: "countersign.introspection.v1.IntrospectionService" })).toEqual({ status: "SERVING" });
+    expect(await statusOf(call(doctor, "Check", { service: "unknown.Service" }))).toBe(grpc.status.NOT_FOUND);
+    const watch = doctor.Watch!({}) as grpc.ClientReadableStream<Json>;
+    const told: unknown[] = [];
+    watch.on("error", () => undefined);
+    for await (const { status } of watch) {
+      told.push(status);
+      if (told.length === 2) break;
+      listener.setServing(false);
+    }
+    expect(told).toEqual(["SERVING", "NOT_SERVING"]);
+    doctor.close();
+  });
+
+  test("reflection lists what is offered here and hands out its description", async () => {
+    const mirror = clientOf(reflection, listener.port);
+    const stream = mirror.ServerReflectionInfo!() as grpc.ClientDuplexStream<Json, Json>;
+    stream.write({ list_services: "*" });
+    stream.write({ file_containing_symbol: "countersign.introspection.v1.IntrospectionService" });
+    stream.end();
+    const answers: Json[] = [];
+    for await (const answer of stream) answers.push(answer);
+    const services = (answers[0]!.list_services_response as { service: { name: string }[] }).service.map(({ name }) => name);
+    expect(services).toEqual(
+      [introspection, ...(role === "core" ? [tokenCore] : [])].map((definition) => Object.values(definition)[0]!.path.split("/")[1]),
+    );
+    expect(
+      (answers[1]!.file_descriptor_response as { file_descriptor_proto: Buffer[] }).file_descriptor_proto[0]!.toString("latin1"),
+    ).toContain("IntrospectBatch");
+    mirror.close();
+  });
+
+  test("TokenCoreService is not for a resource server, whatever it shows", async () => {
+    const intruder = clientOf(tokenCore, listener.port);
+    const refusal = role === "core" ? grpc.status.UNAUTHENTICATED : grpc.status.UNIMPLEMENTED;
+    for (const authorization of [RS_BASIC, "Bearer x"]) {
+      expect([authorization, await statusOf(call(intruder, "PublicKeys", {}, authorization))]).toEqual([authorization, refusal]);
+    }
+    // On loopback a core without a secret takes calls that show nothing; in one process there is no such service at all.
+    expect(await statusOf(call(intruder, "PublicKeys", {}))).toBe(role === "core" ? grpc.status.OK : grpc.status.UNIMPLEMENTED);
+    intruder.close();
+  });
+
+  test.for([
+    ["bytes that are no message", Buffer.from([0, 0, 0, 0, 3, 0xff, 0xff, 0xff]), grpc.status.INVALID_ARGUMENT],
+    ["a length without its bytes", Buffer.from([0, 0, 0, 1, 0, 1]), grpc.status.UNIMPLEMENTED],
+    ["a length of 4 GiB", Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1]), grpc.status.RESOURCE_EXHAUSTED],
+    ["nothing", Buffer.alloc(0), grpc.status.UNIMPLEMENTED],
+    ["a message that says it is compressed", Buffer.concat([Buffer.from([1, 0, 0, 0, 23]), gzipSync("").subarray(0, 20)]), undefined],
+  ] as const)("%s in a frame harms nothing", async ([, bytes, expected]) => {
+    const session = connect(`http://127.0.0.1:${listener.port}`);
+    const stream = session.request({
+      [constants.HTTP2_HEADER_METHOD]: "POST",
+      [constants.HTTP2_HEADER_PATH]: "/countersign.introspection.v1.IntrospectionService/Introspect",
+      "content-type": "application/grpc",
+      te: "trailers",
+      authorization: RS_BASIC,
+    });
+    const status = new Promise<unknown>((resolve) => {
+      stream.on("response", (headers) => headers["grpc-status"] !== undefined && resolve(Number(headers["grpc-status"])));
+      stream.on("trailers", (headers) => resolve(Number(headers["grpc-status"])));
+      stream.on("close", () => resolve("closed"));
+    });
+    stream.resume();
+    stream.end(bytes);
+    const got = await status;
+    if (expected !== undefined) expect(got).toBe(expected);
+    else expect(got).not.toBe(grpc.status.OK);
+    session.destroy();
+    expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
+  });
+
+  test("a credential that cannot even be metadata is told to no log", async () => {
+    const logged = [vi.spyOn(console, "error"), vi.spyOn(console, "log"), vi.spyOn(console, "warn")];
+    const session = connect(`http://127.0.0.1:${listener.port}`);
+    const stream = session.request({
+      [constants.HTTP2_HEADER_METHOD]: "POST",
+      [constants.HTTP2_HEADER_PATH]: "/countersign.introspection.v1.IntrospectionService/Introspect",
+      "content-type": "application/grpc",
+      authorization: "Basic s\u00e9cret-canary",
+    });
+    stream.resume();
+    stream.end(Buffer.from([0, 0, 0, 0, 3, 0x0a, 1, 0x78]));
+    const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+    session.destroy();
+    expect(Number(headers["grpc-status"])).toBe(grpc.status.UNAUTHENTICATED);
+    expect(JSON.stringify(logged.map((spy) => spy.mock.calls))).not.toContain("canary");
+    for (const spy of logged) spy.mockRestore();
+  });
+
+  test("what is no HTTP/2 at all harms nothing", async () => {
+    const answer = await fetch(`http://127.0.0.1:${listener.port}/`).catch(() => "cut");
+    expect(answer).toBe("cut");
+    expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
+  });
+});

@@ -1,0 +1,86 @@
+import { Client, type OAuthClientProvider, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { expect } from "vitest";
+import { startNotesServer } from "../../examples/mcp-server/server.ts";
+import { claimsOf } from "../support/flow.ts";
+import { describe, test } from "../support/server.ts";
+
+type Stored = {
+  tokens?: Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
+  client?: Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
+};
+
+const REDIRECT = "http://127.0.0.1:33418/callback";
+
+/** What an agent host keeps while the SDK walks through discovery, registration and authorization. */
+function agentHost() {
+  const stored: Stored = {};
+  const opened: URL[] = [];
+  let verifier = "";
+  const provider: OAuthClientProvider = {
+    redirectUrl: REDIRECT,
+    clientMetadata: {
+      client_name: "Interop host",
+      redirect_uris: [REDIRECT],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+    },
+    clientInformation: () => stored.client,
+    saveClientInformation: (client) => {
+      stored.client = client;
+    },
+    tokens: () => stored.tokens,
+    saveTokens: (tokens) => {
+      stored.tokens = tokens;
+    },
+    redirectToAuthorization: (url) => {
+      opened.push(url);
+    },
+    saveCodeVerifier: (value) => {
+      verifier = value;
+    },
+    codeVerifier: () => verifier,
+  };
+  return { provider, stored, opened };
+}
+
+describe("the MCP TypeScript SDK's own client", () => {
+  test("finds the server, registers, is authorized by a person, calls a tool and refreshes", async ({ server }) => {
+    const notes = await startNotesServer({ issuer: server.url });
+    try {
+      const { provider, stored, opened } = agentHost();
+      const transport = () => new StreamableHTTPClientTransport(new URL(notes.resource), { authProvider: provider });
+
+      const first = transport();
+      await expect(new Client({ name: "interop", version: "1" }).connect(first)).rejects.toThrow(UnauthorizedError);
+      const asked = opened[0];
+      expect(asked?.searchParams.get("resource")).toBe(notes.resource);
+      expect(asked?.searchParams.get("code_challenge_method")).toBe("S256");
+
+      const { browser, id } = await server.person();
+      const page = await browser.follow(asked?.href ?? "");
+      const back = await browser.submit(page, { decision: "approve" });
+      await first.finishAuth(new URL(back.url).searchParams);
+
+      const client = new Client({ name: "interop", version: "1" });
+      await client.connect(transport());
+      const { tools } = await client.listTools();
+      expect(tools.length).toBeGreaterThan(0);
+      const claims = claimsOf(stored.tokens?.access_token ?? "");
+      expect(claims).toMatchObject({ sub: id, aud: notes.resource });
+      await client.close();
+
+      const refreshToken = stored.tokens?.refresh_token;
+      expect(refreshToken).toMatch(/^[0-9a-f]{64}$/);
+      stored.tokens = { ...(stored.tokens as NonNullable<Stored["tokens"]>), access_token: "worn-out" };
+      const again = new Client({ name: "interop", version: "1" });
+      await again.connect(transport());
+      expect((await again.listTools()).tools).toEqual(tools);
+      expect(stored.tokens?.refresh_token).not.toBe(refreshToken);
+      expect(opened).toHaveLength(1);
+      await again.close();
+    } finally {
+      await notes.close();
+    }
+  });
+});

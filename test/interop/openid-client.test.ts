@@ -1,0 +1,61 @@
+import * as openid from "openid-client";
+import { expect } from "vitest";
+import { describe, test } from "../support/server.ts";
+
+const insecure = { execute: [openid.allowInsecureRequests] };
+
+describe("openid-client", () => {
+  test("discovers, registers itself, signs a person in and refreshes", async ({ server }) => {
+    const redirectUri = "http://127.0.0.1:7777/cb";
+    const metadata = {
+      client_name: "openid-client",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      id_token_signed_response_alg: "EdDSA",
+    };
+    const discovered = await openid.dynamicClientRegistration(new URL(server.url), metadata, undefined, insecure);
+    // Registration keeps to what the specification names, so the algorithm of ID tokens is for the client to know.
+    const registered = discovered.clientMetadata();
+    const config = new openid.Configuration(
+      discovered.serverMetadata(),
+      registered.client_id,
+      { ...registered, id_token_signed_response_alg: "EdDSA" },
+      openid.ClientSecretBasic(String(registered.client_secret)),
+    );
+    openid.allowInsecureRequests(config);
+
+    const verifier = openid.randomPKCECodeVerifier();
+    const state = openid.randomState();
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope: "openid email",
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      state,
+    });
+    const { browser, id } = await server.person();
+    const back = await browser.submit(await browser.follow(url.href), { decision: "approve" });
+    const tokens = await openid.authorizationCodeGrant(config, new URL(back.url), {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      idTokenExpected: true,
+    });
+    expect(tokens.claims()?.sub).toBe(id);
+    expect(await openid.fetchUserInfo(config, tokens.access_token, id)).toMatchObject({ sub: id });
+    const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? "");
+    expect(refreshed.access_token).not.toBe(tokens.access_token);
+  });
+
+  test("client credentials", async ({ server }) => {
+    const { worker } = server.clients;
+    const config = await openid.discovery(
+      new URL(server.url),
+      worker.clientId,
+      undefined,
+      openid.ClientSecretBasic(worker.secret),
+      insecure,
+    );
+    const tokens = await openid.clientCredentialsGrant(config, { scope: "notes:read" });
+    expect(await openid.tokenIntrospection(config, tokens.access_token)).toMatchObject({ active: true, client_id: worker.clientId });
+  });
+});

@@ -1,0 +1,165 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
+import { freePort } from "../support/server.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** Runs the command line to its end. */
+async function countersign(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], { env: { PATH: process.env.PATH, ...env } });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (text: Buffer) => (out += text.toString()));
+  child.stderr.on("data", (text: Buffer) => (err += text.toString()));
+  const [code] = await once(child, "close");
+  return { code: code as number, out, err };
+}
+
+const opened: ServerProcess[] = [];
+const directories: string[] = [];
+const aDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), "countersign-process-"));
+  directories.push(directory);
+  return directory;
+};
+const serve = async (env: Record<string, string>): Promise<ServerProcess> => {
+  const server = await startServerProcess(env);
+  opened.push(server);
+  return server;
+};
+
+afterEach(async () => {
+  for (const server of opened.splice(0)) await server.stop();
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+describe("contract: the process", () => {
+  test("SIGINT drains and exits 0; keys and data outlive it, and the directory is for its owner alone", async () => {
+    const dataDir = join(aDirectory(), "data");
+    const first = await serve({ DATA_DIR: dataDir });
+    const keys = await (await fetch(`${first.url}/.well-known/jwks.json`)).json();
+    expect(await first.stop()).toBe(0);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dataDir, "keys/ed25519.pem")).mode & 0o777).toBe(0o600);
+    const second = await serve({ DATA_DIR: dataDir });
+    expect(await (await fetch(`${second.url}/.well-known/jwks.json`)).json()).toEqual(keys);
+  });
+
+  test("R4: a second process on the same DATA_DIR is refused with a clear message, and the first goes on", async () => {
+    const dataDir = join(aDirectory(), "data");
+    const first = await serve({ DATA_DIR: dataDir });
+    const second = await countersign(["serve"], { DATA_DIR: dataDir, PORT: String(await freePort()), GRPC_PORT: String(await freePort()) });
+    expect(second.code).toBe(1);
+    expect(second.err).toMatch(/in use by .*process \d+/);
+    expect(second.err.trim().split("\n")).toHaveLength(1);
+    expect((await fetch(`${first.url}/health`)).status).toBe(200);
+  });
+
+  test("production without keys refuses to start, with one line for each fault", async () => {
+    const { code, err } = await countersign(["serve"], {
+      NODE_ENV: "production",
+      JWT_ISSUER: "http://issuer.example.test",
+      DATA_DIR: aDirectory(),
+    });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^JWT_PRIVATE_KEY: /m);
+    expect(err).toMatch(/^JWT_ISSUER: /m);
+  });
+
+  test("a port that is taken is said, and nothing is left running", async () => {
+    const first = await serve({ DATA_DIR: join(aDirectory(), "data") });
+    const { code, err } = await countersign(["serve"], {
+      DATA_DIR: join(aDirectory(), "data"),
+      PORT: new URL(first.url).port,
+      GRPC_PORT: String(await freePort()),
+    });
+    expect(code).toBe(1);
+    expect(err).toContain("EADDRINUSE");
+  });
+
+  test("keys generate prints a pair that the configuration takes", async () => {
+    const { code, out } = await countersign(["keys", "generate"]);
+    expect(code).toBe(0);
+    const [privateKey, publicKey] = out.match(/-----BEGIN (?:PRIVATE|PUBLIC) KEY-----[^-]+-----END (?:PRIVATE|PUBLIC) KEY-----/g) ?? [];
+    const { loadConfig } = await import("../../src/config.ts");
+    expect(loadConfig({ JWT_PRIVATE_KEY: privateKey, JWT_PUBLIC_KEY: publicKey }).keys.privateKeyPem).toBe(privateKey);
+  });
+
+  test("an unknown command or file is told, with exit code 1", async () => {
+    expect((await countersign(["serv"])).code).toBe(1);
+    const missing = await countersign(["provision", "/nowhere.json"]);
+    expect([missing.code, missing.err.trim()]).toEqual([1, "the provisioning file cannot be read"]);
+  });
+});
+
+describe("contract: provisioning", () => {
+  const file = (content: unknown): string => {
+    const path = join(aDirectory(), "provision.json");
+    writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+    return path;
+  };
+  const plan = {
+    realms: [{ name: "default", dynamicRegistrationScopes: ["openid"] }],
+    users: [{ email: "op@example.test", password: "operator password", role: "operator" }],
+    clients: [
+      {
+        clientId: "crm-agent",
+        clientSecret: "s3cr3t",
+        name: "CRM agent",
+        scopes: ["crm:read"],
+        grantTypes: ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"],
+        tokenEndpointAuthMethod: "client_secret_basic",
+        isAgent: true,
+        maxAgentMode: "exec",
+        audience: ["https://crm.example.test/mcp"],
+        ownerEmail: "OP@example.test",
+      },
+    ],
+  };
+
+  test("is idempotent, and a change changes that alone", async () => {
+    const env = { DATA_DIR: join(aDirectory(), "data") };
+    const path = file(plan);
+    expect((await countersign(["provision", path], env)).out).toBe(
+      "realms: 0 created, 1 changed, 0 unchanged\nusers: 1 created, 0 changed, 0 unchanged\nclients: 1 created, 0 changed, 0 unchanged\n",
+    );
+    expect((await countersign(["provision", path], env)).out).toBe(
+      "realms: 0 created, 0 changed, 1 unchanged\nusers: 0 created, 0 changed, 1 unchanged\nclients: 0 created, 0 changed, 1 unchanged\n",
+    );
+    const renamed = { ...plan, clients: plan.clients.map((client) => ({ ...client, name: "Renamed" })) };
+    expect((await countersign(["provision", file(renamed)], env)).out).toContain("clients: 0 created, 1 changed, 0 unchanged");
+  });
+
+  test.for([
+    ["no JSON", "{", "the file is not JSON"],
+    ["an unknown member", { clients: [], people: [] }, 'file: Unrecognized key: "people"'],
+    ["a client without grants", { clients: [{ ...plan.clients[0], grantTypes: [] }] }, "clients.0.grantTypes: "],
+    ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients: names a clientId twice"],
+    [
+      "private key members",
+      { clients: [{ ...plan.clients[0], jwks: { keys: [{ kty: "OKP", d: "x" }] } }] },
+      "clients.0.jwks.keys.0: must not hold private key members",
+    ],
+    [
+      "a script as redirect URI",
+      { clients: [{ ...plan.clients[0], redirectUris: ["javascript:alert(1)"] }] },
+      "clients.0.redirectUris.0: ",
+    ],
+  ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
+    const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: join(aDirectory(), "data") });
+    expect(code).toBe(1);
+    expect(err).toContain(fault);
+    expect(err).not.toContain("s3cr3t");
+  });
+
+  test("an owner who is nobody undoes the whole file", async () => {
+    const env = { DATA_DIR: join(aDirectory(), "data") };
+    const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "nobody@example.test" }] };
+    expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);
+    expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
+  });
+});

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AUTH_METHODS, GRANT_TYPES } from "../../src/clients/client.ts";
+import { discoveryRoutes } from "../../src/front/discovery.ts";
+import { jwksRoutes } from "../../src/front/jwks.ts";
+import { coreWith } from "../support/fake-core.ts";
+import { rawRequest, startFront, type TestFront } from "../support/front.ts";
+
+const ISSUER = "https://as.example/tenant";
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+let now = 1_700_000_000;
+let keys = '{"keys":[{"kty":"OKP","kid":"1"}]}';
+let reachable = false;
+let asked = 0;
+const core = coreWith({
+  async publicKeys() {
+    asked += 1;
+    if (!reachable) throw new Error("connection refused");
+    return { jwksJson: keys };
+  },
+});
+
+const options = {
+  issuer: ISSUER,
+  scopes: ["openid", "offline_access"],
+  idTokenAlgorithms: ["EdDSA"],
+  cimdEnabled: true,
+  grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
+};
+let front: TestFront;
+let jag: TestFront;
+beforeAll(async () => {
+  front = await startFront({ issuer: ISSUER, groups: [discoveryRoutes(options), jwksRoutes({ core, issuer: ISSUER, clock: () => now })] });
+  jag = await startFront({
+    issuer: ISSUER,
+    groups: [discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, scopes: [] })],
+  });
+});
+afterAll(() => Promise.all([front.close(), jag.close()]));
+
+const OAUTH = "/.well-known/oauth-authorization-server";
+const OPENID = "/.well-known/openid-configuration";
+const read = async (path: string, of = front) => (await fetch(of.url + path)).json();
+
+describe("RFC 8414 §2, specification §2.11: metadata", () => {
+  test("says what the specification lists", async () => {
+    const json = await read(OAUTH);
+    expect(json).toMatchObject({
+      issuer: ISSUER,
+      authorization_endpoint: `${ISSUER}/oauth/authorize`,
+      token_endpoint: `${ISSUER}/oauth/token`,
+      registration_endpoint: `${ISSUER}/oauth/register`,
+      jwks_uri: `${ISSUER}/.well-known/jwks.json`,
+      response_types_supported: ["code"],
+      code_challenge_methods_supported: ["S256"],
+      resource_indicators_supported: true,
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+      grant_types_supported: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
+      token_endpoint_auth_methods_supported: AUTH_METHODS,
+      scopes_supported: ["openid", "offline_access"],
+    });
+    expect(json.token_endpoint_auth_signing_alg_values_supported).toEqual(expect.arrayContaining(["EdDSA", "Ed25519", "ES256", "RS256"]));
+    expect(json.token_endpoint_auth_signing_alg_values_supported.join()).not.toMatch(/none|HS/);
+    expect(json).not.toHaveProperty("authorization_grant_profiles_supported");
+    expect(JSON.stringify(json)).not.toContain("null");
+  });
+
+  test("of OpenID Connect is a superset, and denies request_uri in so many words", async () => {
+    const [oauth, openid] = [await read(OAUTH), await read(OPENID)];
+    expect(openid).toMatchObject(oauth);
+    expect(openid).toMatchObject({
+      userinfo_endpoint: `${ISSUER}/oauth/userinfo`,
+      subject_types_supported: ["public"],
+      id_token_signing_alg_values_supported: ["EdDSA"],
+      request_uri_parameter_supported: false,
+      request_parameter_supported: false,
+    });
+  });
+
+  test("follows the flags, and leaves an empty list out", async () => {
+    const json = await read(OAUTH, jag);
+    expect(json).toMatchObject({
+      grant_types_supported: GRANT_TYPES,
+      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
+      client_id_metadata_document_supported: false,
+    });
+    expect(json).not.toHaveProperty("scopes_supported");
+  });
+
+  test.for([[OAUTH], [`${OAUTH}/tenant`], [OPENID], [`${OPENID}/tenant`], [`/tenant${OPENID}`], [`/tenant${OAUTH}`]] as const)(
+    "is found at %s",
+    async ([path]) => {
+      expect((await read(path)).issuer).toBe(ISSUER);
+    },
+  );
+
+  test("is cacheable, open to scripts, and has an ETag", async () => {
+    const response = await fetch(front.url + OAUTH);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.get("cache-control")).toBe("public, max-age=300");
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    const etag = response.headers.get("etag") ?? "";
+    for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const again = await fetch(front.url + OAUTH, { headers: { "if-none-match": sent } });
+      expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
+    }
+    expect((await fetch(front.url + OAUTH, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
+  });
+
+  test("is not moved by what a request says about hosts", async () => {
+    const spoofed = "X-Forwarded-Host: evil.test\r\nForwarded: host=evil.test\r\nConnection: close\r\n\r\n";
+    const answer = await rawRequest(front.port, `GET ${OAUTH} HTTP/1.1\r\nHost: evil.test\r\n${spoofed}`);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(answer).not.toContain("evil.test");
+  });
+
+  test("is for GET and HEAD", async () => {
+    const response = await fetch(front.url + OAUTH, { method: "POST" });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+    expect((await fetch(front.url + OAUTH, { method: "HEAD" })).status).toBe(200);
+  });
+});
+
+describe("RFC 7517: the key set", () => {
+  const JWKS = "/.well-known/jwks.json";
+
+  test("is 503 until a core has answered, then what the core says", async () => {
+    const none = await fetch(front.url + JWKS);
+    expect([none.status, none.headers.get("retry-after")]).toEqual([503, "5"]);
+    reachable = true;
+    const response = await fetch(front.url + JWKS);
+    expect([response.status, await response.text()]).toEqual([200, keys]);
+    expect(response.headers.get("cache-control")).toBe("public, max-age=300");
+    const etag = response.headers.get("etag") ?? "";
+    expect((await fetch(front.url + JWKS, { headers: { "if-none-match": etag } })).status).toBe(304);
+  });
+
+  test("is asked for again after 3 seconds, so that a rotation shows", async () => {
+    const before = await (await fetch(front.url + JWKS)).text();
+    keys = '{"keys":[{"kty":"OKP","kid":"2"}]}';
+    expect(await (await fetch(front.url + JWKS)).text()).toBe(before);
+    now += 3;
+    asked = 0;
+    const answers = await Promise.all(Array.from({ length: 10 }, async () => (await fetch(front.url + JWKS)).text()));
+    expect(new Set(answers)).toEqual(new Set([keys]));
+    expect(asked).toBe(1);
+  });
+
+  test("is served for a day while the core is gone, which is not asked every time", async () => {
+    reachable = false;
+    now += 24 * 60 * 60;
+    asked = 0;
+    for (let i = 0; i < 3; i += 1) expect((await fetch(front.url + JWKS)).status).toBe(200);
+    expect(asked).toBe(1);
+    now += 1;
+    expect((await fetch(front.url + JWKS)).status).toBe(503);
+  });
+});

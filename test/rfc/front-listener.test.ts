@@ -1,0 +1,143 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { createApp } from "../../src/front/app.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/lifecycle.ts";
+import { apiErrorPrinter } from "../../src/front/middleware/errors.ts";
+import { sendJson } from "../../src/front/middleware/headers.ts";
+import type { RouteGroup } from "../../src/front/routes.ts";
+import { type FrontListener, type ListenerTimes, listen } from "../../src/front/server.ts";
+import { ISSUER, rawRequest } from "../support/front.ts";
+
+let listener: FrontListener | undefined;
+afterEach(() => listener?.drain(0, 0));
+
+async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<{ port: number; life: Lifecycle; front: FrontListener }> {
+  const life = lifecycle();
+  const routes: RouteGroup = {
+    fixed: {
+      "/quick": { print: apiErrorPrinter(ISSUER), methods: { GET: (ctx) => sendJson(ctx, {}) } },
+      "/slow": {
+        print: apiErrorPrinter(ISSUER),
+        methods: {
+          async GET(ctx) {
+            await new Promise((resolve) => setTimeout(resolve, 400));
+            sendJson(ctx, { slow: true });
+          },
+        },
+      },
+      "/never": { print: apiErrorPrinter(ISSUER), methods: { GET: () => new Promise<void>(() => {}) } },
+      "/large": {
+        print: apiErrorPrinter(ISSUER),
+        methods: {
+          GET: (ctx) => {
+            ctx.body = Buffer.alloc(64 * 1024 * 1024);
+          },
+        },
+      },
+    },
+  };
+  const telemetry = { observe: () => {}, fault: () => {} };
+  const app = createApp({ issuer: ISSUER, groups: [routes], telemetry, lifecycle: life, requestId: () => "r" });
+  const front = await listen({ handler: app.callback(), host, port: 0, lifecycle: life, times });
+  listener = front;
+  return { port: front.addresses[0]?.port ?? 0, life, front };
+}
+
+/** Milliseconds until the server ends a connection on which `drip` is called every 50 ms. */
+const timeUntilCut = (port: number, drip: (write: (bytes: string) => void) => void, paused = false): Promise<number> =>
+  new Promise((resolve) => {
+    const started = performance.now();
+    const socket = connect(port, "127.0.0.1", () => {
+      const timer = setInterval(() => drip((bytes) => socket.writable && socket.write(bytes)), 50);
+      socket.on("close", () => {
+        clearInterval(timer);
+        resolve(performance.now() - started);
+      });
+    });
+    socket.on("error", () => {});
+    if (paused) socket.pause();
+    else socket.resume();
+  });
+
+describe("the listener", () => {
+  test("serves both loopback addresses for localhost, on one port", async () => {
+    const { front } = await start("localhost");
+    expect(new Set(front.addresses.map(({ port }) => port)).size).toBe(1);
+    for (const { address, port } of front.addresses) {
+      const host = address.includes(":") ? `[${address}]` : address;
+      expect((await fetch(`http://${host}:${port}/quick`)).status).toBe(200);
+    }
+  });
+
+  test("says clearly that an address is taken", async () => {
+    const { port, life } = await start("127.0.0.1");
+    await expect(listen({ handler: () => {}, host: "127.0.0.1", port, lifecycle: life })).rejects.toThrow(/EADDRINUSE/);
+  });
+
+  test("cuts clients that send their headers slowly, while others are served", async () => {
+    const { port } = await start("127.0.0.1", { checking: 50, headers: 300, request: 400 });
+    const head = "GET /quick HTTP/1.1\r\nX-Slow: ";
+    let sent = 0;
+    const slow = Array.from({ length: 20 }, () => timeUntilCut(port, (write) => write(head[sent++] ?? "x")));
+    expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
+    for (const milliseconds of await Promise.all(slow)) expect(milliseconds).toBeLessThan(3000);
+  });
+
+  test("cuts clients that send their body slowly", async () => {
+    const { port } = await start("127.0.0.1", { checking: 50, headers: 300, request: 400 });
+    const head = "POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
+    let first = true;
+    const cut = timeUntilCut(port, (write) => {
+      write(first ? head : "x");
+      first = false;
+    });
+    expect(await cut).toBeLessThan(3000);
+  });
+
+  test("cuts readers that take nothing", async () => {
+    const { port } = await start("127.0.0.1", { idle: 300 });
+    let asked = false;
+    const ask = (write: (bytes: string) => void) => {
+      if (!asked) write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+      asked = true;
+    };
+    const ended = timeUntilCut(port, ask, true);
+    // A paused socket only notices that it was closed when it reads on: the server's own count says when it let go.
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    const started = performance.now();
+    await listener?.drain(0, 5000);
+    expect(performance.now() - started).toBeLessThan(1000);
+    void ended;
+  });
+
+  test("refuses headers over 16 KiB", async () => {
+    const { port } = await start("127.0.0.1");
+    expect(await rawRequest(port, `GET /quick HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(17_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /);
+  });
+});
+
+describe("draining", () => {
+  test("serves on for the notice, closes connections, finishes what is under way, then refuses", async () => {
+    const { port, life, front } = await start("127.0.0.1");
+    const slow = fetch(`http://127.0.0.1:${port}/slow`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const drained = front.drain(150, 5000);
+    expect(life.isDraining()).toBe(true);
+    const during = await fetch(`http://127.0.0.1:${port}/quick`);
+    expect([during.status, during.headers.get("connection")]).toEqual([200, "close"]);
+    expect(await (await slow).json()).toEqual({ slow: true });
+    await drained;
+    await expect(fetch(`http://127.0.0.1:${port}/quick`)).rejects.toThrow();
+  });
+
+  test("cuts what does not finish within the grace", async () => {
+    const { port, front } = await start("127.0.0.1");
+    const never = fetch(`http://127.0.0.1:${port}/never`).then(
+      () => "answered",
+      () => "cut",
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await front.drain(0, 200);
+    expect(await never).toBe("cut");
+  });
+});

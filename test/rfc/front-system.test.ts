@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { docsRoutes } from "../../src/front/docs.ts";
+import { healthRoutes } from "../../src/front/health.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/lifecycle.ts";
+import { openApiDocument } from "../../src/front/openapi.ts";
+import { accountPaths } from "../../src/front/schemas/account-paths.ts";
+import { oauthPaths } from "../../src/front/schemas/oauth-paths.ts";
+import { systemRoutes } from "../../src/front/system.ts";
+import { ISSUER, startFront, type TestFront } from "../support/front.ts";
+
+interface World {
+  readonly front: TestFront;
+  readonly life: Lifecycle;
+}
+
+const fine = async () => true;
+const gone = async () => false;
+const failing = async (): Promise<boolean> => {
+  throw new Error("connection refused");
+};
+const hanging = () => new Promise<boolean>(() => {});
+
+async function withProbes(
+  probes: Partial<Record<"database" | "redis" | "core", () => Promise<boolean>>>,
+  run: (world: World) => Promise<void>,
+) {
+  const life = lifecycle();
+  const routes = healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, ...probes, lifecycle: life });
+  const front = await startFront({ groups: [routes], lifecycle: life });
+  try {
+    await run({ front, life });
+  } finally {
+    await front.close();
+  }
+}
+
+const health = async ({ front }: World) => {
+  const response = await fetch(`${front.url}/health`);
+  return [response.status, await response.json()];
+};
+
+describe("health", () => {
+  test("is 200 ok with every service connected", () =>
+    withProbes({}, async (world) => {
+      expect(await health(world)).toEqual([
+        200,
+        { status: "ok", services: { database: "connected", redis: "connected", core: "connected" } },
+      ]);
+    }));
+
+  test("is 200 degraded without Redis", () =>
+    withProbes({ redis: failing }, async (world) => {
+      expect(await health(world)).toMatchObject([200, { status: "degraded", services: { redis: "disconnected" } }]);
+    }));
+
+  test.for([["database"], ["core"]] as const)("is 503 error without the %s", ([name]) =>
+    withProbes({ [name]: gone }, async (world) => {
+      expect(await health(world)).toMatchObject([503, { status: "error", services: { [name]: "disconnected" } }]);
+    }),
+  );
+
+  test("answers within a second when a service does not, and live at once", () =>
+    withProbes({ database: hanging }, async (world) => {
+      const started = performance.now();
+      expect(await health(world)).toMatchObject([503, { services: { database: "disconnected", redis: "connected" } }]);
+      expect(performance.now() - started).toBeLessThan(1000);
+      expect((await fetch(`${world.front.url}/health/live`)).status).toBe(200);
+    }));
+
+  test("is 503 while draining, though every service is there", () =>
+    withProbes({}, async (world) => {
+      world.life.startDraining();
+      expect(await health(world)).toMatchObject([503, { status: "draining" }]);
+      const live = await fetch(`${world.front.url}/health/live`);
+      expect([live.status, live.headers.get("connection")]).toEqual([200, "close"]);
+    }));
+
+  test("looks once for many who ask", async () => {
+    let looks = 0;
+    const counting = async () => {
+      looks += 1;
+      return true;
+    };
+    await withProbes({ database: counting }, async (world) => {
+      await Promise.all(Array.from({ length: 20 }, () => health(world)));
+      expect(looks).toBe(1);
+    });
+  });
+});
+
+describe("greeting, metrics and reference", () => {
+  let front: TestFront;
+  beforeAll(async () => {
+    const exposition = async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" });
+    const describeApi = async () => openApiDocument(ISSUER, [oauthPaths, accountPaths]);
+    front = await startFront({
+      groups: [systemRoutes({ issuer: ISSUER, exposition }), docsRoutes({ issuer: ISSUER, describe: describeApi })],
+    });
+  });
+  afterAll(() => front.close());
+
+  test("a greeting", async () => {
+    const response = await fetch(front.url);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/plain; charset=utf-8"]);
+    expect(await response.text()).toContain("Countersign");
+  });
+
+  test("metrics as the exposition says", async () => {
+    const response = await fetch(`${front.url}/metrics`);
+    expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; version=0.0.4; charset=utf-8", "up 1\n"]);
+  });
+
+  test("the reference names nothing outside and forbids it", async () => {
+    const response = await fetch(`${front.url}/docs`);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/https?:|\*|script-src/);
+    const page = await response.text();
+    expect(page).not.toMatch(/https?:\/\//);
+    expect(page).not.toMatch(/<script>|onload=/);
+    const links = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link ?? "");
+    expect(links.length).toBeGreaterThan(4);
+    for (const link of links) expect((await fetch(new URL(link, `${front.url}/docs`))).status).toBe(200);
+    expect((await fetch(`${front.url}/docs/swagger-ui-bundle.js`)).headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+  });
+
+  test("the description is OpenAPI 3.1.0, version 1.0.0, with the paths of the specification", async () => {
+    const document = await (await fetch(`${front.url}/openapi.json`)).json();
+    expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.0.0" }, servers: [{ url: ISSUER }] });
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining([
+        "/oauth/token",
+        "/oauth/introspect",
+        "/oauth/revoke",
+        "/oauth/userinfo",
+        "/oauth/register",
+        "/oauth/authorize",
+        "/health",
+        "/auth/login",
+        "/consents/",
+      ]),
+    );
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? "");
+    expect(references.length).toBeGreaterThan(10);
+    for (const name of references) expect(document.components.schemas).toHaveProperty(name);
+    // Each component is a JSON Schema that can be read back.
+    for (const schema of Object.values(document.components.schemas)) {
+      expect(() => z.fromJSONSchema({ ...(schema as object), components: undefined } as never)).not.toThrow();
+    }
+  });
+});

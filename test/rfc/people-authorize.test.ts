@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPeople } from "../support/memory-people.ts";
+import { authorizePath, PEOPLE_CLIENTS } from "../support/people-clients.ts";
+import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
+
+const PASSWORD = "correct horse battery";
+
+let people: Awaited<ReturnType<typeof startPeople>>;
+beforeAll(async () => {
+  people = await startPeople(PEOPLE_CLIENTS);
+});
+afterAll(async () => {
+  await people.close();
+  expect(people.faults).toEqual([]);
+});
+
+let count = 0;
+async function account() {
+  const email = `p${++count}@example.test`;
+  await aBrowser(people.url).json("/auth/register", { email, password: PASSWORD }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
+  return email;
+}
+
+async function signedIn() {
+  const email = await account();
+  const browser = aBrowser(people.url);
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  return { email, browser };
+}
+
+/** Signed in, and the client has been allowed what it asks for. */
+async function consented(members: Parameters<typeof authorizePath>[0] = {}) {
+  const person = await signedIn();
+  const visit = await person.browser.submit(await person.browser.follow(authorizePath(members)), { decision: "approve" });
+  expect(visit.status).toBe(303);
+  return person;
+}
+
+/** What the client is told, each parameter with all its values. */
+function told({ url }: Pick<Visit, "url">): Record<string, string[]> {
+  expect(url).toMatch(/^https:\/\/app\.example\.test\/cb\?/);
+  const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
+  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+}
+
+const told302 = async (browser: Browser, path: string) => {
+  const visit = await browser.follow(path);
+  expect(visit.status).toBe(302);
+  return told(visit);
+};
+
+describe("specification §4.6: the way through sign-in and consent", () => {
+  test("row 10: code, state and iss come back, each exactly once", async () => {
+    const email = await account();
+    const browser = aBrowser(people.url);
+    const form = await browser.follow(authorizePath());
+    expect(form.url).toContain("/login?request=");
+    expect(form.html).toContain("Field Notes");
+    expect(form.html).toContain("app.example.test");
+    const consent = await browser.submit(form, { email, password: PASSWORD });
+    expect(consent.url).toContain("/consent?request=");
+    const done = await browser.submit(consent, { decision: "approve" });
+    expect(done.status).toBe(303);
+    expect(told(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [people.url] });
+  });
+
+  test("a consent that covers the request is not asked for again: one redirect, no page", async () => {
+    const { browser } = await consented();
+    const response = await browser.request(authorizePath());
+    expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
+    expect(told({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [people.url] });
+  });
+
+  test("denying gives access_denied and keeps nothing", async () => {
+    const { browser } = await signedIn();
+    const done = await browser.submit(await browser.follow(authorizePath()), { decision: "deny" });
+    expect(done.status).toBe(303);
+    expect(told(done)).toEqual({ error: ["access_denied"], error_description: [expect.any(String)], state: ["st&1"], iss: [people.url] });
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+  });
+
+  test("row 14: wider scope or another resource asks again, and shows what is new", async () => {
+    const { browser } = await consented();
+    const wider = await browser.follow(authorizePath({ scope: "openid notes:read notes:write" }));
+    expect(wider.html).toContain("asks for more access");
+    const [asked = "", known = ""] = wider.html.split("You allowed it before to");
+    expect(asked).toContain("notes:write");
+    expect(asked).not.toContain("notes:read");
+    expect(known).toContain("notes:read");
+    const elsewhere = await browser.follow(authorizePath({ resource: "https://mail.example.test/mcp" }));
+    expect(elsewhere.html).toContain("mail.example.test/mcp");
+    expect(elsewhere.html).toContain('name="decision"');
+  });
+
+  test("an answer counts once, and for what was shown", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const again = await browser.submit(page, { decision: "approve", offer: "something else" });
+    expect(again.url).toBe(page.url);
+    expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+    const late = await browser.submit(page, { decision: "approve" });
+    expect([late.status, late.headers.get("location")]).toEqual([400, null]);
+    expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
+  });
+
+  test("a consent page needs the session; a request that nobody knows is a page with 400", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const stranger = await aBrowser(people.url).follow(page.url);
+    expect(stranger.url).toContain("/login?request=");
+    for (const path of ["/consent", "/consent?request=unknown", "/login?request=unknown"]) {
+      const answer = await browser.request(path);
+      expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+      expect(answer.headers.get("content-type")).toContain("text/html");
+    }
+  });
+
+  test("another account can be chosen on the consent page", async () => {
+    const other = await account();
+    const { email, browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    expect(page.html).toContain(email);
+    const form = await browser.follow(`${page.url}&switch=1`.replace("/consent?", "/login?"));
+    const consent = await browser.submit(form, { email: other, password: PASSWORD });
+    expect(consent.html).toContain(other);
+  });
+
+  test("POST waits for a GET of our own, since the cookie does not come along", async () => {
+    const { browser } = await consented();
+    const query = authorizePath().split("?")[1] ?? "";
+    const body = new URLSearchParams(query);
+    const response = await fetch(`${people.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
+    expect(response.status).toBe(303);
+    expect(told(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
+  });
+});
+
+describe("OIDC Core §3.1.2.1", () => {
+  test("prompt=none: login_required, consent_required, or a code; never a page", async () => {
+    expect(await told302(aBrowser(people.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
+    const { browser } = await signedIn();
+    expect(await told302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
+    const { browser: ready } = await consented();
+    expect(await told302(ready, authorizePath({ prompt: "none" }))).toMatchObject({ code: [expect.any(String)] });
+    expect(await told302(ready, authorizePath({ prompt: "none login" }))).toMatchObject({ error: ["invalid_request"] });
+  });
+
+  test.for<Parameters<typeof authorizePath>[0]>([{ prompt: "login" }, { max_age: "0" }])(
+    "%o asks for the password again",
+    async (members) => {
+      const { browser, email } = await consented();
+      const before = browser.cookies.get("countersign");
+      const form = await browser.follow(authorizePath(members));
+      expect(form.html).toContain("Confirm that it is you");
+      expect(form.html).toContain(`value="${email}"`);
+      expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
+      const wrong = await browser.submit(form, { email, password: "wrong" });
+      expect(wrong.status).toBe(401);
+      const done = await browser.submit(wrong, { email, password: PASSWORD });
+      expect(told(done)).toMatchObject({ code: [expect.any(String)] });
+      expect(browser.cookies.get("countersign")).not.toBe(before);
+    },
+  );
+
+  test("login_hint fills in the address; max_age that holds asks for nothing", async () => {
+    const form = await aBrowser(people.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
+    expect(form.html).toContain('value="a&quot;b@example.test"');
+    const { browser } = await consented();
+    expect(await told302(browser, authorizePath({ max_age: "10000" }))).toMatchObject({ code: [expect.any(String)] });
+  });
+});
+
+describe("errors of the authorization request", () => {
+  const CLIENT_UNKNOWN = { client_id: "nobody" };
+  test.for<[Parameters<typeof authorizePath>[0], string]>([
+    [CLIENT_UNKNOWN, "invalid_client"],
+    [{ client_id: undefined }, "invalid_client"],
+    [{ client_id: ["web", "web"] }, "invalid_request"],
+    [{ ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
+    [{ redirect_uri: undefined }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
+    [{ response_mode: "form_post" }, "invalid_request"],
+  ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
+    for (const browser of [aBrowser(people.url), (await signedIn()).browser]) {
+      const response = await browser.request(authorizePath(members), { headers: { accept: "text/html" } });
+      expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+      expect(response.headers.get("content-type")).toContain("application/json");
+      expect(await response.json()).toMatchObject({ error });
+    }
+  });
+
+  test.for<[Parameters<typeof authorizePath>[0], string]>([
+    [{ code_challenge: undefined }, "invalid_request"],
+    [{ code_challenge_method: undefined }, "invalid_request"],
+    [{ code_challenge_method: "plain" }, "invalid_request"],
+    [{ code_challenge_method: "s256" }, "invalid_request"],
+    [{ response_type: undefined }, "invalid_request"],
+    [{ response_type: "token" }, "unsupported_response_type"],
+    [{ response_type: "id_token" }, "unsupported_response_type"],
+    [{ response_type: "code token" }, "unsupported_response_type"],
+    [{ scope: "admin" }, "invalid_scope"],
+    [{ scope: ["openid", "openid"] }, "invalid_request"],
+    [{ resource: "https://x.test/#f" }, "invalid_target"],
+    [{ request: "x" }, "request_not_supported"],
+    [{ id_token_hint: "x" }, "invalid_request"],
+  ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
+    const answer = await told302(aBrowser(people.url), authorizePath(members));
+    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [people.url] });
+    expect(answer).not.toHaveProperty("code");
+  });
+
+  test("row 17: a repeated state is invalid_request", async () => {
+    expect(await told302(aBrowser(people.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
+  });
+
+  test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j comes back percent-encoded", async (state) => {
+    const { browser } = await consented();
+    const response = await browser.request(authorizePath({ state }));
+    const location = response.headers.get("location") ?? "";
+    expect(location).toMatch(/^[\x21-\x7e]+$/);
+    expect(location).not.toContain("<");
+    expect(told({ url: location }).state).toEqual([state]);
+    expect(response.headers.getSetCookie()).toEqual([]);
+  });
+});
+
+describe("row 12: forms of elsewhere", () => {
+  const FOREIGN: readonly Record<string, string>[] = [
+    { origin: "https://evil.test" },
+    { origin: "null" },
+    { origin: "null", "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ];
+
+  async function send(browser: Browser, page: Visit, entries: Record<string, string>, headers: Record<string, string>) {
+    const [form] = formsOf(page.html, page.url);
+    const body = new URLSearchParams({ ...form?.fields, ...entries });
+    return browser.request(form?.action ?? "", { method: "POST", body, headers });
+  }
+
+  test("sign-in without our token, with a token of another browser, or from another origin: 403, no session", async () => {
+    const email = await account();
+    const browser = aBrowser(people.url);
+    const other = await aBrowser(people.url).follow("/login");
+    const page = await browser.follow("/login");
+    const entries = { email, password: PASSWORD };
+    const foreign = await Promise.all(FOREIGN.map((headers) => send(browser, page, entries, headers)));
+    const bare = await send(browser, page, { ...entries, form_token: "" }, {});
+    const borrowed = await send(browser, other, entries, {});
+    for (const response of [...foreign, bare, borrowed]) {
+      expect([response.status, response.headers.get("location")]).toEqual([403, null]);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      expect(response.headers.get("content-type")).toContain("text/html");
+    }
+    expect((await send(browser, page, entries, { origin: "null", "sec-fetch-site": "same-origin" })).status).toBe(303);
+  });
+
+  test("consent without our token or from another origin: 403, no code", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    for (const headers of FOREIGN) expect((await send(browser, page, { decision: "approve" }, headers)).status).toBe(403);
+    expect((await send(browser, page, { decision: "approve", form_token: "x" }, {})).status).toBe(403);
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+    const { browser: another } = await signedIn();
+    expect((await send(another, page, { decision: "approve" }, {})).status).toBe(403);
+  });
+
+  test("sign-out and taking back need the token too", async () => {
+    const { browser } = await consented();
+    const page = await browser.follow("/account");
+    for (const path of ["/logout", "/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
+      const response = await browser.request(path, { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
+      expect(response.status).toBe(403);
+    }
+    expect((await browser.follow("/account")).html).toBe(page.html);
+  });
+});
+
+describe("row 13", () => {
+  test("a session planted before sign-in is replaced and dead afterwards", async () => {
+    const { browser: attacker } = await signedIn();
+    const planted = attacker.cookies.get("countersign") ?? "";
+    const email = await account();
+    const victim = aBrowser(people.url);
+    victim.cookies.set("countersign", planted);
+    const form = await victim.follow(`${(await victim.follow(authorizePath())).url.replace("/consent?", "/login?")}&switch=1`);
+    await victim.submit(form, { email, password: PASSWORD });
+    expect(victim.cookies.get("countersign")).not.toBe(planted);
+    expect((await attacker.json("/consents", undefined, "GET")).status).toBe(401);
+  });
+});
+
+describe("row 15: names that clients give themselves", () => {
+  test("are escaped, without controls, and hosts stand beside them in punycode", async () => {
+    const { browser } = await signedIn();
+    const members = { client_id: "deceiver", redirect_uri: "https://xn--pple-43d.example/cb" };
+    const stranger = await aBrowser(people.url).follow(authorizePath(members));
+    const page = await browser.follow(authorizePath(members));
+    for (const { html } of [stranger, page]) {
+      expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;knaB");
+      for (const gone of ["<img src=x", "\u202e", "\u200d", "\u0007"]) expect(html).not.toContain(gone);
+      expect(html).toContain("xn--pple-43d.example");
+    }
+    expect(page.html).toContain("nobody has checked it");
+  });
+
+  test("a redirect to the person's own device is told", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath({ client_id: "deceiver", redirect_uri: "http://127.0.0.1:49152/cb" }));
+    expect(page.html).toContain("127.0.0.1:49152");
+    expect(page.html).toContain("program on this device");
+    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("staging");
+  });
+});

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPeople } from "../support/memory-people.ts";
+import { authorizePath, PEOPLE_CLIENTS } from "../support/people-clients.ts";
+import { aBrowser } from "../support/person.ts";
+
+const PASSWORD = "correct horse battery";
+
+let people: Awaited<ReturnType<typeof startPeople>>;
+beforeAll(async () => {
+  people = await startPeople(PEOPLE_CLIENTS);
+});
+afterAll(async () => {
+  await people.close();
+  expect(people.faults).toEqual([]);
+});
+
+let count = 0;
+async function signedIn() {
+  const email = `q${++count}@example.test`;
+  const browser = aBrowser(people.url);
+  await browser.json("/auth/register", { email, password: PASSWORD, firstName: "Ada" }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  return { email, browser };
+}
+
+async function consented() {
+  const person = await signedIn();
+  await person.browser.submit(await person.browser.follow(authorizePath()), { decision: "approve" });
+  return person;
+}
+
+describe("row 11: headers of the pages", () => {
+  test.for(["/login", "/signup", "/logout", "/account", "consent", "/consent?request=x", "/auth/verify?token=x"])("%s", async (path) => {
+    const { browser } = await signedIn();
+    const visit = await browser.follow(path === "consent" ? authorizePath() : path, { headers: { accept: "text/html" } });
+    expect(visit.headers.get("content-security-policy")).toBe(
+      "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
+    );
+    expect(visit.headers.get("x-frame-options")).toBe("DENY");
+    expect(visit.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(visit.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(visit.headers.get("cache-control")).toBe("no-store");
+    expect(visit.html).not.toMatch(/<script|<style|\sstyle=|\son\w+=/i);
+    for (const [, address = ""] of visit.html.matchAll(/(?:src|href|action)="([^"]*)"/g)) expect(address).toMatch(/^[/#]/);
+  });
+});
+
+describe("the pages' own files", () => {
+  test("are kept for ever under a name that changes with them", async () => {
+    const { html } = await aBrowser(people.url).follow("/login");
+    const path = /href="(\/assets\/style\.[0-9a-f]{16}\.css)"/.exec(html)?.[1] ?? "";
+    const response = await fetch(people.url + path);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
+    expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(await response.text()).not.toMatch(/url\(|@import/);
+    const etag = response.headers.get("etag") ?? "";
+    expect((await fetch(people.url + path, { headers: { "if-none-match": etag } })).status).toBe(304);
+  });
+});
+
+describe("sign-up", () => {
+  test("faults stand at the head with links to their fields, and what was typed stays, the password excepted", async () => {
+    const browser = aBrowser(people.url);
+    const page = await browser.submit(await browser.follow("/signup"), { email: "x@", password: "short", firstName: 'A"da', lastName: "" });
+    expect(page.status).toBe(400);
+    expect(page.html).toContain('role="alert"');
+    expect(page.html).toContain('<a href="#email">');
+    expect(page.html).toContain('aria-invalid="true"');
+    expect(page.html).toContain('value="A&quot;da"');
+    expect(page.html).not.toContain('value="short"');
+    const weak = await browser.submit(page, { email: `w${++count}@example.test`, password: "iloveyou" });
+    expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
+  });
+
+  test("a taken address is told at its field; a new one is sent a mail and can be sent another", async () => {
+    const { email } = await signedIn();
+    const browser = aBrowser(people.url);
+    const taken = await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
+    expect([taken.status, taken.html.includes("already")]).toEqual([409, true]);
+    const fresh = `w${++count}@example.test`;
+    const sent = await browser.submit(taken, { email: fresh, password: PASSWORD });
+    expect([sent.status, sent.html.includes("Check your mail")]).toEqual([201, true]);
+    const again = await browser.submit(sent, { email: fresh });
+    expect([again.status, again.html.includes("on its way")]).toEqual([200, true]);
+    expect(await people.mailsTo(fresh)).toHaveLength(2);
+  });
+
+  test("the request that waits is not lost on the way", async () => {
+    const browser = aBrowser(people.url);
+    const login = await browser.follow(authorizePath());
+    const request = new URL(login.url).search;
+    expect(login.html).toContain(`/signup${request}`);
+    const email = `w${++count}@example.test`;
+    const sent = await browser.submit(await browser.follow(`/signup${request}`), { email, password: PASSWORD });
+    expect(sent.html).toContain(`/login${request}`);
+    const consent = await browser.submit(await browser.follow(`/login${request}`), { email, password: PASSWORD });
+    expect(consent.url).toContain(`/consent${request}`);
+  });
+});
+
+describe("sign-in without an application", () => {
+  test("leads to the account page; wrong credentials are 401, too many 429 with Retry-After", async () => {
+    const { email } = await signedIn();
+    const browser = aBrowser(people.url);
+    let page = await browser.follow("/login");
+    for (let guess = 0; guess < 10; guess++) {
+      page = await browser.submit(page, { email, password: "wrong" });
+      expect([page.status, page.html.includes("Wrong e-mail address or password.")]).toEqual([401, true]);
+    }
+    page = await browser.submit(page, { email, password: PASSWORD });
+    expect(page.status).toBe(429);
+    expect(Number(page.headers.get("retry-after"))).toBeGreaterThan(0);
+    const { email: other } = await signedIn();
+    const account = await browser.submit(page, { email: other, password: PASSWORD });
+    expect([account.status, new URL(account.url).pathname]).toEqual([200, "/account"]);
+    expect((await browser.request("/login")).headers.get("location")).toBe("/account");
+  });
+
+  test("an oversized or repeated form is a page with 4xx", async () => {
+    const post = (body: string) =>
+      fetch(`${people.url}/login`, { method: "POST", body, headers: { "content-type": "application/x-www-form-urlencoded" } });
+    expect((await post("email=a&email=b")).status).toBe(400);
+    expect((await post(`email=${"a".repeat(70_000)}`)).status).toBe(413);
+    expect((await post("%ff")).status).toBe(400);
+  });
+});
+
+describe("the account page", () => {
+  test("shows what was allowed and takes it back", async () => {
+    const { browser, email } = await consented();
+    const page = await browser.follow("/account");
+    expect(page.html).toContain(email);
+    expect(page.html).toContain("Field Notes");
+    expect(page.html).toContain("Not confirmed");
+    const id = /name="consent" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
+    const { browser: other } = await consented();
+    const foreign = await other.submit(await other.follow("/account"), { consent: id });
+    expect(foreign.status).toBe(404);
+    const done = await browser.submit(page, { consent: id });
+    expect(done.html).toContain("has been taken back");
+    expect(done.html).toContain("No application has access");
+    expect((await browser.follow(authorizePath())).url).toContain("/consent?");
+  });
+
+  test("signs out here, or everywhere", async () => {
+    const { browser, email } = await signedIn();
+    const elsewhere = aBrowser(people.url);
+    await elsewhere.json("/auth/login", { email, password: PASSWORD });
+    await elsewhere.submit(await elsewhere.follow("/logout"), { form_token: "" }).catch(() => undefined);
+    const page = await browser.follow("/logout");
+    const kept = browser.cookies.get("countersign") ?? "";
+    const out = await browser.submit(page, { form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" });
+    expect(out.html).toContain("You are signed out");
+    expect(browser.cookies.has("countersign")).toBe(false);
+    browser.cookies.set("countersign", kept);
+    expect((await browser.json("/consents", undefined, "GET")).status).toBe(401);
+    expect((await elsewhere.json("/consents", undefined, "GET")).status).toBe(200);
+
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    await browser.submit(await browser.follow("/account"), { everywhere: "yes" });
+    expect((await elsewhere.json("/consents", undefined, "GET")).status).toBe(401);
+  });
+
+  test("is for those who are signed in", async () => {
+    const response = await aBrowser(people.url).request("/account");
+    expect([response.status, response.headers.get("location")]).toEqual([302, "/login"]);
+  });
+});
+
+describe("specification §4.5: consents", () => {
+  test("the list has the active consents and the token of the session; DELETE takes one back", async () => {
+    const { browser } = await consented();
+    for (const path of ["/consents", "/consents/"]) {
+      const { status, body } = await browser.json(path, undefined, "GET");
+      expect(status).toBe(200);
+      const [{ id, createdAt }] = body.consents;
+      expect(body).toEqual({
+        consents: [
+          {
+            id,
+            clientId: "web",
+            clientName: "Field Notes",
+            scopes: ["openid", "notes:read"],
+            resources: [],
+            createdAt,
+            updatedAt: null,
+            lastUsedAt: null,
+          },
+        ],
+        csrfToken: expect.stringMatching(/^[\w-]{43}$/),
+      });
+      expect(Math.abs(createdAt - Date.now())).toBeLessThan(60_000);
+    }
+    const { consents, csrfToken } = (await browser.json("/consents/", undefined, "GET")).body;
+    const remove = (id: string, headers = { "x-csrf-token": csrfToken }) => browser.json(`/consents/${id}`, undefined, "DELETE", headers);
+    expect((await remove(consents[0].id)).status).toBe(204);
+    expect((await remove(consents[0].id)).status).toBe(404);
+    expect((await browser.json("/consents/", undefined, "GET")).body.consents).toEqual([]);
+  });
+
+  test("row 64: another's consent is 404, a missing or foreign token 403, no session 401", async () => {
+    const { browser: ada } = await consented();
+    const { browser: bob } = await consented();
+    const adas = (await ada.json("/consents/", undefined, "GET")).body;
+    const bobs = (await bob.json("/consents/", undefined, "GET")).body;
+    const id = adas.consents[0].id;
+    const remove = (browser: typeof ada, path: string, token?: string) =>
+      browser.json(`/consents/${path}`, undefined, "DELETE", token === undefined ? {} : { "x-csrf-token": token });
+    const foreign = await remove(bob, id, bobs.csrfToken);
+    expect([foreign.status, foreign.body.statusCode]).toEqual([404, 404]);
+    for (const path of ["no-uuid", "%00", "01900000-0000-7000-8000-00000000dead"]) {
+      expect((await remove(bob, path, bobs.csrfToken)).status).toBe(404);
+    }
+    expect((await remove(ada, id)).status).toBe(403);
+    expect((await remove(ada, id, bobs.csrfToken)).status).toBe(403);
+    expect((await remove(aBrowser(people.url), id, adas.csrfToken)).status).toBe(401);
+    expect((await aBrowser(people.url).json("/consents/", undefined, "GET")).status).toBe(401);
+    expect((await ada.json("/consents/", undefined, "GET")).body.consents).toHaveLength(1);
+  });
+
+  test("two cookies of the name mean none", async () => {
+    const { browser } = await signedIn();
+    const cookie = `countersign=${browser.cookies.get("countersign")}`;
+    const ask = (value: string) => fetch(`${people.url}/consents`, { headers: { cookie: value } }).then(({ status }) => status);
+    expect(await ask(cookie)).toBe(200);
+    expect(await ask(`${cookie}; ${cookie}`)).toBe(401);
+  });
+});

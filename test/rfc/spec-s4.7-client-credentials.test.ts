@@ -1,0 +1,124 @@
+import { expect } from "vitest";
+import { basicAuth, claimsOf } from "../support/flow.ts";
+import { describe, test } from "../support/server.ts";
+
+const grant = { grant_type: "client_credentials" };
+
+describe("specification §4.7 client_credentials", () => {
+  test("§2.7: sub is the client_id; no refresh token, no id_token", async ({ server }) => {
+    const { worker } = server.clients;
+    const { status, body } = await server.token(worker, { ...grant, scope: "notes:read" });
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
+    const claims = claimsOf(body.access_token);
+    expect(claims).toEqual({
+      iss: server.url,
+      sub: worker.clientId,
+      aud: worker.clientId,
+      client_id: worker.clientId,
+      scope: "notes:read",
+      iat: claims.iat,
+      exp: claims.iat + 900,
+      jti: claims.jti,
+      token_use: "access",
+    });
+  });
+
+  test.for([
+    ["no scope", {}, "invalid_scope"],
+    ["an empty scope", { scope: "" }, "invalid_scope"],
+    ["a foreign scope", { scope: "notes:read admin" }, "invalid_scope"],
+    ["openid", { scope: "openid" }, "invalid_scope"],
+    ["a foreign resource", { scope: "notes:read", resource: "https://x.example.test/" }, "invalid_target"],
+  ] as const)("abuse 36: %s", async ([, fields, error], { server }) => {
+    const answer = await server.token(server.clients.worker, { ...grant, ...fields });
+    expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, error, undefined]);
+  });
+
+  test("§2.2: resource must be within the client's audience, which is also the default", async ({ server }) => {
+    const { agent } = server.clients;
+    const all = await server.token(agent, { ...grant, scope: "crm:read" });
+    expect(claimsOf(all.body.access_token).aud).toEqual(["https://crm.example.test/mcp", "https://mail.example.test/mcp"]);
+    const one = await server.token(agent, { ...grant, scope: "crm:read", resource: "https://crm.example.test/mcp" });
+    expect(claimsOf(one.body.access_token).aud).toBe("https://crm.example.test/mcp");
+  });
+
+  test("§7.1: a client without the grant, and a public client, are unauthorized_client", async ({ server }) => {
+    const lacking = await server.token(server.clients.oneShot, { ...grant, scope: "notes:read" });
+    expect([lacking.status, lacking.body.error]).toEqual([400, "unauthorized_client"]);
+    const open = await server.token(server.clients.publicApp, { ...grant, scope: "notes:read" });
+    expect([open.status, open.body.error]).toEqual([400, "unauthorized_client"]);
+  });
+});
+
+describe("specification §4.7 client authentication", () => {
+  test.for([
+    ["a wrong secret", { secret: "wrong" }, {}],
+    ["an unknown client", { clientId: "nobody" }, {}],
+    ["basic and client_secret_post together", {}, { client_id: "worker", client_secret: "worker-secret" }],
+    [
+      "basic and an assertion together",
+      {},
+      { client_assertion: "a.b.c", client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" },
+    ],
+    ["another client_id in the body", {}, { client_id: "web" }],
+  ] as const)("abuse 27, 28: %s is invalid_client", async ([, change, fields], { server }) => {
+    const answer = await server.token({ ...server.clients.worker, ...change }, { ...grant, scope: "notes:read", ...fields });
+    expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
+    expect(answer.headers.get("www-authenticate")).toMatch(/^Basic realm="/);
+  });
+
+  test("abuse 28: a basic client may not use post, a post client not basic", async ({ server }) => {
+    const { worker, poster } = server.clients;
+    const posted = await server.form("/oauth/token", {
+      ...grant,
+      scope: "notes:read",
+      client_id: worker.clientId,
+      client_secret: worker.secret,
+    });
+    expect([posted.status, posted.body.error]).toEqual([401, "invalid_client"]);
+    const basic = await server.form(
+      "/oauth/token",
+      { ...grant, scope: "notes:read" },
+      { authorization: basicAuth(poster.clientId, poster.secret ?? "") },
+    );
+    expect([basic.status, basic.body.error]).toEqual([401, "invalid_client"]);
+    const right = await server.form("/oauth/token", {
+      ...grant,
+      scope: "notes:read",
+      client_id: poster.clientId,
+      client_secret: poster.secret,
+    });
+    expect(right.status).toBe(200);
+  });
+
+  test("abuse 29: a secret in the query is refused", async ({ server }) => {
+    const answer = await server.form("/oauth/token?client_secret=worker-secret", { ...grant, scope: "notes:read", client_id: "worker" });
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
+  });
+
+  test("a disabled client is refused", async ({ server }) => {
+    const answer = await server.token(server.clients.disabled, { ...grant, scope: "notes:read" });
+    expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
+  });
+
+  test("RFC 6749 §2.3.1: a client_id that is a URN comes form-encoded in Basic", async ({ server }) => {
+    expect((await server.token(server.clients.urn, { ...grant, scope: "notes:read" })).status).toBe(200);
+  });
+});
+
+describe("specification §7.1 unsupported_grant_type", () => {
+  test.for(["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:device_code"])(
+    "abuse 40: %s, also for a caller that is no client",
+    async (grant_type, { server }) => {
+      for (const client of [server.clients.worker, { ...server.clients.worker, secret: "wrong" }]) {
+        const answer = await server.token(client, { grant_type, assertion: "a.b.c" });
+        expect([answer.status, answer.body.error]).toEqual([400, "unsupported_grant_type"]);
+      }
+    },
+  );
+
+  test("no grant_type at all is invalid_request", async ({ server }) => {
+    expect((await server.token(server.clients.worker, {})).body.error).toBe("invalid_request");
+  });
+});

@@ -1,0 +1,151 @@
+import { expect } from "vitest";
+import { describe, test } from "../support/server.ts";
+
+const RESOURCE = "https://crm.example.test/mcp";
+
+describe("specification §4.8 introspection", () => {
+  test("§2.9: an active token, to the client that it was issued to", async ({ server }) => {
+    const { web } = server.clients;
+    const ada = await server.person();
+    const { access_token } = await server.tokens(web, ada.browser, { scope: "openid notes:read", resource: RESOURCE });
+    const { status, body, headers } = await server.introspect(web, access_token);
+    expect(status).toBe(200);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(body).toEqual({
+      active: true,
+      sub: ada.id,
+      client_id: web.clientId,
+      scope: "openid notes:read",
+      aud: RESOURCE,
+      iss: server.url,
+      exp: body.exp,
+      iat: body.exp - 900,
+      token_type: "Bearer",
+    });
+  });
+
+  test("ruling 3: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({ server }) => {
+    const { web, agent } = server.clients;
+    const ada = await server.person();
+    const forCrm = await server.tokens(web, ada.browser, { resource: RESOURCE });
+    const forNotes = await server.tokens(web, ada.browser, { resource: "https://notes.example.test/mcp" });
+    expect((await server.introspect(agent, forCrm.access_token)).body.active).toBe(true);
+    expect((await server.introspect(agent, forNotes.access_token)).body).toEqual({ active: false });
+  });
+
+  test("abuse 44: refresh token, ID token and rubbish are inactive, without another word", async ({ server }) => {
+    const { web } = server.clients;
+    const tokens = await server.tokens(web, (await server.person()).browser, { scope: "openid" });
+    for (const value of [tokens.refresh_token, tokens.id_token, "rubbish", "a.b.c", `${tokens.access_token}x`]) {
+      const { status, body } = await server.introspect(web, value);
+      expect([status, body]).toEqual([200, { active: false }]);
+    }
+  });
+
+  test("abuse 35: a public client may not introspect, nor one without credentials", async ({ server }) => {
+    const { publicApp } = server.clients;
+    const named = await server.form("/oauth/introspect", { token: "x", client_id: publicApp.clientId });
+    const nobody = await server.form("/oauth/introspect", { token: "x" });
+    for (const { status, body, headers } of [named, nobody]) {
+      expect([status, body.error]).toEqual([401, "invalid_client"]);
+      expect(headers.get("www-authenticate")).toMatch(/^Basic realm="/);
+    }
+  });
+
+  test("RFC 7662 §2.1: without token invalid_request; with a token_type_hint the same answer", async ({ server }) => {
+    const { worker } = server.clients;
+    const headers = { authorization: `Basic ${btoa(`${worker.clientId}:${worker.secret}`)}` };
+    expect((await server.form("/oauth/introspect", {}, headers)).body.error).toBe("invalid_request");
+    const { body } = await server.token(worker, { grant_type: "client_credentials", scope: "notes:read" });
+    const hinted = await server.form("/oauth/introspect", { token: body.access_token, token_type_hint: "refresh_token" }, headers);
+    expect(hinted.body.active).toBe(true);
+  });
+});
+
+describe("specification §4.8 revocation", () => {
+  test("§3: a refresh token goes with its whole family and what was issued from it", async ({ server }) => {
+    const { web } = server.clients;
+    const first = await server.tokens(web, (await server.person()).browser);
+    const second = (await server.refresh(web, first.refresh_token)).body;
+    const { status, body } = await server.revoke(web, second.refresh_token);
+    expect([status, body]).toEqual([200, ""]);
+    expect((await server.refresh(web, second.refresh_token)).body).toEqual({ error: "invalid_grant" });
+    for (const token of [first.access_token, second.access_token]) {
+      expect((await server.introspect(web, token)).body).toEqual({ active: false });
+    }
+  });
+
+  test("an access token goes by itself", async ({ server }) => {
+    const { web } = server.clients;
+    const tokens = await server.tokens(web, (await server.person()).browser, { scope: "openid" });
+    expect((await server.revoke(web, tokens.access_token)).status).toBe(200);
+    expect((await server.introspect(web, tokens.access_token)).body).toEqual({ active: false });
+    expect((await server.userinfo(tokens.access_token)).status).toBe(401);
+    expect((await server.refresh(web, tokens.refresh_token)).status).toBe(200);
+  });
+
+  test("abuse 45: another client's token is left alone, with the same answer", async ({ server }) => {
+    const { web, other } = server.clients;
+    const tokens = await server.tokens(web, (await server.person()).browser);
+    for (const token of [tokens.access_token, tokens.refresh_token, "rubbish", "0".repeat(64)]) {
+      const { status, body } = await server.revoke(other, token);
+      expect([status, body]).toEqual([200, ""]);
+    }
+    expect((await server.introspect(web, tokens.access_token)).body.active).toBe(true);
+    expect((await server.refresh(web, tokens.refresh_token)).status).toBe(200);
+  });
+
+  test("§4.8: the one refusal is invalid_client; ruling 13: without token invalid_request", async ({ server }) => {
+    const { web, publicApp } = server.clients;
+    expect((await server.revoke({ ...web, secret: "wrong" }, "x")).body.error).toBe("invalid_client");
+    const open = await server.form("/oauth/revoke", { token: "x", client_id: publicApp.clientId });
+    expect([open.status, open.body.error]).toEqual([401, "invalid_client"]);
+    expect((await server.revoke(web, "")).body.error).toBe("invalid_request");
+  });
+
+  test("client_secret_post works here for a client registered for basic", async ({ server }) => {
+    const { worker } = server.clients;
+    const answer = await server.form("/oauth/revoke", { token: "x", client_id: worker.clientId, client_secret: worker.secret });
+    expect([answer.status, answer.body]).toEqual([200, ""]);
+  });
+});
+
+describe("specification §4.8 userinfo", () => {
+  test("sub, and the verified address with scope email", async ({ server }) => {
+    const { web } = server.clients;
+    const ada = await server.person();
+    const { access_token } = await server.tokens(web, ada.browser, { scope: "openid email" });
+    expect((await server.userinfo(access_token)).body).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
+    const posted = await fetch(new URL("/oauth/userinfo", server.url), {
+      method: "POST",
+      headers: { authorization: `Bearer ${access_token}` },
+    });
+    expect(await posted.json()).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
+  });
+
+  test("OIDC Core §5.3.2: what is not to be told is left out", async ({ server }) => {
+    const { web } = server.clients;
+    const ada = await server.person();
+    const { access_token } = await server.tokens(web, ada.browser, { scope: "openid" });
+    expect((await server.userinfo(access_token)).body).toEqual({ sub: ada.id });
+  });
+
+  test("RFC 6750 §3: each refusal has its challenge", async ({ server }) => {
+    const { web, worker } = server.clients;
+    const ada = await server.person();
+    const bare = await server.get("/oauth/userinfo");
+    expect([bare.status, bare.headers.get("www-authenticate")]).toEqual([401, `Bearer realm="${server.url}"`]);
+    const own = (await server.token(worker, { grant_type: "client_credentials", scope: "notes:read" })).body.access_token;
+    const { id_token, access_token } = await server.tokens(web, ada.browser, { scope: "openid" });
+    for (const token of ["rubbish", own, id_token, `${access_token}x`]) {
+      const refused = await server.userinfo(token);
+      expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, expect.stringContaining('error="invalid_token"')]);
+    }
+    const narrow = await server.tokens(web, ada.browser, { scope: "notes:read" });
+    const lacking = await server.userinfo(narrow.access_token);
+    expect([lacking.status, lacking.headers.get("www-authenticate")]).toEqual([
+      403,
+      expect.stringMatching(/error="insufficient_scope".*scope="openid"/),
+    ]);
+  });
+});

@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+
+/** Small words that every room with a will of its own may speak. */
+const WORDS = ["errors", "clock", "secret", "identifier", "audit"];
+
+/** Which room of src may import which: this is the one place where it is written down. Its own files a room may always import. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  errors: [],
+  clock: [],
+  config: [],
+  gen: [],
+  audit: [],
+  secret: ["clock"],
+  identifier: ["clock"],
+  "development-keys": [],
+  telemetry: ["errors"],
+  protocol: ["errors", "gen"],
+  clients: [...WORDS, "protocol", "telemetry"],
+  accounts: [...WORDS, "protocol", "telemetry"],
+  core: [...WORDS, "gen", "protocol", "clients", "telemetry"],
+  grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
+  management: [...WORDS, "protocol", "clients", "accounts", "grpc", "telemetry"],
+  front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "telemetry"],
+  store: [...WORDS, "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
+  outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
+};
+/** These put the house together, and may see all of it. */
+const UNBOUND = ["compose", "main"];
+
+const source = join(import.meta.dirname, "../../src");
+const roomOf = (path: string) => (path.split("/")[0] ?? "").replace(/\.ts$/, "");
+const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".ts"));
+
+const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g;
+const imports = files.flatMap((file) =>
+  [...readFileSync(join(source, file), "utf8").matchAll(SPECIFIER)].map((match) => ({ file, specifier: match[1] ?? "" })),
+);
+const inner = imports
+  .filter(({ specifier }) => specifier.startsWith("."))
+  .map(({ file, specifier }) => ({ file, target: normalize(join(dirname(file), specifier)) }));
+
+describe("import directions", () => {
+  test("every room has its line in the table", () => {
+    const rooms = [...new Set(files.map(roomOf))];
+    expect(rooms.filter((room) => !(room in MAY_IMPORT) && !UNBOUND.includes(room))).toEqual([]);
+  });
+
+  test("a room imports only what it may", () => {
+    const wrong = inner.filter(({ file, target }) => {
+      const [from, to] = [roomOf(file), roomOf(target)];
+      return from !== to && !UNBOUND.includes(from) && !MAY_IMPORT[from]?.includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("policies take what they judge as values, and tell nobody", () => {
+    const code = (file: string) => readFileSync(join(source, file), "utf8").replaceAll(/^import type .*;$/gm, "");
+    const policies = files.filter((file) => file.startsWith("core/policy/"));
+    expect(policies.filter((file) => /from "[^"]*(telemetry\/|ports\.ts)/.test(code(file)))).toEqual([]);
+  });
+
+  test("nothing in src imports from outside of it by path", () => {
+    expect(inner.filter(({ target }) => target.startsWith(".."))).toEqual([]);
+  });
+
+  test("the environment, the time and chance are read in their places alone", () => {
+    const allowed: Readonly<Record<string, RegExp>> = {
+      "process.env": /^main\.ts$/,
+      "Date.now": /^(clock|compose)\.ts$/,
+      "new Date()": /^(clock|compose)\.ts$/,
+      "Math.random": /^(?!)/,
+    };
+    const code = (file: string) => readFileSync(join(source, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    const wrong = files.flatMap((file) =>
+      Object.entries(allowed)
+        .filter(([word, where]) => !where.test(file) && code(file).includes(word))
+        .map(([word]) => `${word} in ${file}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+test("the guard imports nothing of the server, and the admin client only types of it", () => {
+  const root = join(source, "..");
+  const reaching = (room: string, pattern: RegExp) =>
+    readdirSync(join(root, room, "src"), { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts") && pattern.test(readFileSync(join(root, room, "src", path), "utf8")))
+      .map((path) => `${room}/src/${path}`);
+  expect(reaching("guard-sdk", /from "(?:\.\.\/)+src\//)).toEqual([]);
+  expect(reaching("admin", /^(?!import type|export type).*from "(?:\.\.\/)+src\//m)).toEqual([]);
+});

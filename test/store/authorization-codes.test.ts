@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { consents } from "../../src/store/consents.ts";
+import { grants } from "../../src/store/grants.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { statement } from "../../src/store/sql.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aBinding, aCode, aFamily, aGrant, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+
+const issued = anAudit("token.issued");
+
+describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
+  let database: Database;
+  let scene: Scene;
+  const run = (text: string, id: string) => database.sql.query(statement(`test_${text.replaceAll(/\W+/g, "_").slice(0, 55)}`, text), [id]);
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    scene = await aScene(database.sql);
+  });
+  const codes = () => authorizationCodes(database.sql);
+
+  test("a code is found as it was bound, with the person behind it and the database's clock", async () => {
+    const code = aHash();
+    const binding = aBinding(scene, { nonce: "n-0S6_WzA2Mj" });
+    expect(await codes().issue(code, binding, 60, anAudit("code.issued", { userId: scene.userId }))).toBe(true);
+    const state = await codes().byHash(code);
+    expect(state).toMatchObject({
+      ...binding,
+      grantId: null,
+      subject: { userId: scene.userId, enabled: true, firstName: "Ada", lastName: null },
+    });
+    expect(Math.abs((state?.expiresAt ?? 0) - (state?.now ?? 0) - 60)).toBeLessThanOrEqual(2);
+    expect(await auditOf(database.sql, "code.issued")).toContainEqual(expect.objectContaining({ user_id: scene.userId }));
+    expect(await codes().byHash(aHash())).toBeUndefined();
+  });
+
+  const refusals: readonly [string, (scene: Scene) => Promise<unknown>][] = [
+    ["the session has ended", (s) => sessions(database.sql).end(s.sessionHash, anAudit("session.ended"))],
+    ["the session has expired", (s) => run("update sessions set expires_at = now() where id = $1::uuid", s.sessionId)],
+    ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
+    ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
+    ["the client is gone", (s) => run("delete from clients where client_id = $1", s.clientId)],
+    ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
+  ];
+  test.for(refusals)("no code is issued when %s", async ([, happens]) => {
+    await happens(scene);
+    const before = (await auditOf(database.sql, "code.issued")).length;
+    expect(await codes().issue(aHash(), aBinding(scene), 60, anAudit("code.issued"))).toBe(false);
+    expect((await auditOf(database.sql, "code.issued")).length).toBe(before);
+  });
+
+  test("a code needs a consent that covers its scopes and resources", async () => {
+    const wider = aBinding(scene, { scopes: ["crm:read", "crm:write"] });
+    const elsewhere = aBinding(scene, { resources: [RESOURCE, "https://other.example.test/"] });
+    expect(await codes().issue(aHash(), wider, 60, issued)).toBe(false);
+    expect(await codes().issue(aHash(), elsewhere, 60, issued)).toBe(false);
+  });
+
+  test("redemption opens grant and family, and moves the client's and the consent's last use", async () => {
+    const code = await aCode(database.sql, scene);
+    const [grant, family] = [aGrant(scene), aFamily()];
+    expect(await codes().redeem(code, grant, family, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
+    expect(await codes().byHash(code)).toMatchObject({ grantId: grant.id });
+    expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({
+      familyId: family.id,
+      grantId: grant.id,
+      clientId: scene.clientId,
+      scopes: ["crm:read"],
+      audience: [RESOURCE],
+      authTime: 1_790_000_000,
+      usedAt: null,
+      revoked: false,
+    });
+    expect((await auditOf(database.sql, "token.issued")).filter(({ grant_id }) => grant_id === grant.id)).toHaveLength(1);
+    const [consent] = await consents(database.sql).ofUser(scene.userId);
+    expect(consent?.lastUsedAt).not.toBeNull();
+  });
+
+  test("a grant without the refresh_token grant has no family", async () => {
+    const grant = aGrant(scene);
+    expect(await codes().redeem(await aCode(database.sql, scene), grant, undefined, issued)).toBe(true);
+    const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
+    expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: true });
+  });
+
+  test.for([20, 64])("of %i parallel redemptions exactly one wins; the loser's revocation leaves nothing alive", async (callers) => {
+    const code = await aCode(database.sql, scene);
+    const tries = Array.from({ length: callers }, () => ({ grant: aGrant(scene), family: aFamily() }));
+    const verdicts = await Promise.all(
+      // Half go through stores of their own, as they would from other processes.
+      tries.map(({ grant, family }, n) => (n % 2 === 0 ? codes() : authorizationCodes(database.sql)).redeem(code, grant, family, issued)),
+    );
+    expect(verdicts.filter(Boolean)).toHaveLength(1);
+    const winner = tries[verdicts.indexOf(true)]!;
+    expect(await codes().byHash(code)).toMatchObject({ grantId: winner.grant.id });
+    await grants(database.sql).revoke(winner.grant.id, anAudit("code.replayed"));
+    const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
+    expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+    expect(await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, aHash(), 60, issued)).toBe(false);
+  });
+
+  test("64 parallel redemptions of 16 codes through one store: one success for each", async () => {
+    const all = await Promise.all(Array.from({ length: 16 }, () => aCode(database.sql, scene)));
+    const store = codes();
+    const verdicts = await Promise.all(Array.from({ length: 64 }, (_, n) => store.redeem(all[n % 16]!, aGrant(scene), aFamily(), issued)));
+    const perCode = all.map((_, code) => verdicts.filter((won, n) => won && n % 16 === code).length);
+    expect(perCode).toEqual(all.map(() => 1));
+  });
+
+  test("a row that cannot be written fails alone, and its neighbours keep their verdicts", async () => {
+    const [good, bad] = [await aCode(database.sql, scene), await aCode(database.sql, scene)];
+    const taken = aFamily();
+    expect(await codes().redeem(await aCode(database.sql, scene), aGrant(scene), taken, issued)).toBe(true);
+    const store = codes();
+    const [first, second] = await Promise.allSettled([
+      store.redeem(good, aGrant(scene), aFamily(), issued),
+      store.redeem(bad, aGrant(scene), aFamily({ id: taken.id }), issued),
+    ]);
+    expect(first).toEqual({ status: "fulfilled", value: true });
+    expect(second.status).toBe("rejected");
+    expect(await codes().byHash(bad)).toMatchObject({ grantId: null });
+  });
+
+  const endings: readonly [string, (scene: Scene) => Promise<unknown>][] = [
+    ["it has expired", (s) => run("update authorization_codes set expires_at = now() where user_id = $1::uuid", s.userId)],
+    ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
+    ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
+    ["the consent was revoked meanwhile", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
+    ["the person signed out everywhere meanwhile", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+  ];
+  test.for(endings)("a code is not redeemed when %s", async ([, happens]) => {
+    const code = await aCode(database.sql, scene);
+    await happens(scene);
+    const [grant, family] = [aGrant(scene), aFamily()];
+    expect(await codes().redeem(code, grant, family, issued)).toBe(false);
+    expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toBeUndefined();
+  });
+
+  test("another client's redemption does nothing to the code", async () => {
+    const code = await aCode(database.sql, scene);
+    const other = await aScene(database.sql);
+    expect(await codes().redeem(code, aGrant({ ...scene, clientId: other.clientId }), aFamily(), issued)).toBe(false);
+    expect(await codes().redeem(code, aGrant(scene), aFamily(), issued)).toBe(true);
+  });
+});

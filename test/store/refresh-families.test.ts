@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { consents } from "../../src/store/consents.ts";
+import { grants } from "../../src/store/grants.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { statement } from "../../src/store/sql.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { anOpenFamily, aScene, type Scene } from "../support/grants.ts";
+
+const issued = anAudit("token.issued");
+const replayed = anAudit("refresh_token.replayed", { outcome: "failure" });
+
+describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
+  let database: Database;
+  let scene: Scene;
+  const run = (text: string, id: string) => database.sql.query(statement(`test_${text.replaceAll(/\W+/g, "_").slice(0, 55)}`, text), [id]);
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    scene = await aScene(database.sql);
+  });
+  const families = () => refreshFamilies(database.sql);
+
+  test("a rotation makes the new token current and keeps the old one as used", async () => {
+    const { family } = await anOpenFamily(database.sql, scene);
+    const next = aHash();
+    expect(await families().rotate(family.id, family.tokenHash, next, 3_600, issued)).toBe(true);
+    expect(await families().holding(next)).toMatchObject({
+      familyId: family.id,
+      usedAt: null,
+    });
+    const old = await families().holding(family.tokenHash);
+    expect(old).toMatchObject({ familyId: family.id, usedAt: expect.any(Number), revoked: false });
+    expect((old?.now ?? 0) - (old?.usedAt ?? 0)).toBeLessThanOrEqual(2);
+    const after = aHash();
+    expect(await families().rotate(family.id, next, after, 3_600, issued)).toBe(true);
+    expect(await families().holding(family.tokenHash)).toMatchObject({ usedAt: expect.any(Number) });
+    expect(await families().holding(next)).toMatchObject({ usedAt: expect.any(Number) });
+  });
+
+  test("a value that was never issued is unknown", async () => {
+    expect(await families().holding(aHash())).toBeUndefined();
+    expect(await families().rotate("no uuid", aHash(), aHash(), 60, issued)).toBe(false);
+    expect(await families().rotate(anId(), aHash(), aHash(), 60, issued)).toBe(false);
+    await families().revoke("no uuid", replayed);
+  });
+
+  test("a rotation never reaches past the family's end", async () => {
+    const { family } = await anOpenFamily(database.sql, scene, { ttl: 3_600, maxAge: 1_000 });
+    const first = await families().holding(family.tokenHash);
+    expect((first?.expiresAt ?? 0) - (first?.now ?? 0)).toBeLessThanOrEqual(1_000);
+    const next = aHash();
+    expect(await families().rotate(family.id, family.tokenHash, next, 50_000, issued)).toBe(true);
+    expect((await families().holding(next))?.expiresAt).toBe(first?.expiresAt);
+  });
+
+  test.for([20, 64])("of %i parallel rotations exactly one wins, and after the losers' revocation nothing lives", async (callers) => {
+    const { grant, family } = await anOpenFamily(database.sql, scene);
+    const nexts = Array.from({ length: callers }, () => aHash());
+    const shared = families();
+    const verdicts = await Promise.all(
+      nexts.map(async (next, n) => {
+        const store = n % 2 === 0 ? shared : families(); // as if from other processes
+        const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
+        if (!won) await store.revoke(family.id, replayed);
+        return won;
+      }),
+    );
+    expect(verdicts.filter(Boolean)).toHaveLength(1);
+    const successor = nexts[verdicts.indexOf(true)]!;
+    expect(await families().holding(successor)).toMatchObject({ revoked: true });
+    expect(await families().rotate(family.id, successor, aHash(), 3_600, issued)).toBe(false);
+    const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
+    expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: false });
+  });
+
+  test("64 rotations of 16 families through one store: one success for each, one record for each", async () => {
+    const opened = await Promise.all(Array.from({ length: 16 }, () => anOpenFamily(database.sql, scene)));
+    const before = (await auditOf(database.sql, "token.issued")).length;
+    const store = families();
+    const verdicts = await Promise.all(
+      Array.from({ length: 64 }, (_, n) =>
+        store.rotate(opened[n % 16]!.family.id, opened[n % 16]!.family.tokenHash, aHash(), 3_600, issued),
+      ),
+    );
+    expect(opened.map((_, one) => verdicts.filter((won, n) => won && n % 16 === one).length)).toEqual(opened.map(() => 1));
+    expect((await auditOf(database.sql, "token.issued")).length).toBe(before + 16);
+  });
+
+  test("round after round of 64 callers: never two winners, never a living leftover", async () => {
+    const rounds = name === "postgresql" ? 100 : 5;
+    for (let round = 0; round < rounds; round++) {
+      const { family } = await anOpenFamily(database.sql, scene);
+      const nexts = Array.from({ length: 64 }, () => aHash());
+      const shared = families();
+      const verdicts = await Promise.all(
+        nexts.map(async (next, n) => {
+          const store = n % 4 === 0 ? families() : shared;
+          const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
+          if (!won) await store.revoke(family.id, replayed);
+          return won;
+        }),
+      );
+      expect(verdicts.filter(Boolean)).toHaveLength(1);
+      const held = await Promise.all(nexts.map((next) => shared.holding(next)));
+      expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+    }
+  }, 120_000);
+
+  const endings: readonly [string, (scene: Scene, grantId: string) => Promise<unknown>][] = [
+    ["its grant is revoked", (_, grantId) => grants(database.sql).revoke(grantId, anAudit("token.revoked"))],
+    ["the person signs out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
+    ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
+    ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
+    ["the client is deleted", (s) => run("delete from clients where client_id = $1", s.clientId)],
+    ["it has expired", (_, id) => run("update refresh_families set expires_at = now() where grant_id = $1::uuid", id)],
+  ];
+  test.for(endings)("a family does not rotate when %s", async ([, happens]) => {
+    const { grant, family } = await anOpenFamily(database.sql, scene);
+    await happens(scene, grant.id);
+    expect(await families().rotate(family.id, family.tokenHash, aHash(), 60, issued)).toBe(false);
+  });
+
+  test("rotations and a sign-out at once: whatever was born is dead afterwards", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { family } = await anOpenFamily(database.sql, await aScene(database.sql));
+      const state = await families().holding(family.tokenHash);
+      const next = aHash();
+      await Promise.all([
+        families().rotate(family.id, family.tokenHash, next, 60, issued),
+        sessions(database.sql).endAll(state?.subject.userId ?? "", anAudit("session.ended")),
+      ]);
+      const held = await Promise.all([family.tokenHash, next].map((hash) => families().holding(hash)));
+      expect(held.filter((one) => one !== undefined && !one.revoked)).toEqual([]);
+    }
+  });
+
+  test("every replay is recorded, though the family ends once", async () => {
+    const { family } = await anOpenFamily(database.sql, scene);
+    const mine = anAudit("refresh_token.replayed", { outcome: "failure", userId: scene.userId });
+    await families().revoke(family.id, mine);
+    await families().revoke(family.id, mine);
+    expect((await auditOf(database.sql, "refresh_token.replayed")).filter(({ user_id }) => user_id === scene.userId)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test as base, describe } from "vitest";
+import { compose, type Running } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { parseProvisionFile } from "../../src/management/provision.ts";
+import { openDatabase } from "../../src/store/orm.ts";
+import { conversation, type TestClient } from "./flow.ts";
+import { createTestDatabase } from "./postgres.ts";
+
+export { describe };
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => probe.once("listening", resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+const REDIRECT = "https://app.example.test/cb";
+const USER_GRANTS = ["authorization_code", "refresh_token"];
+const SCOPES = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
+
+/** One client of every kind that the tests speak of. */
+const CLIENTS = [
+  { clientId: "web", clientSecret: "web-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
+  { clientId: "other", clientSecret: "other-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
+  { clientId: "one-shot", clientSecret: "one-shot-secret", grantTypes: ["authorization_code"], scopes: SCOPES, redirectUris: [REDIRECT] },
+  {
+    clientId: "public-app",
+    tokenEndpointAuthMethod: "none",
+    grantTypes: USER_GRANTS,
+    scopes: SCOPES,
+    redirectUris: [REDIRECT, "http://127.0.0.1/cb"],
+    environment: "development",
+  },
+  { clientId: "worker", clientSecret: "worker-secret", grantTypes: ["client_credentials"], scopes: ["openid", "notes:read"] },
+  {
+    clientId: "poster",
+    clientSecret: "poster-secret",
+    grantTypes: ["client_credentials"],
+    scopes: ["notes:read"],
+    tokenEndpointAuthMethod: "client_secret_post",
+  },
+  { clientId: "disabled", clientSecret: "disabled-secret", grantTypes: ["client_credentials"], scopes: ["notes:read"], enabled: false },
+  { clientId: "urn:example:client 1", clientSecret: "s%:+ /", grantTypes: ["client_credentials"], scopes: ["notes:read"] },
+  {
+    clientId: "agent",
+    clientSecret: "agent-secret",
+    grantTypes: ["client_credentials"],
+    scopes: ["crm:read"],
+    audience: ["https://crm.example.test/mcp", "https://mail.example.test/mcp"],
+  },
+].map((client) => ({ name: client.clientId, tokenEndpointAuthMethod: "client_secret_basic", environment: "production", ...client }));
+
+export const PROVISIONED = {
+  users: [{ email: "operator@example.test", password: "operator password 1", emailVerified: true, firstName: "Olga", role: "operator" }],
+  clients: CLIENTS,
+} as const;
+
+const client = (clientId: string): TestClient => {
+  const secret = CLIENTS.find((each) => each.clientId === clientId)?.clientSecret;
+  return { clientId, redirectUri: REDIRECT, ...(secret !== undefined && { secret }) };
+};
+
+const clients = {
+  web: client("web"),
+  other: client("other"),
+  oneShot: client("one-shot"),
+  publicApp: client("public-app"),
+  worker: client("worker"),
+  poster: client("poster"),
+  disabled: client("disabled"),
+  urn: client("urn:example:client 1"),
+  agent: client("agent"),
+};
+
+export type Shape = "one" | "split";
+
+export interface ServerOptions {
+  readonly env?: Record<string, string>;
+  /** One process, or front and core that talk over gRPC. */
+  readonly shape?: Shape;
+  readonly provision?: object;
+}
+
+/**
+ * A whole server on free loopback ports with a database of its own: embedded, or PostgreSQL (and Redis) where TEST_DATABASE_URL (and TEST_REDIS_URL) say so.
+ * In the split shape front and core run over one database and speak gRPC.
+ */
+export async function startServer({
+  env = {},
+  shape = (process.env.TEST_SHAPE as Shape | undefined) ?? "one",
+  provision = PROVISIONED,
+}: ServerOptions = {}) {
+  const plan = parseProvisionFile(JSON.stringify(provision));
+  const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
+  const postgres = await createTestDatabase();
+  const [port, grpcPort] = [await freePort(), await freePort()];
+  const config = loadConfig({
+    NODE_ENV: "test",
+    PORT: String(port),
+    GRPC_PORT: String(grpcPort),
+    DATA_DIR: dataDir,
+    LOG_LEVEL: "silent",
+    DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid profile email offline_access notes:read notes:write",
+    REGISTER_CLIENT_RATE_LIMIT: "1000",
+    TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
+    ...(shape === "split" && { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }),
+    ...(postgres && { DATABASE_URL: postgres.url }),
+    ...(process.env.TEST_REDIS_URL !== undefined && { REDIS_URL: process.env.TEST_REDIS_URL }),
+    ...env,
+  });
+  const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
+  const running: Running[] = [];
+  try {
+    if (shape === "split") running.push(await compose(config, "core", { database, provision: plan }));
+    running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
+  } catch (error) {
+    for (const part of running) await part.close(0);
+    await database.close();
+    throw error;
+  }
+  return {
+    ...conversation(config.issuer, join(dataDir, "outbox")),
+    clients,
+    config,
+    database,
+    dataDir,
+    grpc: `127.0.0.1:${grpcPort}`,
+    async close() {
+      for (const part of running.reverse()) await part.close(0);
+      await database.close();
+      await postgres?.drop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestServer = Awaited<ReturnType<typeof startServer>>;
+
+/** One server for all tests of a file. */
+export const test = base.extend("server", { scope: "file" }, async ({ task: _task }, { onCleanup }) => {
+  const server = await startServer();
+  onCleanup(() => server.close());
+  return server;
+});

@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import argon2 from "argon2";
+import { describe, expect, test } from "vitest";
+import { lane } from "../../../src/accounts/lane.ts";
+import { passwordHashing } from "../../../src/accounts/password-hash.ts";
+
+const passwords = passwordHashing({ randomBytes });
+
+describe("argon2id with 19 MiB, two passes, one lane", () => {
+  test("a hash says its parameters and is verified", async () => {
+    const encoded = await passwords.hash("correct horse battery");
+    expect(encoded).toMatch(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
+    expect(await passwords.verify(encoded, "correct horse battery")).toEqual({ kind: "right", outdated: false });
+    expect(await passwords.verify(encoded, "correct horse batterY")).toEqual({ kind: "wrong" });
+  });
+
+  test("what two keyboards type for the same letters is the same password", async () => {
+    const encoded = await passwords.hash("cafe\u0301 au lait");
+    expect(await passwords.verify(encoded, "caf\u00e9 au lait")).toMatchObject({ kind: "right" });
+  });
+
+  test("a hash of other parameters still verifies, and is told to be outdated", async () => {
+    const old = await argon2.hash("correct horse battery", { memoryCost: 8192, timeCost: 1, parallelism: 1 });
+    expect(await passwords.verify(old, "correct horse battery")).toEqual({ kind: "right", outdated: true });
+  });
+
+  test("without a hash the answer is no, and a hash is computed all the same", async () => {
+    let hashes = 0;
+    const inner = lane({ width: 1, queue: 1, wait: 1000 });
+    const counting = passwordHashing({
+      randomBytes,
+      inLane: (job) => {
+        hashes += 1;
+        return inner(job);
+      },
+    });
+    for (const encoded of [undefined, null]) expect(await counting.verify(encoded, "")).toEqual({ kind: "wrong" });
+    expect(hashes).toBe(2);
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { isOnThisDevice, shownHost, shownName, shownResource } from "../../../src/front/pages/client-words.ts";
+
+describe("ASVS 10.7.2: what a client says of itself is shown without what could deceive", () => {
+  test.for([
+    ["Notes", "Notes"],
+    ["  Field \t Notes ", "Field Notes"],
+    ["Pay\u202eLAP\u202c", "PayLAP"],
+    ["Go\u200dogle\u200b", "Google"],
+    ["a\u0000b\u001b[31mc\u0085d", "ab[31mcd"],
+    ["\u2066\u2069\u200e", "An application without a name"],
+    ["e\u0301\u0301\u0301\u0301\u0301\u0301", "e\u0301\u0301\u0301"],
+    ["x".repeat(90), `${"x".repeat(80)}…`],
+    ["\ud800", "\ufffd"],
+  ] as const)("%j is shown as %j", ([name, expected]) => {
+    expect(shownName(name)).toBe(expected);
+  });
+
+  test("hosts stand in punycode", () => {
+    expect(shownHost("https://аpple.example/cb")).toBe("xn--pple-43d.example");
+    expect(shownHost("http://127.0.0.1:7777/cb")).toBe("127.0.0.1:7777");
+    expect(shownHost("com.example.app:/cb")).toBe("com.example.app:");
+    expect(shownHost("https://good.test@evil.test/cb")).toBe("evil.test");
+    expect(shownResource("https://bücher.example/mcp?x=1")).toBe("xn--bcher-kva.example/mcp?x=1");
+    expect(shownResource("urn:mail")).toBe("urn:mail");
+  });
+
+  test("a redirect to the person's own machine is known", () => {
+    for (const uri of ["http://127.0.0.1:1/cb", "http://[::1]:1/cb", "http://localhost/cb"]) expect(isOnThisDevice(uri)).toBe(true);
+    for (const uri of ["https://localhost.example/cb", "com.example.app:/cb"]) expect(isOnThisDevice(uri)).toBe(false);
+  });
+});

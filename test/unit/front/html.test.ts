@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import { html } from "../../../src/front/pages/html.ts";
+
+test("whatever is put into a page is escaped, unless it is made by the template itself", () => {
+  const evil = `"><script>alert('x')</script>&`;
+  expect(html`<p title="${evil}">${evil}${html`<b>${evil}</b>`}</p>`.text).not.toContain("<script>");
+  expect(html`${[1, "<", html`<i>`, [false, null, undefined]]}`.text).toBe("1&lt;<i>");
+  expect(() => html`${JSON.parse('{"text":"<script>"}')}`).toThrow();
+});

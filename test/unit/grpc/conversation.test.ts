@@ -1,0 +1,265 @@
+import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { afterEach, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { admission } from "../../../src/grpc/admission.ts";
+import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
+import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
+import { type AnyCall, localTokenCore, TOKEN_CORE_METHODS } from "../../../src/grpc/local.ts";
+import { callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
+import { serveTokenCore } from "../../../src/grpc/token-core-service.ts";
+import { clientCredentials, smallCore } from "./small-core.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const onFault = (fault: unknown) => {
+  throw fault;
+};
+
+async function aCore(options: { port?: number; maxInFlight?: number } = {}) {
+  const { implementation, seen } = smallCore();
+  const listener = await startGrpcListener({
+    host: "127.0.0.1",
+    port: 0,
+    core: localTokenCore(implementation),
+    fronts: {},
+    onFault,
+    ...options,
+  });
+  cleanups.push(() => listener.close(0));
+  return { listener, seen };
+}
+
+function aFront(port: number) {
+  const core = remoteTokenCore({ url: `http://127.0.0.1:${port}` });
+  cleanups.push(() => core.close());
+  return core;
+}
+
+/** Lets the stream be opened and answered. */
+async function conversing(core: ReturnType<typeof aFront>) {
+  for (let i = 0; i < 3; i += 1) await core.publicKeys({});
+}
+
+const refusalOf = async (call: Promise<unknown>): Promise<string | undefined> =>
+  call.then(
+    () => undefined,
+    (thrown: unknown) => (thrown instanceof Refusal ? thrown.code : String(thrown)),
+  );
+
+/** A way to the cores that hands out connections in turn and can be cut, like a cable. */
+async function aCable(ports: () => number[]) {
+  const sockets = new Set<Socket>();
+  let turn = 0;
+  const server: NetServer = createServer((near) => {
+    const targets = ports();
+    const far = connect(targets[turn++ % targets.length] ?? 1, "127.0.0.1");
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on("error", () => to.destroy()).on("close", () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  cleanups.push(() => {
+    cut();
+    server.close();
+  });
+  return { port: (server.address() as { port: number }).port, cut };
+}
+
+/** A grpc-js server with only a part of TokenCoreService. */
+async function aServer(fill: (server: Server, core: ReturnType<typeof localTokenCore>) => void): Promise<{ port: number; seen: string[] }> {
+  const { implementation, seen } = smallCore();
+  const server = new Server();
+  fill(server, localTokenCore(implementation));
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
+  cleanups.push(() => server.forceShutdown());
+  return { port, seen };
+}
+const run = callRunner(admission(256), onFault);
+
+test("a core of an earlier release, which has no Converse, is asked call by call", async () => {
+  const { port, seen } = await aServer((server, core) => {
+    for (const [name, method] of TOKEN_CORE_METHODS) {
+      serveUnary(server, method, run, {
+        bytes: 96 * 1024,
+        limit: 3_000,
+        answer: (request, _call, signal) => (core[name] as AnyCall)(request, { signal }),
+      });
+    }
+  });
+  const core = aFront(port);
+  for (let i = 0; i < 20; i += 1) expect(await core.token(clientCredentials(`c${i}`))).toMatchObject({ accessToken: `live-c${i}` });
+  expect(seen).toHaveLength(20);
+});
+
+test("once the core has answered the stream, every call goes by it, and each gets its own answer or refusal", async () => {
+  const { port, seen } = await aServer((server, core) => {
+    serveTokenCore(server, core, { mutualTls: false }, run);
+  });
+  const core = aFront(port);
+  await conversing(core);
+  const only = await aServer((server, near) => {
+    serveTokenCore(server, near, { mutualTls: false }, run);
+    for (const [, method] of TOKEN_CORE_METHODS) server.unregister(`/${method.parent.typeName}/${method.name}`);
+  });
+  const streaming = aFront(only.port);
+  await streaming.publicKeys({}).catch(() => undefined); // opens the stream; by itself it finds no unary method
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const names = Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? "invalid_grant" : i % 7 === 0 ? "slow-20" : `c${i}`));
+  const answers = await Promise.all(
+    names.map((name) =>
+      streaming.token(clientCredentials(name)).then(
+        ({ accessToken }) => accessToken.slice(5),
+        (thrown: Refusal) => thrown.code,
+      ),
+    ),
+  );
+  expect(answers).toEqual(names);
+  expect(seen).toEqual([]);
+  expect(only.seen).toHaveLength(200);
+});
+
+test("a call that may have left when the connection breaks is refused, and not repeated", async () => {
+  const { listener, seen } = await aCore();
+  const cable = await aCable(() => [listener.port]);
+  const core = aFront(cable.port);
+  await conversing(core);
+  const call = refusalOf(core.token(clientCredentials("slow-600")));
+  await expect.poll(() => seen).toEqual(["slow-600"]);
+  cable.cut();
+  expect(await call).toBe("temporarily_unavailable");
+  expect(await core.token(clientCredentials("after"))).toMatchObject({ accessToken: "live-after" });
+  expect(seen).toEqual(["slow-600", "after"]);
+});
+
+test("a core that is gone is 503 at once, and found again soon after its restart", async () => {
+  const first = await aCore();
+  const core = aFront(first.listener.port);
+  await conversing(core);
+  await first.listener.close(0);
+  const begun = performance.now();
+  expect(await refusalOf(core.token(clientCredentials("a")))).toBe("temporarily_unavailable");
+  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(await core.ready()).toBe(false);
+  await aCore({ port: first.listener.port });
+  await expect.poll(() => core.ready(), { timeout: 3_000, interval: 50 }).toBe(true);
+  await conversing(core);
+});
+
+test.for([true, false])(
+  "a core that drains answers what it has taken (by stream: %s), and its listener closes as soon as that is done",
+  async (byStream) => {
+    const { listener } = await aCore();
+    const core = aFront(listener.port);
+    if (byStream) await conversing(core);
+    const calls = Promise.all(["slow-400", "slow-300"].map((name) => core.token(clientCredentials(name))));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const begun = performance.now();
+    const closed = listener.close(10);
+    expect((await calls).map(({ accessToken }) => accessToken)).toEqual(["live-slow-400", "live-slow-300"]);
+    await closed;
+    expect(performance.now() - begun).toBeLessThan(1_500);
+    expect(await refusalOf(core.token(clientCredentials("late")))).toBe("temporarily_unavailable");
+  },
+);
+
+test("what does not finish in its grace is cut", async () => {
+  const { listener } = await aCore();
+  const core = aFront(listener.port);
+  const call = refusalOf(core.token(clientCredentials("slow-2500")));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const begun = performance.now();
+  await listener.close(0.2);
+  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(await call).toBe("temporarily_unavailable");
+});
+
+test("while one of two cores drains, no call of a front is lost", async () => {
+  const [one, two] = [await aCore(), await aCore()];
+  let ports = [one.listener.port];
+  const cable = await aCable(() => ports);
+  const core = aFront(cable.port);
+  await conversing(core);
+  const results: unknown[] = [];
+  let running = true;
+  const callers = Array.from({ length: 8 }, async (_, i) => {
+    while (running) results.push(await core.token(clientCredentials(`slow-${i}`)).catch((thrown: unknown) => thrown));
+  });
+  await expect.poll(() => one.seen.length).toBeGreaterThan(50);
+  ports = [two.listener.port];
+  await one.listener.close(5);
+  await expect.poll(() => two.seen.length).toBeGreaterThan(50);
+  running = false;
+  await Promise.all(callers);
+  expect(results.filter((result) => result instanceof Error)).toEqual([]);
+});
+
+test.for([true, false])("above its limit a core refuses at once, to be tried again in a second (by stream: %s)", async (byStream) => {
+  const { listener, seen } = await aCore({ maxInFlight: 4 });
+  const core = aFront(listener.port);
+  if (byStream) await conversing(core);
+  const calls = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      core.token(clientCredentials("slow-100")).then(
+        () => "answered",
+        (thrown: Refusal) => [thrown.code, thrown.detail.retryAfter],
+      ),
+    ),
+  );
+  expect(calls.filter((call) => call === "answered")).toHaveLength(4);
+  expect(calls.filter((call) => call !== "answered")).toEqual(Array.from({ length: 6 }, () => ["temporarily_unavailable", 1]));
+  expect(seen).toHaveLength(4);
+});
+
+test.for([true, false])("nobody waits longer than he said (by stream: %s)", async (byStream) => {
+  const { listener, seen } = await aCore();
+  const core = aFront(listener.port);
+  if (byStream) await conversing(core);
+  const begun = performance.now();
+  expect(await refusalOf(core.token(clientCredentials("slow-2000"), { timeoutMs: 200 }))).toBe("temporarily_unavailable");
+  expect(performance.now() - begun).toBeLessThan(1_000);
+  const gone = new AbortController();
+  const call = refusalOf(core.token(clientCredentials("slow-2001"), { signal: gone.signal }));
+  setTimeout(() => gone.abort(), 50);
+  expect(await call).toBe("temporarily_unavailable");
+  expect(await refusalOf(core.token(clientCredentials("never"), { signal: gone.signal }))).toBe("temporarily_unavailable");
+  expect(await refusalOf(core.token(clientCredentials("too-late"), { timeoutMs: 40 }))).toBe("temporarily_unavailable");
+  expect(seen).toEqual(["slow-2000", "slow-2001"]);
+});
+
+test("a message that no core takes is refused, and the calls beside it are answered", async () => {
+  const { listener } = await aCore();
+  const core = aFront(listener.port);
+  await conversing(core);
+  const [large, small] = await Promise.all([
+    refusalOf(core.token(clientCredentials("x".repeat(2_000_000)))),
+    core.token(clientCredentials("small")),
+  ]);
+  expect([large, small.accessToken]).toEqual(["payload_too_large", "live-small"]);
+});
+
+test("a listener that would be open to the network without a credential does not start", async () => {
+  const { implementation } = smallCore();
+  const start: Promise<GrpcListener> = startGrpcListener({
+    host: "0.0.0.0",
+    port: 0,
+    core: localTokenCore(implementation),
+    fronts: {},
+    onFault,
+  });
+  await expect(start).rejects.toThrow(/TOKEN_CORE_SECRET/);
+});

@@ -1,0 +1,56 @@
+import { afterEach, expect, test } from "vitest";
+import { keepConversations } from "../../../src/grpc/conversations.ts";
+import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
+import { startGrpcListener } from "../../../src/grpc/listener.ts";
+import { localTokenCore } from "../../../src/grpc/local.ts";
+import { clientCredentials, smallCore } from "./small-core.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function aCore() {
+  const { implementation, seen } = smallCore();
+  const listener = await startGrpcListener({
+    host: "127.0.0.1",
+    port: 0,
+    core: localTokenCore(implementation),
+    fronts: {},
+    onFault: () => undefined,
+  });
+  cleanups.push(() => listener.close(0));
+  const address = { url: `http://127.0.0.1:${listener.port}` };
+  const client = connectToCore(address);
+  cleanups.push(() => client.close());
+  return { client, seen, metadata: frontMetadata(address) };
+}
+const question = (clientId: string) => ({ name: "token" as const, request: clientCredentials(clientId), budget: 3_000 });
+
+test("streams are spread over the connections, and the calls over the streams", async () => {
+  const [one, two] = [await aCore(), await aCore()];
+  const conversations = keepConversations([one.client, two.client], 4, one.metadata, () => performance.now());
+  expect(conversations.pick()).toBeUndefined(); // opens them
+  await expect.poll(() => new Set(Array.from({ length: 8 }, () => conversations.pick())).size).toBe(4);
+  for (let i = 0; i < 40; i += 1) await conversations.pick()?.ask(question(`c${i}`));
+  expect([one.seen.length, two.seen.length]).toEqual([20, 20]);
+  conversations.close();
+  expect(conversations.pick()).toBeUndefined();
+});
+
+test("a stream is renewed in time, and what was asked on the old one is answered", async () => {
+  const { client, metadata } = await aCore();
+  let time = 0;
+  const conversations = keepConversations([client], 1, metadata, () => time);
+  await expect.poll(() => conversations.pick()).toBeDefined();
+  const old = conversations.pick();
+  const slow = old?.ask(question("slow-300"));
+  time += 14_000;
+  expect(conversations.pick()).toBe(old);
+  time += 2_000;
+  expect(conversations.pick()).toBe(old); // until the new one is understood
+  await expect.poll(() => conversations.pick()).not.toBe(old);
+  expect(old?.state()).toBe("retired");
+  expect(await slow).toMatchObject({ accessToken: "live-slow-300" });
+  conversations.close();
+});

@@ -1,0 +1,74 @@
+import { inspect } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CATALOGUE, Refusal, type RefusalCode } from "../../../src/errors.ts";
+import { type RemoteTokenCore, remoteTokenCore } from "../../../src/grpc/core-client.ts";
+import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
+import { localTokenCore } from "../../../src/grpc/local.ts";
+import { clientCredentials, FULL_DETAIL, smallCore } from "./small-core.ts";
+
+const SECRET = "a-shared-secret-of-the-front-and-the-core";
+
+describe("a core in another process", () => {
+  const { implementation } = smallCore();
+  const faults: unknown[] = [];
+  let listener: GrpcListener;
+  let core: RemoteTokenCore;
+  beforeAll(async () => {
+    listener = await startGrpcListener({
+      host: "127.0.0.1",
+      port: 0,
+      core: localTokenCore(implementation),
+      fronts: { secret: SECRET },
+      onFault: (fault) => faults.push(fault),
+    });
+    core = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret: SECRET });
+  });
+  afterAll(async () => {
+    await core.close();
+    await listener.close(1);
+  });
+
+  test("answers every method as the core in this process does", async () => {
+    const near = localTokenCore(implementation);
+    expect(await core.token(clientCredentials("me"))).toEqual(await near.token(clientCredentials("me")));
+    expect(await core.validateAuthorization({ request: { clientId: "c" } })).toEqual(
+      await near.validateAuthorization({ request: { clientId: "c" } }),
+    );
+    expect(await core.issueCode({ userId: "u" })).toEqual(await near.issueCode({ userId: "u" }));
+    expect(await core.loginTokens({ userId: "u" })).toEqual(await near.loginTokens({ userId: "u" }));
+    expect(await core.verifyAccessToken({ accessToken: "t" })).toEqual(await near.verifyAccessToken({ accessToken: "t" }));
+    expect(await core.resolveClient({ clientId: "c" })).toEqual(await near.resolveClient({ clientId: "c" }));
+    expect(await core.publicKeys({})).toEqual(await near.publicKeys({}));
+    expect(await core.revoke({ token: "t" })).toEqual(await near.revoke({ token: "t" }));
+    const question = { client: { basic: { clientId: "rs", clientSecret: "rs-secret:+ü" } }, tokens: ["live-x", "y"] };
+    expect(await core.introspect(question)).toEqual(await near.introspect(question));
+    expect(await core.ready()).toBe(true);
+  });
+
+  test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s crosses the wire with its public details, without its reason", async (code) => {
+    const refusal = await core.token(clientCredentials(code)).catch((thrown: unknown) => thrown);
+    expect(refusal).toBeInstanceOf(Refusal);
+    const { cause: _, ...detail } = (refusal as Refusal).detail;
+    expect([(refusal as Refusal).code, (refusal as Refusal).reason, detail]).toEqual([code, "refused_by_core", FULL_DETAIL]);
+  });
+
+  test("a fault of the core is a fault here, and its text stays there", async () => {
+    const fault = await core.token(clientCredentials("fault")).catch((thrown: unknown) => thrown);
+    expect(fault).toBeInstanceOf(Error);
+    expect(fault).not.toBeInstanceOf(Refusal);
+    expect(inspect(fault)).not.toContain("hunter2");
+    expect(String(faults[0])).toContain("hunter2");
+  });
+
+  test.for([
+    ["no credential", undefined],
+    ["another secret", "another"],
+  ] as const)("a front with %s is turned away", async ([, secret]) => {
+    const stranger = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret });
+    const thrown = await stranger.token(clientCredentials("me")).catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(Error);
+    expect(thrown).not.toBeInstanceOf(Refusal); // it is the operator's to mend; no client is to be told that it is at fault
+    expect(await stranger.ready()).toBe(false);
+    await stranger.close();
+  });
+});

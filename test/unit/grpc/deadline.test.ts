@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import type { Refusal } from "../../../src/errors.ts";
+import { timeLimit, timeToAnswer, withinBudget } from "../../../src/grpc/deadline.ts";
+
+test.for([
+  [3_000, undefined, 3_000],
+  [3_000, Number.POSITIVE_INFINITY, 3_000],
+  [3_000, 10_000, 3_000],
+  [3_000, 1_000, 980], // a hop keeps 20 ms
+  [1_000, 70, 50],
+] as const)("a limit of %d ms and a caller who waits %s ms leave %d ms", ([limit, waits, expected]) => {
+  expect(timeToAnswer(limit, waits)).toBe(expected);
+});
+
+test.for([69.9, 0, -5])("a caller who waits %d ms longer is refused", (waits) => {
+  expect(() => timeToAnswer(1_000, waits)).toThrow(
+    expect.objectContaining({ code: "temporarily_unavailable", reason: "deadline_too_near" }),
+  );
+});
+
+test("introspection has a second, everything else three", () => {
+  expect([timeLimit("introspect"), timeLimit("token"), timeLimit("publicKeys")]).toEqual([1_000, 3_000, 3_000]);
+});
+
+const never = () => undefined;
+
+test("work in time answers, and its failure is passed on as it is", async () => {
+  expect(await withinBudget(100, never, async () => "done")).toBe("done");
+  await expect(withinBudget(100, never, async () => Promise.reject(new RangeError("x")))).rejects.toThrow(RangeError);
+});
+
+test.for(["deadline_passed", "caller_gone"] as const)("work is told to stop when it is given up: %s", async (reason) => {
+  let told: unknown;
+  const given = withinBudget(
+    reason === "caller_gone" ? 10_000 : 30,
+    (leave) => reason === "caller_gone" && setTimeout(leave, 30),
+    async (signal) => sleep(5_000, undefined, { signal }).catch(() => (told = signal.reason)),
+  );
+  await expect(given).rejects.toMatchObject({ code: "temporarily_unavailable", reason });
+  await sleep(1);
+  expect((told as Refusal).reason).toBe(reason);
+});
+
+test("a caller who leaves after the answer changes nothing", async () => {
+  let leave = never as () => void;
+  let seen: AbortSignal | undefined;
+  await withinBudget(
+    100,
+    (go) => (leave = go),
+    async (signal) => (seen = signal),
+  );
+  leave();
+  expect(seen?.aborted).toBe(false);
+});

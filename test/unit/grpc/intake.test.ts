@@ -1,0 +1,69 @@
+import { connect, constants } from "node:http2";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { intake } from "../../../src/grpc/intake.ts";
+
+const server = new Server({ interceptors: [intake(150)] });
+const bytes = (buffer: Buffer) => buffer;
+let port = 0;
+beforeAll(async () => {
+  server.register(
+    "/echo.Echo/Echo",
+    (call: { request: Buffer }, done: (error: null, answer: Buffer) => void) => done(null, call.request),
+    bytes,
+    bytes,
+    "unary",
+  );
+  port = await new Promise<number>((resolve) =>
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
+  );
+});
+afterAll(() => server.forceShutdown());
+
+async function statusOf(headers: Record<string, string>, send: (write: (chunk: Buffer) => void, end: () => void) => void) {
+  const session = connect(`http://127.0.0.1:${port}`);
+  const stream = session.request({
+    [constants.HTTP2_HEADER_METHOD]: "POST",
+    [constants.HTTP2_HEADER_PATH]: "/echo.Echo/Echo",
+    "content-type": "application/grpc",
+    ...headers,
+  });
+  stream.on("error", () => undefined);
+  const answered = new Promise<{ status: number; accepts: unknown }>((resolve) => {
+    let accepts: unknown;
+    stream.on("response", (response) => {
+      accepts = response["grpc-accept-encoding"];
+      if (response["grpc-status"] !== undefined) resolve({ status: Number(response["grpc-status"]), accepts });
+    });
+    stream.on("trailers", (trailers) => resolve({ status: Number(trailers["grpc-status"]), accepts }));
+  });
+  stream.resume();
+  send(
+    (chunk) => stream.write(chunk),
+    () => stream.end(),
+  );
+  const answer = await answered;
+  session.destroy();
+  return answer;
+}
+const MESSAGE = Buffer.from([0, 0, 0, 0, 1, 7]);
+const whole = (write: (chunk: Buffer) => void, end: () => void) => {
+  write(MESSAGE);
+  end();
+};
+
+test("an uncompressed request is answered, and told what is accepted", async () => {
+  expect(await statusOf({}, whole)).toEqual({ status: 0, accepts: "identity" });
+  expect((await statusOf({ "grpc-encoding": "identity" }, whole)).status).toBe(0);
+});
+
+test.for(["gzip", "deflate", "br"])("%s is not unpacked", async (encoding) => {
+  expect((await statusOf({ "grpc-encoding": encoding }, whole)).status).toBe(12);
+});
+
+test("a request that dribbles is not waited for", async () => {
+  const begun = performance.now();
+  expect((await statusOf({}, (write) => write(MESSAGE.subarray(0, 5)))).status).toBe(4);
+  expect((await statusOf({}, (write) => write(MESSAGE))).status).toBe(4);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+});

@@ -1,0 +1,58 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { outbox } from "../../../src/grpc/outbox.ts";
+
+function aSocket() {
+  const batches: string[] = [];
+  let free: () => void = () => undefined;
+  const box = outbox((batch, done) => {
+    batches.push(batch.toString());
+    free = done;
+  });
+  const push = (text: string) => box.push(Buffer.from(text));
+  return { box, push, batches, free: () => free() };
+}
+
+test("what one turn of the loop brings leaves together", async () => {
+  const { push, batches } = aSocket();
+  for (const text of ["a", "b", "c"]) push(text);
+  expect(batches).toEqual([]);
+  await turn();
+  expect(batches).toEqual(["abc"]);
+});
+
+test("what comes while the socket is busy waits, and leaves together when it is free", async () => {
+  const { box, push, batches, free } = aSocket();
+  push("a");
+  await turn();
+  for (const text of ["b", "c"]) push(text);
+  await turn();
+  expect([batches, box.waiting(), box.writing()]).toEqual([["a"], true, true]);
+  free();
+  expect([batches, box.waiting()]).toEqual([["a", "bc"], false]);
+  free();
+  expect(box.writing()).toBe(false);
+});
+
+test("a batch has a bound, and a piece beyond it goes alone", async () => {
+  const { push, batches, free } = aSocket();
+  const large = "x".repeat(300 * 1024);
+  const half = "y".repeat(150 * 1024);
+  for (const text of [large, half, half, "z"]) push(text);
+  await turn();
+  for (let i = 0; i < 3; i += 1) free();
+  expect(batches.map(({ length }) => length)).toEqual([large.length, half.length, half.length + 1]);
+});
+
+test("a piece is told of the moment in which it leaves", async () => {
+  const { box, free } = aSocket();
+  const sent: string[] = [];
+  box.push(Buffer.from("a"), () => sent.push("a"));
+  expect(sent).toEqual([]);
+  await turn();
+  expect(sent).toEqual(["a"]);
+  box.push(Buffer.from("b"), () => sent.push("b"));
+  expect(sent).toEqual(["a"]);
+  free();
+  expect(sent).toEqual(["a", "b"]);
+});
