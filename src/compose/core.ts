@@ -7,6 +7,7 @@ import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
+import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
@@ -56,6 +57,7 @@ export async function composeCore(
     randomBytes,
     keys,
     clients: clientDirectory(sql),
+    apiKeys: apiKeyDirectory(sql),
     codes: authorizationCodes(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),

@@ -6,6 +6,8 @@ import { SERVED_GRANT_TYPES } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
+import { clientApiRoutes } from "../front/api/clients.ts";
+import { trpcRoutes } from "../front/api/trpc.ts";
 import { createApp } from "../front/app.ts";
 import { discoveryRoutes } from "../front/discovery.ts";
 import { docsRoutes } from "../front/docs.ts";
@@ -40,6 +42,7 @@ import type { Sql } from "../store/sql.ts";
 import { users } from "../store/users.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
 
 export interface FrontSurroundings {
@@ -118,6 +121,9 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       clock: systemClock,
       randomBytes,
     }),
+    ...[clientApiRoutes, trpcRoutes].map((routes) =>
+      routes({ issuer, fault, ports: managementPorts(config, sql, core, around.passwords) }),
+    ),
     discoveryRoutes({
       issuer,
       scopes: config.registration.scopes,

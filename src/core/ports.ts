@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { ClientDirectory } from "../clients/ports.ts";
+import type { ApiKeyDirectory, ClientDirectory } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Keys } from "./signing/keys.ts";
@@ -174,6 +174,7 @@ export interface CorePorts {
   readonly randomBytes: RandomBytes;
   readonly keys: Keys;
   readonly clients: ClientDirectory;
+  readonly apiKeys: ApiKeyDirectory;
   readonly codes: AuthorizationCodes;
   readonly families: RefreshFamilies;
   readonly grants: Grants;

@@ -11,7 +11,8 @@ const HOP = 20;
 const LEAST = 50;
 
 /** Milliseconds that a call of the token core may take. */
-export const timeLimit = (method: TokenCoreMethod): number => (method === "introspect" ? INTROSPECTION_LIMIT : CORE_LIMIT);
+export const timeLimit = (method: TokenCoreMethod): number =>
+  method === "introspect" || method === "verifyApiKey" ? INTROSPECTION_LIMIT : CORE_LIMIT;
 
 /**
  * The time that a call may take here. Pure.

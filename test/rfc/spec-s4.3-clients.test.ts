@@ -256,7 +256,7 @@ describe("the rest of a client's life", () => {
     await api.call(ada, "POST", `/api/clients/${id}/regenerate-secret`);
     await api.call(ada, "DELETE", `/api/clients/${id}`);
     const { items } = await api.ports.auditTrail.list({ clientId }, 10);
-    expect(items.map(({ event }) => event)).toEqual(["client.deleted", "client.secret_replaced", "client.changed"]);
+    expect(items.map(({ event }) => event)).toEqual(["client.deleted", "client.secret_replaced", "client.changed", "client.registered"]);
     expect(new Set(items.map(({ actor }) => actor.id))).toEqual(new Set([ada]));
   });
 });

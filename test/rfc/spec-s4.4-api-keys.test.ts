@@ -84,7 +84,7 @@ describe("GET and DELETE", () => {
     expect(bodies[0].revokedAt).toBeGreaterThan(0);
     expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1);
     const { items } = await api.ports.auditTrail.list({ clientId }, 10);
-    expect(items.map(({ event }) => event)).toEqual(["api_key.revoked", "api_key.created"]);
+    expect(items.map(({ event }) => event)).toEqual(["api_key.revoked", "api_key.created", "client.registered"]);
   });
 
   test("404 for a key of another client, another developer's, one that never was, and what is no id", async () => {

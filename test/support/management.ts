@@ -1,21 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
-import { bearersOf } from "../../src/front/api/context.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../src/identifier.ts";
 import type { ManagementPorts } from "../../src/management/ports.ts";
 import { hashSecret } from "../../src/secret.ts";
-import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
-import { auditTrail } from "../../src/store/audit-trail.ts";
-import { managedClients } from "../../src/store/clients-admin.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { publishedKeys } from "../../src/store/published-keys.ts";
-import { managedRealms } from "../../src/store/realms-admin.ts";
-import { statement } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
 import { freshEmbedded } from "./database.ts";
 import { coreWith } from "./fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "./front.ts";
@@ -93,47 +86,10 @@ export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   return startFront({ groups: [clientApiRoutes(options), trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
 };
 
-export function managementPorts({ sql }: Database): ManagementPorts {
-  return {
-    bearers: bearersOf(coreOfPeople()),
-    registry: registryOf(sql),
-    clients: managedClients(sql),
-    apiKeys: apiKeys(sql),
-    apiKeyDirectory: apiKeyDirectory(sql),
-    users: managedUsers(sql),
-    realms: { default: async () => ({ id: DEFAULT_REALM, name: "default", dynamicRegistrationScopes: null }) },
-    managedRealms: managedRealms(sql),
-    publishedKeys: publishedKeys(sql),
-    auditTrail: auditTrail(sql),
-    provisioner: {
-      apply: async ({ realms, users, clients }) => ({ realms: realms.length, users: users.length, clients: clients.length }),
-    },
-    clock,
-    randomBytes,
-    defaultEnvironment: "development",
-  };
-}
-
-const INSERT = statement(
-  "test_client_insert",
-  `insert into clients (id, client_id, realm_id, owner_id, origin, name, description, redirect_uris, scopes, grant_types, response_types,
-     token_endpoint_auth_method, secret_hash, enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri)
-   select id, client_id, realm_id, owner_id, origin, name, description, redirect_uris, scopes, grant_types, response_types,
-     token_endpoint_auth_method, decode(secret_hash, 'hex'), enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri
-   from jsonb_to_record($1::jsonb) as i(id uuid, client_id text, realm_id uuid, owner_id uuid, origin text, name text, description text,
-     redirect_uris text[], scopes text[], grant_types text[], response_types text[], token_endpoint_auth_method text, secret_hash text,
-     enabled boolean, environment text, is_agent boolean, max_agent_mode text, audience text[], jwks jsonb, jwks_uri text)`,
-);
-
-const registryOf = (sql: Database["sql"]): ManagementPorts["registry"] => ({
-  register: async (client, _audit) => {
-    const snake = Object.fromEntries(
-      Object.entries(client).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
-    );
-    const secret_hash = client.secretHash === null ? null : Buffer.from(client.secretHash).toString("hex");
-    await sql.query(INSERT, [JSON.stringify({ ...snake, secret_hash })]);
-    const stored = await managedClients(sql).byId(client.id, { kind: "all" });
-    if (stored === undefined) throw new Error("the client is not there");
-    return stored;
-  },
+/** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */
+export const managementPorts = (database: Database): ManagementPorts => ({
+  ...composed({ defaultClientEnvironment: "development" }, database.sql, coreOfPeople(), {
+    hash: async () => "no hash",
+    verify: async () => ({ kind: "wrong" }),
+  }),
 });

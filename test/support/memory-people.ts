@@ -167,6 +167,7 @@ export async function startPeople(clients = [aClient()]) {
       randomBytes,
       keys,
       clients: { byClientId: async (id) => [...clients, firstParty].find(({ clientId }) => clientId === id) },
+      apiKeys: { byHash: absent },
       codes: { issue: async () => true, byHash: absent, redeem: absent },
       families: { holding: absent, rotate: absent, revoke: absent },
       grants: { open: async () => true, revoke: absent },
