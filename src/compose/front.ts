@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
+import type { Users } from "../accounts/ports.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
 import { SERVED_GRANT_TYPES } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
@@ -105,7 +106,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       core,
       fault,
       issuer,
-      users: users(sql),
+      users: mailing(users(sql), mails.wake),
       passwords: counted(around.passwords, metrics),
       realms: realms(sql),
       sessions: sessions(sql),
@@ -173,6 +174,20 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
 }
 
 const coreTls = ({ tokenCore: { ca, tlsCert: cert, tlsKey: key } }: Config) => ({ ca, cert, key });
+
+/** Accounts whose mails leave at once, and not only when the outbox is looked at next. */
+const mailing = (accounts: Users, wake: () => void): Users => ({
+  ...accounts,
+  async register(...given) {
+    const user = await accounts.register(...given);
+    wake();
+    return user;
+  },
+  async issueVerification(...given) {
+    await accounts.issueVerification(...given);
+    wake();
+  },
+});
 
 /** Sign-ins by password, counted. */
 const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({

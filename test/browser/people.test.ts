@@ -1,37 +1,27 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { aClient } from "../support/builders.ts";
 import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
-import { startPeople } from "../support/memory-people.ts";
-import { authorizePath } from "../support/people-clients.ts";
+import { authorizePath, type People, startPeople } from "../support/people.ts";
 
 const PASSWORD = "correct horse battery";
 
 let browser: Browser;
 let callback: Awaited<ReturnType<typeof startCallback>>;
-let people: Awaited<ReturnType<typeof startPeople>>;
+let people: People;
 beforeAll(async () => {
-  [browser, callback] = await Promise.all([startChromium(), startCallback()]);
-  const scopes = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
-  const app = { clientId: "public-app", name: "Field Notes", environment: "development", redirectUris: ["http://127.0.0.1/cb"] } as const;
-  people = await startPeople([aClient({ ...app, tokenEndpointAuthMethod: "none", scopes })]);
+  [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startPeople()]);
 });
 afterAll(async () => {
   await browser.close();
   await Promise.all([callback.close(), people.close()]);
-  expect(people.faults).toEqual([]);
 });
 
 let count = 0;
 const freshEmail = () => `b${++count}@example.test`;
 const ask = (members: Parameters<typeof authorizePath>[0] = {}) =>
-  people.url + authorizePath({ client_id: "public-app", redirect_uri: callback.uri, ...members });
+  people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members });
 
-async function verificationLink(email: string): Promise<string> {
-  const link = /http:\S+\/auth\/verify\?token=[0-9a-f]{64}/.exec((await people.mailsTo(email)).at(-1) ?? "")?.[0];
-  if (link === undefined) throw new Error(`no link for ${email}`);
-  return link;
-}
+const verificationLink = async (email: string) => `${people.url}/auth/verify?token=${await people.tokenFor(email)}`;
 
 async function signUp(page: Page, email: string): Promise<void> {
   await page.getByRole("link", { name: "Create an account" }).click();

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { aBrowser, type Browser, type Visit } from "./person.ts";
 
@@ -56,7 +56,7 @@ export function conversation(url: string, outbox: string) {
     asAnswer(await fetch(new URL(path, url), { headers, redirect: "manual" }));
 
   const mailTo = (email: string): string | undefined =>
-    readdirSync(outbox, { withFileTypes: true })
+    (existsSync(outbox) ? readdirSync(outbox, { withFileTypes: true }) : [])
       .filter((entry) => entry.isFile() && entry.name.endsWith(".eml"))
       .map((entry) => readFileSync(join(outbox, entry.name), "utf8"))
       .filter((text) => text.toLowerCase().includes(`to: ${email.toLowerCase()}`))

@@ -100,7 +100,7 @@ export async function startServer({
   const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
   const postgres = await createTestDatabase();
   const [port, grpcPort] = [await freePort(), await freePort()];
-  const config = loadConfig({
+  const settings = {
     NODE_ENV: "test",
     PORT: String(port),
     GRPC_PORT: String(grpcPort),
@@ -109,15 +109,16 @@ export async function startServer({
     DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid profile email offline_access notes:read notes:write",
     REGISTER_CLIENT_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
-    ...(shape === "split" && { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }),
     ...(postgres && { DATABASE_URL: postgres.url }),
     ...(process.env.TEST_REDIS_URL !== undefined && { REDIS_URL: process.env.TEST_REDIS_URL }),
     ...env,
-  });
+  };
+  const config =
+    shape === "split" ? loadConfig({ ...settings, TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }, "front") : loadConfig(settings);
   const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
   try {
-    if (shape === "split") running.push(await compose(config, "core", { database, provision: plan }));
+    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, provision: plan }));
     running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
   } catch (error) {
     for (const part of running) await part.close(0);
@@ -143,7 +144,8 @@ export async function startServer({
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 /** One server for all tests of a file. */
-export const test = base.extend("server", { scope: "file" }, async ({ task: _task }, { onCleanup }) => {
+// biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
+export const test = base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
   const server = await startServer();
   onCleanup(() => server.close());
   return server;

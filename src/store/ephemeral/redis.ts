@@ -4,11 +4,12 @@ import type { RateLimiter } from "../../accounts/ports.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
-/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection. */
+/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection; a wire that has gone silent is replaced. */
 const connect = (url: string): Redis =>
   new Redis(url, {
     connectTimeout: 500,
     commandTimeout: 100,
+    socketTimeout: 1_000,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
