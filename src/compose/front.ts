@@ -205,10 +205,11 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }] = await Promise.all([
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }] = await Promise.all([
     import("../front/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
+    import("../front/schemas/client-paths.ts"),
   ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths]);
 }

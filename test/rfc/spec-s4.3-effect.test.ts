@@ -1,5 +1,6 @@
 import { createAdminClient, refusalOf } from "@countersign/admin";
 import { expect } from "vitest";
+import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
 
@@ -102,6 +103,22 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await at(server, token)).status).toBe(401);
     const refresh = { grant_type: "refresh_token", refresh_token: login.refresh_token, client_id: "countersign" };
     expect((await server.form("/oauth/token", refresh)).body.error).toBe("invalid_grant");
+  });
+});
+
+describe("the description", () => {
+  test("has every route, and its schemas are what is answered", async ({ server }) => {
+    const { paths } = (await server.get("/openapi.json")).body;
+    const routes = Object.entries<object>(paths).filter(([path]) => path.startsWith("/api/clients"));
+    expect(routes.flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toHaveLength(9);
+    const { token, made, admin } = await developer(server);
+    const key = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "k" } });
+    const bearer = { authorization: `Bearer ${token}` };
+    ClientList.parse((await server.get("/api/clients", bearer)).body);
+    ApiKeyList.parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
+    CreatedClient.parse(made);
+    CreatedApiKey.parse(key);
+    ClientWithSecret.parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
   });
 });
 
