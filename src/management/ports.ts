@@ -1,5 +1,5 @@
 import type { Role, User } from "../accounts/ports.ts";
-import type { AuditEntry, AuditEvent } from "../audit.ts";
+import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { Environment } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
@@ -85,9 +85,10 @@ export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", P
 export interface Provisioner {
   /**
    * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
+   * @param actor who is told to have done it; the service itself when left out
    * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
    */
-  apply(file: ProvisionFile): Promise<ProvisionSummary>;
+  apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
 
 /** All that managing needs of the world. */

@@ -21,7 +21,9 @@ export const managementRouter = router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
     /** A provisioning file, applied at once and as a whole. */
-    provision: operatorProcedure.input(ProvisionFile).mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input)),
+    provision: operatorProcedure
+      .input(ProvisionFile)
+      .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
   }),
 });
 

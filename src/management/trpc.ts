@@ -1,6 +1,7 @@
 import { initTRPC, TRPCError } from "@trpc/server";
 import { ZodError } from "zod";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
+import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
 import { parseBearer } from "../protocol/client-credential.ts";
@@ -103,10 +104,11 @@ export const developerProcedure = procedure.use(async ({ ctx, next }) => {
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/** For operators, with everything there is. */
+/** For operators who have signed in with the service itself, with everything there is: what other clients may do in their name is clients. */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await judgeCaller(ctx);
-  if (caller.role !== "operator") throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)
+    throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
   const reach: Reach = { kind: "all" };
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });

@@ -62,6 +62,15 @@ describe("developers", () => {
   });
 });
 
+test("a client that may manage clients in an operator's name is no operator", async () => {
+  const bearer = { userId: operator.slice(3), clientId: "assistant", role: "operator" } as const;
+  const front = await startManagement({ bearers: { judge: async () => bearer } });
+  const assistant = createAdminClient({ url: front.url, token: "t" });
+  expect(await assistant.clients.list.query()).toEqual({ clients: [] });
+  expect(await refused(assistant.operator.users.list.query({}))).toMatchObject({ error: "forbidden" });
+  await front.close();
+});
+
 describe("the wire", () => {
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     fetch(`${api.url}/trpc/${path}`, {
@@ -258,6 +267,8 @@ describe("operators", () => {
     const { provision } = admin(operator).operator;
     expect(await provision.mutate(file)).toMatchObject({ realms: { created: 1 }, clients: { created: 1 } });
     expect(await provision.mutate(file)).toMatchObject({ realms: { unchanged: 1 }, clients: { unchanged: 1 } });
+    const { records } = await admin(operator).operator.audit.list.query({ clientId: "from-file" });
+    expect(records.map(({ event, actor }) => [event, actor])).toEqual([["client.registered", { type: "user", id: operator.slice(3) }]]);
   });
 
   test("see the public keys", async () => {

@@ -1,4 +1,6 @@
 import { createAdminClient, refusalOf } from "@countersign/admin";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
 import { expect } from "vitest";
 import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
@@ -205,6 +207,25 @@ describe("static API keys at resource servers", () => {
     expect((await verify(server, key)).body).toEqual(live);
     await admin.apiKeys.revoke.mutate({ clientId: made.id, keyId: id });
     expect(await verify(server, key)).toEqual({ status: 200, body: { active: false } });
+  });
+
+  test("over gRPC too, from the .proto alone", async ({ server }) => {
+    const { admin, made } = await developer(server);
+    const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
+    const proto = loadSync("countersign/introspection/v1/introspection.proto", { includeDirs: ["proto"], keepCase: true });
+    const loaded = grpc.loadPackageDefinition(proto) as unknown as {
+      countersign: { introspection: { v1: { IntrospectionService: grpc.ServiceClientConstructor } } };
+    };
+    const service = new loaded.countersign.introspection.v1.IntrospectionService(server.grpc, grpc.credentials.createInsecure());
+    const ask = (credential?: string) =>
+      new Promise<unknown>((resolve) => {
+        const metadata = new grpc.Metadata();
+        if (credential !== undefined) metadata.set("authorization", credential);
+        service.VerifyApiKey?.({ key }, metadata, (error: grpc.ServiceError | null, answer: unknown) => resolve(error?.code ?? answer));
+      });
+    expect(await ask(basicAuth("agent", "agent-secret"))).toMatchObject({ active: true, client_id: made.clientId, key_id: id });
+    expect(await ask()).toBe(grpc.status.UNAUTHENTICATED);
+    service.close();
   });
 
   test("abuse 44: are no tokens for OAuth introspection, userinfo and the token endpoint", async ({ server }) => {
