@@ -9,6 +9,9 @@ const program = new Command("countersign").description(
   "Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).",
 );
 
+// Whoever reads our output may leave before we are done, `head` for one; that is no fault.
+process.stdout.on("error", () => process.exit(0));
+
 /** Shows what was told for people, and nothing else: whatever an unforeseen error says stays with its stack for the log. */
 function fail(error: unknown): never {
   const faults =

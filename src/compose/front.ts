@@ -73,7 +73,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
 
-  const ephemeral = await openEphemeral(config.redisUrl);
+  const ephemeral = await openEphemeral(config.redisUrl, issuer);
   closing.push(() => ephemeral.close());
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);

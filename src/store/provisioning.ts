@@ -3,6 +3,7 @@ import { Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { hashSecret } from "../secret.ts";
+import { endSignIns } from "./sessions.ts";
 import { hex, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 
@@ -65,15 +66,10 @@ const updateUser = statement(
    ${recordPerson(6)}`,
 );
 
-/** A new password ends what the old one opened. */
 const replacePassword = statement(
   "provision_password",
-  `with secret as (
-     insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
-     on conflict (user_id, type) do update set password_hash = excluded.password_hash, updated_at = now()),
-   over as (update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null)
-   update refresh_families f set revoked_at = now() from grants g
-   where g.id = f.grant_id and g.user_id = $1::uuid and f.revoked_at is null`,
+  `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
+   on conflict (user_id, type) do update set password_hash = excluded.password_hash, updated_at = now()`,
 );
 
 /** What of a client the file can say: column, type, and how it is read and written. */
@@ -215,7 +211,10 @@ async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor
   const same =
     before.email_verified === verified && before.first_name === firstName && before.last_name === lastName && before.role === role;
   if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role, actor.type, actor.id]);
-  if (passwordHash !== undefined) await tx.query(replacePassword, [before.id, passwordHash]);
+  if (passwordHash !== undefined) {
+    await tx.query(replacePassword, [before.id, passwordHash]);
+    await endSignIns(tx, before.id); // a new password ends what the old one opened
+  }
   return same && passwordHash === undefined ? "unchanged" : "changed";
 }
 

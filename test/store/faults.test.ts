@@ -59,7 +59,7 @@ if (TEST_DATABASE_URL !== undefined)
       await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
       await under[1];
       await wire.mend();
-      expect(await families.holding(family.tokenHash)).toMatchObject({ presented: "current" });
+      expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
     });
 
     test("a wire that died without a word is given up within its deadline", async () => {
@@ -118,7 +118,7 @@ if (TEST_DATABASE_URL !== undefined)
           await tx.query(touch(second), []);
         });
       await Promise.all([both("a", "b"), both("b", "a")]);
-      expect(tries).toBe(3);
+      expect(tries).toBeGreaterThan(2);
     });
 
     test("durability and deadlines are set on every connection", async () => {

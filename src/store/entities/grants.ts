@@ -55,7 +55,6 @@ export const RefreshFamilyRow = defineEntity({
     id: id(),
     grant: () => grant().index("refresh_families_grant_id_index"),
     currentHash: hash().unique("refresh_families_current_hash_unique"),
-    /** The token whose use brought the current one. */
     createdAt: createdAt(),
     expiresAt: moment().index("refresh_families_expires_at_index"),
     /** Whatever its rotations, the family is over here. */

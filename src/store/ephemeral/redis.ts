@@ -16,8 +16,11 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
-/** Counters in Redis, shared by all processes; while it is away each process counts in its own memory. */
-export function redisEphemeral(url: string): Ephemeral {
+/**
+ * Counters in Redis, shared by all processes; while it is away each process counts in its own memory.
+ * @param deployment goes before every key, so that two deployments may use one Redis
+ */
+export function redisEphemeral(url: string, deployment = "countersign"): Ephemeral {
   const redis = connect(url);
   // What goes wrong with the connection shows at the next call; an unheard error event would end the process.
   redis.on("error", () => {});
@@ -26,7 +29,7 @@ export function redisEphemeral(url: string): Ephemeral {
   const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
     const shared = new RateLimiterRedis({
       storeClient: redis,
-      keyPrefix: `countersign:rate:${name}`,
+      keyPrefix: `${deployment}:rate:${name}`,
       points: limit,
       duration: windowSeconds,
       rejectIfRedisNotReady: true,

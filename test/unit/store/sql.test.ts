@@ -48,8 +48,17 @@ test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays the fault that
 test("a lost connection is told as unavailable; a mistake of ours and a refusal stay what they are", () => {
   expect(asUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
   expect(asUnavailable(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
-  const mistake = new TypeError("undefined is not a function");
-  expect(asUnavailable(mistake)).toBe(mistake);
+  for (const message of [
+    "timeout exceeded when trying to connect",
+    "Query read timeout",
+    "PGlite is closed",
+    "Cannot use a pool after calling end on the pool",
+  ]) {
+    expect(asUnavailable(new Error(message))).toMatchObject({ reason: "storage_unavailable" });
+  }
+  for (const mistake of [new TypeError("undefined is not a function"), new Error("Prepared statements must be unique")]) {
+    expect(asUnavailable(mistake)).toBe(mistake);
+  }
   const refusal = new Refusal("conflict", "client_id_taken");
   expect(asUnavailable(refusal)).toBe(refusal);
 });
