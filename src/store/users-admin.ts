@@ -3,6 +3,7 @@ import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { open, pageOf } from "./pages.ts";
+import { endSignIns } from "./sessions.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
@@ -30,15 +31,8 @@ const SET_ROLE = statement(
    select ${userColumns("changed")} from changed`,
 );
 
-// One statement after the other: each waits for what is being born of the rows that it ends, and the next one sees it.
-const END_SESSIONS = statement("user_end_sessions", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
-const DROP_CODES = statement("user_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
-const END_GRANTS = statement(
-  "user_end_grants",
-  `with ended as (update grants set revoked_at = now() where user_id = $1::uuid and revoked_at is null)
-   update refresh_families set revoked_at = now() from grants
-   where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null`,
-);
+// After the sign-ins, in a statement of its own: what was being born of them is seen here.
+const END_GRANTS = statement("user_end_grants", "update grants set revoked_at = now() where user_id = $1::uuid and revoked_at is null");
 
 const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
 
@@ -54,7 +48,10 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
       const user = only(await tx.query<UserColumns>(SET_ENABLED, [id, enabled, jsonRows([auditRow(audit)])]));
-      if (user !== undefined && !enabled) for (const each of [END_SESSIONS, DROP_CODES, END_GRANTS]) await tx.query(each, [id]);
+      if (user !== undefined && !enabled) {
+        await endSignIns(tx, id);
+        await tx.query(END_GRANTS, [id]);
+      }
       return user;
     });
   },

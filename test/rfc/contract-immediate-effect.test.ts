@@ -28,18 +28,19 @@ beforeAll(async () => {
     [ports[0], ports[2]],
     [ports[1], ports[3]],
   ]) {
-    const config = loadConfig({
+    const env = {
       NODE_ENV: "test",
       PORT: String(port),
       GRPC_PORT: String(grpcPort),
       DATA_DIR: dataDir,
       LOG_LEVEL: "silent",
       JWT_ISSUER: `http://localhost:${issuerPort}`,
-      TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}`,
       TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
       ...(postgres && { DATABASE_URL: postgres.url }),
-    });
-    running.push(await compose(config, "core", { database, provision }), await compose(config, "front", { database }));
+    };
+    running.push(await compose(loadConfig(env, "core"), "core", { database, provision }));
+    const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };
+    running.push(await compose(loadConfig({ ...env, ...core }, "front"), "front", { database }));
     fronts.push(conversation(`http://localhost:${port}`, join(dataDir, "outbox")));
   }
 });
@@ -109,7 +110,7 @@ test("a revoked key, and one whose client leaves development, open nothing on ei
   expect(await read(second?.key ?? "")).toEqual([401, 401]);
 });
 
-test("sixty-four parallel uses of a secret while it is replaced: none is good after the answer", async () => {
+test("a secret that is used in parallel while it is replaced is good for nobody after the answer", async () => {
   const { admin, made, client, both } = await scene();
   const [, there] = fronts as [Conversation, Conversation];
   const uses = Array.from({ length: 32 }, () => there.token(client, asks));
