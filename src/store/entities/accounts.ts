@@ -136,6 +136,8 @@ export const ConsentRow = defineEntity({
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
+    /** What of a metadata document the consent was used for (consentMark in core/policy); null before, and for registered clients. */
+    clientMark: p.text().nullable(),
   },
   uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
 });

@@ -2,6 +2,9 @@ import { defineEntity, p } from "@mikro-orm/core";
 import { userReference } from "./accounts.ts";
 import { createdAt, hash, id, moment, words } from "./columns.ts";
 
+/** The client as its metadata document described it when the code was issued; null for a client with a row of its own. */
+const documentClient = () => p.json().nullable();
+
 /**
  * What a person gave a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
  * has no row of its own.
@@ -18,6 +21,7 @@ export const GrantRow = defineEntity({
     authTime: moment(),
     createdAt: createdAt().index("grants_created_at_index"),
     revokedAt: moment().nullable(),
+    documentClient: documentClient(),
   },
   indexes: [{ name: "grants_user_id_client_id_index", properties: ["user", "clientId"] }],
 });
@@ -43,6 +47,7 @@ export const AuthorizationCodeRow = defineEntity({
     expiresAt: moment().index("authorization_codes_expires_at_index"),
     consumedAt: moment().nullable(),
     grant: () => grant().nullable().index("authorization_codes_grant_id_index"),
+    documentClient: documentClient(),
   },
   checks: [{ name: "authorization_codes_consumed_check", expression: "(consumed_at is null) = (grant_id is null)" }],
 });
