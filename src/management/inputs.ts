@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
+import { asPublicKeySet } from "../clients/key-set.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
@@ -57,11 +58,9 @@ const clientId = z
   .regex(/^\P{Cc}{1,512}$/u, "must be 1 to 512 characters without control characters")
   .refine(isStorable);
 
-const PRIVATE_JWK_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
-const publicJwk = z
+const jwk = z
   .looseObject({ kty: text(1, 20) })
-  .refine((jwk) => PRIVATE_JWK_MEMBERS.every((member) => !Object.hasOwn(jwk, member)), "must not hold private or symmetric key members")
-  .refine((jwk) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(jwk)), "contains a character that cannot be stored");
+  .refine((key) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(key)), "contains a character that cannot be stored");
 
 /** Attributes that an operator alone sets (specification §2.2). */
 const operatorAttributes = {
@@ -76,7 +75,8 @@ const operatorAttributes = {
     .nullable()
     .optional(),
   jwks: z
-    .strictObject({ keys: z.array(publicJwk).min(1).max(20) })
+    .strictObject({ keys: z.array(jwk).min(1).max(20) })
+    .refine((set) => asPublicKeySet(set) !== undefined, "must not hold private or symmetric keys")
     .nullable()
     .optional(),
   jwksUri: z
