@@ -12,6 +12,7 @@ import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";
+import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
@@ -63,6 +64,7 @@ export async function composeCore(
     randomBytes,
     keys,
     clients: clientDirectory(sql),
+    apiKeys: apiKeyDirectory(sql),
     codes: authorizationCodes(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),

@@ -319,6 +319,14 @@ export const SETTINGS = z.object({
   COUNTERSIGN_URL: url(["http", "https"])
     .optional()
     .meta(meta(OPERATION, "The running server that the command line talks to.", { unset: "JWT_ISSUER" })),
+  COUNTERSIGN_EMAIL: z
+    .string()
+    .optional()
+    .meta(meta(OPERATION, "Whom the command line signs in.", { unset: "it asks" })),
+  COUNTERSIGN_PASSWORD: z
+    .string()
+    .optional()
+    .meta(meta(OPERATION, "The password with which the command line signs in.", { unset: "it asks", file: true })),
 });
 
 export type SettingName = keyof typeof SETTINGS.shape;

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import type { ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
+import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Keys } from "./signing/keys.ts";
@@ -198,6 +198,7 @@ export interface CorePorts {
   readonly randomBytes: RandomBytes;
   readonly keys: Keys;
   readonly clients: ClientDirectory;
+  readonly apiKeys: ApiKeyDirectory;
   /** Undefined while CIMD_ENABLED is false. */
   readonly documents: ClientDocuments | undefined;
   /** What the `aud` of a client assertion may be (assertionAudiences). */

@@ -4,6 +4,7 @@ import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete } from "../protocol/token-request.ts";
 
+import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
@@ -75,6 +76,11 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     async introspect({ client: credential, tokens }) {
       const caller = await authenticateClient(credential, anySecretMethod, core);
       return { results: await Promise.all(tokens.map((token) => introspect(token, caller, core))) };
+    },
+
+    async verifyApiKey({ client: credential, key }) {
+      await authenticateClient(credential, anySecretMethod, core);
+      return { state: await verifyApiKey(key, core) };
     },
 
     async revoke({ client: credential, token, requestId }) {

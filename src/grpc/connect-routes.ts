@@ -26,8 +26,8 @@ export type ConnectRoutes = (request: IncomingMessage, response: ServerResponse)
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-const { introspect, introspectBatch } = IntrospectionService.method;
-const PATHS = new Set([introspect, introspectBatch].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
+const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
+const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
 
 /**
  * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for whoever cannot speak gRPC. The same caller, limits and answers as over
@@ -103,6 +103,7 @@ async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOp
     routes: (router: ConnectRouter) =>
       router
         .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
-        .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: REQUEST_BYTES.introspectBatch }),
+        .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: REQUEST_BYTES.introspectBatch })
+        .rpc(verifyApiKey, answer(service.verifyApiKey), { readMaxBytes: REQUEST_BYTES.introspect }),
   });
 }

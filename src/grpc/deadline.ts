@@ -15,7 +15,7 @@ const LEAST = 50;
 
 /** Milliseconds that a call of the token core may take. */
 export function timeLimit(method: TokenCoreMethod): number {
-  if (method === "introspect") return INTROSPECTION_LIMIT;
+  if (method === "introspect" || method === "verifyApiKey") return INTROSPECTION_LIMIT;
   return RESOLVING.includes(method) ? RESOLVING_LIMIT : CORE_LIMIT;
 }
 

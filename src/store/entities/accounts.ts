@@ -129,7 +129,7 @@ export const ConsentRow = defineEntity({
   properties: {
     id: id(),
     user: () => userReference(),
-    clientId: p.text(),
+    clientId: p.text().index("consents_client_id_index"),
     clientName: p.text(),
     scopes: words(),
     resources: words(),

@@ -14,7 +14,7 @@ export const GrantRow = defineEntity({
   tableName: "grants",
   properties: {
     id: id(),
-    clientId: p.text(),
+    clientId: p.text().index("grants_client_id_index"),
     user: () => userReference(),
     scopes: words(),
     audience: words(),
