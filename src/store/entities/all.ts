@@ -23,5 +23,6 @@ export const entities = [
   grants.RevocationRow,
   grants.ConsumedIdRow,
   records.AuditRecordRow,
+  records.AuditCheckpointRow,
   records.SigningKeyRow,
 ];
