@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from "commander";
+import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
@@ -98,5 +99,6 @@ const terminal = systemTerminal(() => {
 }, process.env.XDG_CONFIG_HOME);
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
+registerAuditCommands(program, terminal);
 
 program.parseAsync().catch(fail);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { clientDocuments } from "../clients/document-cache.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
-import { authenticationThrottle } from "../clients/throttle.ts";
+import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
@@ -57,6 +57,7 @@ export async function composeCore(
     () => refreshing.stop(),
     () => watching.stop(),
   );
+  const audit = auditLog(sql);
   const core = tokenCore({
     issuer: config.issuer,
     lifetimes: config.lifetimes,
@@ -71,8 +72,10 @@ export async function composeCore(
     tokens: tokenStates(sql),
     consents: consentBook(sql),
     ...clientSources(config, sql),
-    throttle: authenticationThrottle(systemClock),
-    audit: auditLog(sql),
+    throttle: authenticationThrottle(systemClock, (clientId, address) => {
+      audit.record(clientShutOut(clientId, address)).catch(failed);
+    }),
+    audit,
   });
   const issuing =
     <Request, Answer>(
