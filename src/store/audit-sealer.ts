@@ -3,10 +3,10 @@ import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/l
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-/** Records that are sealed in one transaction; small, so that on the embedded database's one connection nobody waits long for it. */
-const BATCH = 200;
+/** Records that are sealed in one transaction; few, for on the embedded database's one connection everybody else waits for its end. */
+const BATCH = 50;
 /** Batches in one turn, so that a turn ends soon even after a long pause. */
-const BATCHES = 20;
+const BATCHES = 100;
 /** A checkpoint is due after so many records, or so many seconds after the one before it. */
 const CHECKPOINT = { records: 1_000, seconds: 5 } as const;
 

@@ -99,7 +99,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
         }),
     };
     await expect(auditSealer(dying, signer).seal()).rejects.toThrow("the power is gone");
-    expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 200 }, waiting: 300 });
+    expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 50 }, waiting: 450 });
     await sealAll();
     expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 500 } });
   });
