@@ -7,6 +7,7 @@ import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
+import { freshDataDir } from "./database.ts";
 import { conversation, type TestClient } from "./flow.ts";
 import { createTestDatabase } from "./postgres.ts";
 
@@ -97,15 +98,15 @@ export async function startServer({
   provision = PROVISIONED,
 }: ServerOptions = {}) {
   const plan = parseProvisionFile(JSON.stringify(provision));
-  const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
   const postgres = await createTestDatabase();
+  const dataDir = postgres === undefined ? await freshDataDir() : mkdtempSync(join(tmpdir(), "countersign-test-"));
   const [port, grpcPort] = [await freePort(), await freePort()];
   const settings = {
     NODE_ENV: "test",
     PORT: String(port),
     GRPC_PORT: String(grpcPort),
     DATA_DIR: dataDir,
-    LOG_LEVEL: "silent",
+    LOG_LEVEL: "warn",
     DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid profile email offline_access notes:read notes:write",
     REGISTER_CLIENT_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
@@ -117,9 +118,13 @@ export async function startServer({
     shape === "split" ? loadConfig({ ...settings, TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }, "front") : loadConfig(settings);
   const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
+  const logged: string[] = [];
+  const logSink = { write: (line: string) => void logged.push(line) };
   try {
-    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, provision: plan }));
-    running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
+    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, logSink, provision: plan }));
+    running.push(
+      await compose(config, shape === "split" ? "front" : "all", { database, logSink, ...(shape === "one" && { provision: plan }) }),
+    );
   } catch (error) {
     for (const part of running) await part.close(0);
     await database.close();
@@ -132,6 +137,10 @@ export async function startServer({
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
+    /** The lines of the log, from warnings on unless LOG_LEVEL says otherwise. */
+    logged,
+    /** The lines that tell of faults: of what should never happen, whatever a client sends. */
+    faults: () => logged.filter((line) => /"event":"(?:fault|uncaught)"/.test(line)),
     async close() {
       for (const part of running.reverse()) await part.close(0);
       await database.close();
