@@ -109,7 +109,7 @@ const OTHERS = ["text/plain", "multipart/form-data; boundary=x", "application/xm
 const many = (parameter: (index: number) => string, count: number): string =>
   Array.from({ length: count }, (_, index) => parameter(index)).join("&");
 
-describe("a form that is none: 4xx in the endpoint's shape", () => {
+describe("abuse 67, 68, 69, 70: a form that is none: 4xx in the endpoint's shape", () => {
   test.for(FORMS)("$path", async (endpoint, { server }) => {
     const good = endpoint.good ?? "";
     for (const media of [...OTHERS, JSON_TYPE, `${FORM}, ${JSON_TYPE}`]) {

@@ -152,10 +152,14 @@ export async function startServer({
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
+/** Tests of a file that share one server with these options. */
+export const testOn = (options: ServerOptions) =>
+  // biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
+  base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
+    const server = await startServer(options);
+    onCleanup(() => server.close());
+    return server;
+  });
+
 /** One server for all tests of a file. */
-// biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
-export const test = base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
-  const server = await startServer();
-  onCleanup(() => server.close());
-  return server;
-});
+export const test = testOn({});
