@@ -26,8 +26,7 @@ async function dump({ database: { sql } }: TestServer): Promise<string> {
 }
 
 /** What Redis holds, where there is one. */
-async function dumpRedis(): Promise<string> {
-  const url = process.env.TEST_REDIS_URL;
+async function dumpRedis({ config: { redisUrl: url } }: TestServer): Promise<string> {
   if (url === undefined) return "";
   const redis = new Redis(url);
   try {
@@ -98,7 +97,7 @@ describe("secrets stay where they belong", () => {
       "front's secret": server.config.tokenCore.secret ?? "",
     };
     assertNowhere(await dump(server), secrets);
-    assertNowhere(await dumpRedis(), secrets);
+    assertNowhere(await dumpRedis(server), secrets);
     assertNowhere(server.logged.join("\n"), secrets);
     assertNowhere((await server.get("/metrics")).body, secrets);
     expect(server.logged.length).toBeGreaterThan(15);

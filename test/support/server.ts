@@ -10,6 +10,7 @@ import { openDatabase } from "../../src/store/orm.ts";
 import { freshDataDir } from "./database.ts";
 import { conversation, type TestClient } from "./flow.ts";
 import { createTestDatabase } from "./postgres.ts";
+import { freshRedis } from "./redis.ts";
 
 export { describe };
 
@@ -98,7 +99,7 @@ export async function startServer({
   provision = PROVISIONED,
 }: ServerOptions = {}) {
   const plan = parseProvisionFile(JSON.stringify(provision));
-  const postgres = await createTestDatabase();
+  const [postgres, redisUrl] = [await createTestDatabase(), await freshRedis()];
   const dataDir = postgres === undefined ? await freshDataDir() : mkdtempSync(join(tmpdir(), "countersign-test-"));
   const [port, grpcPort] = [await freePort(), await freePort()];
   const settings = {
@@ -111,7 +112,7 @@ export async function startServer({
     REGISTER_CLIENT_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
     ...(postgres && { DATABASE_URL: postgres.url }),
-    ...(process.env.TEST_REDIS_URL !== undefined && { REDIS_URL: process.env.TEST_REDIS_URL }),
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,
   };
   const config =
