@@ -16,7 +16,7 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
-/** Counters in Redis, shared by all processes; while it is away each process counts in its own memory. */
+/** Counters in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away. */
 export function redisEphemeral(url: string): Ephemeral {
   const redis = connect(url);
   // What goes wrong with the connection shows at the next call; an unheard error event would end the process.
@@ -34,7 +34,9 @@ export function redisEphemeral(url: string): Ephemeral {
     const own = memoryRateLimiter(limit, windowSeconds);
     return {
       hit: async (key) => {
-        if (!circuit.mayCall()) return own.hit(key);
+        // Counted here as well, so that what Redis loses, or is too late for, is not forgotten, and nobody gets twice the limit.
+        const wait = await own.hit(key);
+        if (wait > 0 || !circuit.mayCall()) return wait;
         try {
           await shared.consume(key);
           circuit.succeeded();
@@ -45,7 +47,7 @@ export function redisEphemeral(url: string): Ephemeral {
             return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
           }
           circuit.failed();
-          return own.hit(key);
+          return wait;
         }
       },
     };
