@@ -5,6 +5,7 @@ import { clientAddress } from "./middleware/address.ts";
 import { apiErrorPrinter, printError, routePattern } from "./middleware/errors.ts";
 import { answerPreflight, openToScripts } from "./middleware/headers.ts";
 import { inFlight } from "./middleware/in-flight.ts";
+import { assertSingleFields } from "./middleware/single-fields.ts";
 import type { FrontTelemetry } from "./ports.ts";
 import type { ErrorPrinter, FixedRoute, FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
 
@@ -41,7 +42,9 @@ export function createApp(options: AppOptions): Koa<FrontState> {
   const requests = inFlight(options.cap, options.deadline);
   const targetOf = targets(options);
   const app = new Koa<FrontState>();
-  app.on("error", (error: unknown) => telemetry.fault({ requestId: "", route: "response", error }));
+  app.on("error", (error: unknown) => {
+    if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
+  });
   app.use(async (ctx, next) => {
     const started = performance.now();
     ctx.state.requestId = options.requestId();
@@ -53,6 +56,7 @@ export function createApp(options: AppOptions): Koa<FrontState> {
     try {
       await requests.run((signal) => {
         ctx.state.signal = signal;
+        assertSingleFields(ctx.req);
         return target.answer(ctx, next);
       }, target.essential);
     } catch (error) {
@@ -140,6 +144,21 @@ function pathOf(ctx: FrontContext, basePath: string): string | undefined {
   const mark = ctx.req.url.indexOf("?");
   return mark === -1 ? ctx.req.url : ctx.req.url.slice(0, mark);
 }
+
+/** A client that went away or stopped speaking HTTP in the middle of a request is no fault of ours, and nothing to fill a log with. */
+function isOfTheConnection(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("HPE_") || CONNECTION_CODES.has(code);
+}
+
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ERR_HTTP_REQUEST_TIMEOUT",
+  "ERR_STREAM_PREMATURE_CLOSE",
+]);
 
 function refuse(refusal: Refusal): never {
   throw refusal;
