@@ -24,6 +24,9 @@ export const AUDIT_EVENTS = [
   "api_key.created",
   "api_key.revoked",
   "key.published",
+  "identity_assertion.issued",
+  "identity_assertion.refused",
+  "delegation.cut",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -52,6 +55,8 @@ export interface AuditEntry {
   readonly grantId?: string;
   /** Client ids of the delegation chain, the current actor first. */
   readonly actChain?: readonly string[];
+  /** Actors in that chain: 0 for a token that nobody was given on behalf of another. */
+  readonly depth?: number;
   readonly address?: string;
   readonly requestId?: string;
 }

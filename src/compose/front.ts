@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Users } from "../accounts/ports.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
-import { SERVED_GRANT_TYPES } from "../clients/client.ts";
+import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
@@ -66,6 +66,7 @@ const GRACE = 20_000;
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics, closing } = around;
   const { issuer } = config;
+  const grantTypes = servedGrantTypes(config.idJag.enabled);
   const remote =
     around.core === undefined
       ? remoteTokenCore({ url: config.tokenCore.url ?? "", secret: config.tokenCore.secret, tls: coreTls(config) })
@@ -88,7 +89,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     log.error("fault", report);
   const alive = lifecycle();
   const groups = [
-    tokenRoutes({ core, issuer, grantTypes: SERVED_GRANT_TYPES }),
+    tokenRoutes({ core, issuer, grantTypes }),
     introspectRoutes({ core, issuer }),
     revokeRoutes({ core, issuer }),
     userinfoRoutes({ core, issuer }),
@@ -130,7 +131,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       scopes: config.registration.scopes,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
-      grantTypes: SERVED_GRANT_TYPES,
+      grantTypes,
     }),
     jwksRoutes({ core, issuer, clock: systemClock }),
     healthRoutes({

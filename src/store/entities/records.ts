@@ -21,6 +21,7 @@ export const AuditRecordRow = defineEntity({
     jti: p.text().nullable(),
     grantId: p.text().nullable(),
     actChain: words().nullable(),
+    depth: p.integer().nullable(),
     address: p.text().nullable(),
     requestId: p.text().nullable(),
   },
