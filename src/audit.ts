@@ -24,6 +24,7 @@ export const AUDIT_EVENTS = [
   "api_key.created",
   "api_key.revoked",
   "key.published",
+  "identity.linked",
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",

@@ -53,7 +53,7 @@ function parseTokenExchange(form: Form): Extract<Grant, { case: "tokenExchange" 
     resource: [...all("resource")],
     audience: [...all("audience")],
     requestedTokenType: get("requested_token_type"),
-    authorizationDetailsPresent: get("authorization_details") !== undefined,
+    ...(get("authorization_details") !== undefined && { authorizationDetailsPresent: true }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { AuditEvent } from "../audit.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/ports.ts";
 import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
@@ -26,7 +27,12 @@ const BY_VERIFIED_EMAIL = statement(
 /** Whoever comes second waits here for the first, and then finds the link. */
 const LINK = statement(
   "identity_link",
-  `insert into identity_links (issuer, subject, user_id) values ($1, $2, $3::uuid) on conflict (issuer, subject) do nothing returning 1 as linked`,
+  `with linked as (
+     insert into identity_links (issuer, subject, user_id) values ($1, $2, $3::uuid) on conflict (issuer, subject) do nothing returning user_id::text),
+   logged as (
+     insert into audit_records (event, outcome, actor_type, actor_id, user_id)
+     select event, 'success', 'service', 'identity-assertion', user_id from linked, unnest($4::text[]) as event)
+   select 1 as linked from linked`,
 );
 
 // The address is one that nobody can have: what another issuer says of an address makes no account of ours that bears it.
@@ -60,7 +66,8 @@ async function personOf(tx: Tx, identity: AssertedIdentity): Promise<Person | un
       : await tx.query<Person>(BY_VERIFIED_EMAIL, [emailKey(verifiedEmail), realmId]);
   if (owner === undefined) await tx.query(ADD, [newUserId, realmId, `${newUserId}@identity.invalid`]);
   const person = owner ?? { id: newUserId, enabled: true };
-  if ((await tx.query(LINK, [issuer, subject, person.id])).length === 1) return person;
+  const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
+  if ((await tx.query(LINK, [issuer, subject, person.id, events])).length === 1) return person;
   if (owner === undefined) await tx.query(DROP, [newUserId]);
   return linked();
 }

@@ -9,7 +9,7 @@ import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.t
 
 // A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too.
 const OF = statement(
-  "token_states_2",
+  "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
      grants.id is not null and grants.revoked_at is null as grant_lives,
      (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
@@ -27,7 +27,7 @@ const OF = statement(
 );
 
 const REVOKE = statement(
-  "token_revoke_2",
+  "token_revoke",
   `with ended as (
      insert into revocations (jti, client_id, expires_at) values ($1, $2, to_timestamp($3::float8)) on conflict (jti) do nothing returning jti),
    cut as (update delegations set cut_at = now() where id = $5::uuid and jti = $1 and cut_at is null),
