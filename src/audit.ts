@@ -54,10 +54,8 @@ export interface AuditEntry {
   readonly resources?: readonly string[];
   readonly jti?: string;
   readonly grantId?: string;
-  /** Client ids of the delegation chain, the current actor first. */
+  /** Client ids of the delegation chain, the current actor first; its length is the depth. */
   readonly actChain?: readonly string[];
-  /** Actors in that chain: 0 for a token that nobody was given on behalf of another. */
-  readonly depth?: number;
   readonly address?: string;
   readonly requestId?: string;
 }

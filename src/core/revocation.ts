@@ -36,6 +36,6 @@ export async function revoke(token: string, client: Client, requestId: string, c
     jti: claims.jti,
     ...(reference.userId !== undefined && { userId: reference.userId }),
     ...(reference.grantId !== undefined && { grantId: reference.grantId }),
-    ...(claims.act && { actChain: actorsOf(claims.act), depth: actorsOf(claims.act).length }),
+    ...(claims.act && { actChain: actorsOf(claims.act) }),
   });
 }

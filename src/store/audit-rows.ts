@@ -15,7 +15,6 @@ const TYPES = {
   jti: "text",
   grant_id: "text",
   act_chain: "text[]",
-  depth: "int",
   address: "text",
   request_id: "text",
 } as const;
@@ -37,7 +36,6 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
   jti: entry.jti,
   grant_id: entry.grantId,
   act_chain: entry.actChain,
-  depth: entry.depth,
   address: entry.address,
   request_id: entry.requestId,
 });

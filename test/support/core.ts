@@ -6,6 +6,7 @@ import type { CorePorts } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { openKeys, signingKey } from "../../src/core/signing/keys.ts";
 import { guardedFetch } from "../../src/outside/guarded-fetch.ts";
+import { apiKeyDirectory } from "../../src/store/api-keys.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
@@ -38,6 +39,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     randomBytes,
     keys: await openKeys(key, key, [], keyRegister(sql, 86_400)),
     clients: clientDirectory(sql),
+    apiKeys: apiKeyDirectory(sql),
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),

@@ -118,7 +118,7 @@ async function accept(
     resources: audience,
     jti,
     grantId: opened.id,
-    ...(act && { actChain: actorsOf(act), depth: actorsOf(act).length }),
+    ...(act && { actChain: actorsOf(act) }),
     requestId,
   });
   return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act }, core);

@@ -114,8 +114,6 @@ async function assertionAnswer(
   return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: printScope(scopes) };
 }
 
-const chain = (act: Exchange["act"]) => ({ actChain: actorsOf(act), depth: actorsOf(act).length });
-
 const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: string): AuditEntry => ({
   event: delegation.kind === "id_jag" ? "identity_assertion.issued" : "token.issued",
   outcome: "success",
@@ -127,13 +125,12 @@ const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: st
   resources: delegation.audience,
   jti: delegation.jti,
   grantId: delegation.grantId,
-  ...chain(act),
+  actChain: actorsOf(act),
   requestId,
 });
 
 /** What can be said of an exchange that is refused: the chain is the one that was asked for, the refused agent in front. */
 function refusalRecord({ reason }: Refusal, client: Client, subject: PresentedToken | undefined, requestId: string): AuditEntry {
-  const actChain = [client.clientId, ...actorsOf(subject?.claims.act)];
   return {
     event: "token.refused",
     outcome: "failure",
@@ -144,8 +141,7 @@ function refusalRecord({ reason }: Refusal, client: Client, subject: PresentedTo
     ...(subject && { jti: subject.claims.jti }),
     clientId: client.clientId,
     grantType: TOKEN_EXCHANGE,
-    actChain,
-    depth: actChain.length,
+    actChain: [client.clientId, ...actorsOf(subject?.claims.act)],
     requestId,
   };
 }

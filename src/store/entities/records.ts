@@ -21,7 +21,6 @@ export const AuditRecordRow = defineEntity({
     jti: p.text().nullable(),
     grantId: p.text().nullable(),
     actChain: words().nullable(),
-    depth: p.integer().nullable(),
     address: p.text().nullable(),
     requestId: p.text().nullable(),
   },

@@ -6,7 +6,6 @@ import { Migration } from "@mikro-orm/migrations";
  */
 const statements = [
   "alter table grants add column signed_out_at timestamptz",
-  "alter table audit_records add column depth int",
   `create table delegations (
     id uuid not null primary key,
     kind text not null constraint delegations_kind_check check (kind in ('access_token', 'id_jag')),
