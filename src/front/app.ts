@@ -54,8 +54,9 @@ export function createApp(options: AppOptions): Koa<FrontState> {
     if (lifecycle.isDraining()) ctx.set("Connection", "close");
     const target = targetOf(ctx, pathOf(ctx, basePath));
     try {
-      await requests.run((signal) => {
+      await requests.run((signal, receive) => {
         ctx.state.signal = signal;
+        ctx.state.receive = receive;
         assertSingleFields(ctx.req);
         return target.answer(ctx, next);
       }, target.essential);

@@ -1,6 +1,7 @@
 import type { Router } from "@koa/router";
 import type { ParameterizedContext } from "koa";
 import type { Refusal } from "../errors.ts";
+import type { Receive } from "./middleware/in-flight.ts";
 
 /** What the edge knows of a request before any route sees it. */
 export interface FrontState {
@@ -10,6 +11,8 @@ export interface FrontState {
   address: string;
   /** Aborted when the request's deadline has passed. */
   signal: AbortSignal;
+  /** Every wait for the request's body goes through this. */
+  receive: Receive;
 }
 
 export type FrontContext = ParameterizedContext<FrontState>;

@@ -53,3 +53,25 @@ describe("floods", () => {
     expect(server.faults()).toEqual([]);
   });
 });
+
+describe("R6: a front that is busy", () => {
+  test("600 bodies that never come take no place from others", async ({ server }) => {
+    const head =
+      "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ngrant_";
+    const sockets = await Promise.all(
+      Array.from({ length: 600 }, async () => {
+        const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+        socket.on("error", () => undefined).resume();
+        await new Promise((resolve) => socket.write(head, resolve));
+        return socket;
+      }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    for (let index = 0; index < 5; index++) {
+      const answer = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
+      expect([answer.status, answer.body.error]).toEqual([200, undefined]);
+    }
+    for (const socket of sockets) socket.destroy();
+    expect(server.faults()).toEqual([]);
+  });
+});
