@@ -11,6 +11,8 @@ import { IN_FLIGHT } from "./scenario.ts";
 import { emptyStorage, STORAGE } from "./storage.ts";
 import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
 
+/** Seconds of load before anything is measured, until the code is compiled. */
+const WARM = 3;
 const COLD_START = "cold_start";
 const { values } = parseArgs({
   options: {
@@ -37,7 +39,7 @@ async function sample(load: LoadProcess, server: ServerProcess, workload: Worklo
 
 async function compare(load: LoadProcess, floor: ServerProcess, product: ServerProcess, workload: WorkloadName): Promise<Comparison> {
   const samples = { floor: [] as Sample[], product: [] as Sample[] };
-  for (const server of [floor, product]) await sample(load, server, workload, 1); // warm
+  for (const server of [floor, product]) await sample(load, server, workload, WARM);
   for (let round = 0; round < rounds; round++) {
     samples.floor.push(await sample(load, floor, workload, seconds));
     samples.product.push(await sample(load, product, workload, seconds));
