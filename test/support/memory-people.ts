@@ -191,7 +191,7 @@ export async function startPeople(clients = [aClient()]) {
     requestId: () => randomBytes(4).toString("hex"),
     trustProxy: true,
   });
-  server.on("request", app.callback());
+  server.on("request", app);
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
