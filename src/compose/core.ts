@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { authenticationThrottle } from "../clients/throttle.ts";
-import { systemClock } from "../clock.ts";
+import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
@@ -53,7 +53,7 @@ export async function composeCore(
     issuer: config.issuer,
     lifetimes: config.lifetimes,
     clock: systemClock,
-    randomBytes,
+    randomBytes: pooled(randomBytes),
     keys,
     clients: clientDirectory(sql),
     codes: authorizationCodes(sql),
