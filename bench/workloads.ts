@@ -86,8 +86,8 @@ const fetching = (path: string): Workload => endless(async (on) => expectStatus(
 
 /** Tokens that are introspected over and over. */
 const LIVE = 512;
-/** First-seen tokens that a second can use up at most. */
-const FRESH_PER_SECOND = 10_000;
+/** First-seen tokens for each second of a round, which ends early when they are used up. */
+const FRESH_PER_SECOND = 6_000;
 
 export const WORKLOADS = {
   client_credentials: endless(ownToken),
