@@ -1,14 +1,24 @@
 import { defineConfig } from "vitest/config";
 
+/** Black-box suites run twice: over one process, and over front and core that talk gRPC. */
+const BLACK_BOX = ["test/rfc/**/*.test.ts", "test/interop/**/*.test.ts"];
+
+const project = (name: string, include: string[], env: Record<string, string> = {}, exclude: string[] = []) => ({
+  extends: true as const,
+  test: { name, include, exclude, env },
+});
+
 export default defineConfig({
   ssr: { resolve: { conditions: ["countersign"], externalConditions: ["countersign"] } },
   resolve: { conditions: ["countersign"] },
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/browser/**"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: "forks",
     maxWorkers: 2,
+    projects: [
+      project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**"]),
+      project("front and core", BLACK_BOX, { TEST_SHAPE: "split" }, ["test/rfc/guard-*", "test/rfc/contract-*", "test/rfc/front-*"]),
+    ],
   },
 });

@@ -1,25 +1,31 @@
 /** What the audit trail can speak of. One word an act; the outcome and the reason say how it went. */
-export type AuditEvent =
-  | "token.issued"
-  | "token.refused"
-  | "token.revoked"
-  | "code.issued"
-  | "code.replayed"
-  | "refresh_token.replayed"
-  | "session.started"
-  | "session.refused"
-  | "session.ended"
-  | "user.registered"
-  | "user.verified"
-  | "user.provisioned"
-  | "consent.given"
-  | "consent.denied"
-  | "consent.revoked"
-  | "client.registered"
-  | "client.changed"
-  | "client.deleted"
-  | "client.secret_replaced"
-  | "key.published";
+export const AUDIT_EVENTS = [
+  "token.issued",
+  "token.refused",
+  "token.revoked",
+  "code.issued",
+  "code.replayed",
+  "refresh_token.replayed",
+  "session.started",
+  "session.refused",
+  "session.ended",
+  "user.registered",
+  "user.verified",
+  "user.provisioned",
+  "user.changed",
+  "realm.changed",
+  "consent.given",
+  "consent.denied",
+  "consent.revoked",
+  "client.registered",
+  "client.changed",
+  "client.deleted",
+  "client.secret_replaced",
+  "api_key.created",
+  "api_key.revoked",
+  "key.published",
+] as const;
+export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
 /** Who did it: a person, a client, or the service by itself. */
 export interface AuditActor {

@@ -135,6 +135,8 @@ function configOf(s: Settings) {
     logLevel: s.LOG_LEVEL,
     /** Base URL of the server that the command line talks to. */
     serverUrl: s.COUNTERSIGN_URL ?? issuer,
+    /** What the command line signs in with, where it need not ask. */
+    signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
 

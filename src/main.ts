@@ -1,10 +1,17 @@
 import { Command, InvalidArgumentError } from "commander";
+import { registerClientCommands } from "./cli/clients.ts";
+import { registerDoctorCommand } from "./cli/doctor.ts";
+import { registerKeyCommands } from "./cli/keys.ts";
+import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 
 const program = new Command("countersign").description(
   "Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).",
 );
+
+// Whoever reads our output may leave before we are done, `head` for one; that is no fault.
+process.stdout.on("error", () => process.exit(0));
 
 /** Shows what was told for people, and nothing else: whatever an unforeseen error says stays with its stack for the log. */
 function fail(error: unknown): never {
@@ -53,9 +60,14 @@ program
   .command("provision")
   .argument("<file>", "JSON with realms, users and clients")
   .description("lay down realms, users and clients; idempotent, deletes nothing")
+  .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
   .action(
-    run(async (file: string) => {
+    run(async (file: string, options: { server?: true }) => {
       const { readProvisionFile } = await import("./management/provision.ts");
+      if (options.server) {
+        const { provisionThroughServer } = await import("./cli/provision.ts");
+        return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal);
+      }
       const { provisionOnly } = await import("./compose.ts");
       const plan = readProvisionFile(file);
       const done = await provisionOnly(loadConfig(process.env, "command"), plan);
@@ -79,5 +91,14 @@ keys
       process.stdout.write(createPublicKey(pem).export({ type: "spki", format: "pem" }).toString());
     }),
   );
+
+/** Read when a command asks: `--help` and `serve` need none of it. */
+const terminal = systemTerminal(() => {
+  const { serverUrl, signIn } = loadConfig(process.env, "command");
+  return { serverUrl, ...signIn };
+}, process.env.XDG_CONFIG_HOME);
+registerClientCommands(program, terminal);
+registerKeyCommands(keys, terminal);
+registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

@@ -1,1 +1,55 @@
-export {};
+import { createTRPCClient, httpBatchLink, TRPCClientError } from "@trpc/client";
+import type { inferRouterInputs, inferRouterOutputs } from "@trpc/server";
+import type { ManagementRouter } from "../../src/management/router.ts";
+
+export type { ManagementRouter };
+
+/** What every procedure takes and answers, by its path. */
+export type ManagementInputs = inferRouterInputs<ManagementRouter>;
+export type ManagementOutputs = inferRouterOutputs<ManagementRouter>;
+
+export interface AdminClientOptions {
+  /** Base URL of the service: its issuer. */
+  readonly url: string;
+  /** An access token of a sign-in with the service itself, or what gives one for each request. */
+  readonly token: string | (() => string | Promise<string>);
+}
+
+/** Calls that travel together at most; the server takes no more. */
+const BATCH = 20;
+
+/**
+ * The management API, typed from the server's own router. What is refused is thrown as a `TRPCClientError`; see `refusalOf`.
+ * Times are milliseconds since the epoch.
+ */
+export function createAdminClient({ url, token }: AdminClientOptions) {
+  const base = url.endsWith("/") ? url : `${url}/`;
+  return createTRPCClient<ManagementRouter>({
+    links: [
+      httpBatchLink({
+        url: new URL("trpc", base).href,
+        maxItems: BATCH,
+        maxURLLength: 8_000,
+        headers: async () => ({ authorization: `Bearer ${typeof token === "string" ? token : await token()}` }),
+      }),
+    ],
+  });
+}
+
+export type AdminClient = ReturnType<typeof createAdminClient>;
+
+/** What the server said no to: a word, a sentence, and what is wrong with which member. */
+export interface AdminRefusal {
+  readonly error: string;
+  readonly message: string;
+  readonly httpStatus: number;
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+}
+
+/** What a thrown error says of a refusal by the server; undefined when the server was not reached, or the error is none of its. */
+export function refusalOf(error: unknown): AdminRefusal | undefined {
+  if (!(error instanceof TRPCClientError)) return undefined;
+  const data = (error as TRPCClientError<ManagementRouter>).data;
+  if (data === null || data === undefined) return undefined;
+  return { error: data.error, message: data.message, httpStatus: data.httpStatus, issues: data.issues ?? [] };
+}

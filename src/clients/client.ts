@@ -45,7 +45,7 @@ export const AGENT_MODES = ["readonly", "admin", "exec"] as const;
 export type AgentMode = (typeof AGENT_MODES)[number];
 
 /** How a client came to be: it decides which rules bind it. */
-export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic";
+export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic" | "metadata_document";
 
 /** A registered client (specification §2.2). Times are seconds since the epoch. */
 export interface Client {
@@ -62,6 +62,8 @@ export interface Client {
   readonly grantTypes: readonly GrantType[];
   readonly responseTypes: readonly "code"[];
   readonly tokenEndpointAuthMethod: AuthMethod;
+  /** Further methods that hold for it: a metadata document may list several, a registration has one. */
+  readonly alternativeAuthMethods?: readonly AuthMethod[];
   readonly secretHash: SecretHash | null;
   readonly enabled: boolean;
   /** Null is judged as production and shown as null. */
@@ -82,6 +84,9 @@ export interface Client {
 export const FIRST_PARTY_CLIENT_ID = "countersign";
 
 export const isConfidential = (client: Client): boolean => client.tokenEndpointAuthMethod !== "none";
+
+/** Whether anyone could have brought the client here, without a developer or an operator who answers for it. */
+export const isOpenlyRegistered = (client: Client): boolean => client.origin === "dynamic" || client.origin === "metadata_document";
 
 /** The resources that a client stands for: what it may ask tokens for by itself, and whose tokens it may introspect. */
 export const audienceOf = (client: Client): readonly string[] => client.audience ?? [client.clientId];

@@ -1,19 +1,27 @@
 import { randomBytes } from "node:crypto";
+import { clientDocuments } from "../clients/document-cache.ts";
+import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
+import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
 import { consentBook } from "../store/consents.ts";
+import { consumedIds } from "../store/consumed-ids.ts";
 import { grants } from "../store/grants.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
+import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
@@ -56,11 +64,13 @@ export async function composeCore(
     randomBytes: pooled(randomBytes),
     keys,
     clients: clientDirectory(sql),
+    apiKeys: apiKeyDirectory(sql),
     codes: authorizationCodes(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
     consents: consentBook(sql),
+    ...clientSources(config, sql),
     throttle: authenticationThrottle(systemClock),
     audit: auditLog(sql),
   });
@@ -73,6 +83,25 @@ export async function composeCore(
       return method(request, context);
     };
   return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+}
+
+/** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
+function clientSources(config: Config, sql: Sql) {
+  const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
+  // Each has a lane of its own: strangers who name slow hosts must not keep us from the keys of clients that are registered.
+  const ownFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const documents = clientDocuments({
+    fetch: ownFetch(),
+    realms: realms(sql),
+    registrationScopes: config.registration.scopes,
+    clock: systemClock,
+  });
+  return {
+    documents: config.cimdEnabled ? documents : undefined,
+    assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
+    remoteKeys: remoteKeys(ownFetch(), systemClock),
+    consumedIds: consumedIds(sql),
+  };
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */

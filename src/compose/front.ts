@@ -7,6 +7,8 @@ import { SERVED_GRANT_TYPES } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
+import { clientApiRoutes } from "../front/api/clients.ts";
+import { trpcRoutes } from "../front/api/trpc.ts";
 import { createApp } from "../front/app.ts";
 import { discoveryRoutes } from "../front/discovery.ts";
 import { docsRoutes } from "../front/docs.ts";
@@ -41,6 +43,7 @@ import type { Sql } from "../store/sql.ts";
 import { users } from "../store/users.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
 
 export interface FrontSurroundings {
@@ -70,7 +73,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
 
-  const ephemeral = await openEphemeral(config.redisUrl);
+  const ephemeral = await openEphemeral(config.redisUrl, issuer);
   closing.push(() => ephemeral.close());
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
@@ -119,6 +122,9 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       clock: systemClock,
       randomBytes,
     }),
+    ...[clientApiRoutes, trpcRoutes].map((routes) =>
+      routes({ issuer, fault, ports: managementPorts(config, sql, core, around.passwords) }),
+    ),
     discoveryRoutes({
       issuer,
       scopes: config.registration.scopes,
@@ -198,10 +204,11 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }] = await Promise.all([
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }] = await Promise.all([
     import("../front/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
+    import("../front/schemas/client-paths.ts"),
   ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths]);
 }

@@ -6,6 +6,7 @@ import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
 const SURFACES: Partial<Record<keyof TokenCore, AuthenticationSurface>> = {
   token: "token",
   introspect: "introspection",
+  verifyApiKey: "introspection",
   revoke: "revocation",
   verifyAccessToken: "bearer",
 };

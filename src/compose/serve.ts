@@ -10,8 +10,7 @@ const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 
  */
 export async function serve(config: Config, role: Role): Promise<void> {
   const running = await compose(config, role);
-  process.stdout.on("error", () => undefined);
-  process.stderr.on("error", () => undefined);
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => undefined);
 
   let leaving = false;
   const leave = async (lingerSeconds: number, code: number): Promise<void> => {

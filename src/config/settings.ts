@@ -236,9 +236,9 @@ export const SETTINGS = z.object({
     .optional()
     .meta(meta(MAIL, "Sender of mails.", { unset: "`Countersign <no-reply@…>` at the issuer's host" })),
 
-  ACCESS_TOKEN_TTL: seconds(30, DAY).default(900).meta(meta(LIFETIMES, "Seconds that an access token lives.")),
-  ID_TOKEN_TTL: seconds(30, DAY).default(900).meta(meta(LIFETIMES, "Seconds that an ID token lives.")),
-  REFRESH_TOKEN_TTL: seconds(60, 90 * DAY)
+  ACCESS_TOKEN_TTL: seconds(1, DAY).default(900).meta(meta(LIFETIMES, "Seconds that an access token lives.")),
+  ID_TOKEN_TTL: seconds(1, DAY).default(900).meta(meta(LIFETIMES, "Seconds that an ID token lives.")),
+  REFRESH_TOKEN_TTL: seconds(1, 90 * DAY)
     .default(30 * DAY)
     .meta(meta(LIFETIMES, "Seconds that a refresh token lives, from each rotation. A family ends at most 90 days after it began.")),
   REFRESH_TOKEN_REUSE_GRACE: seconds(0, 300)
@@ -250,7 +250,7 @@ export const SETTINGS = z.object({
       ),
     ),
   AUTHORIZATION_CODE_TTL: seconds(1, 600).default(60).meta(meta(LIFETIMES, "Seconds that an authorization code lives.")),
-  SESSION_TTL: seconds(60, 30 * DAY)
+  SESSION_TTL: seconds(1, 30 * DAY)
     .default(28_800)
     .meta(meta(LIFETIMES, "Seconds that a browser session lives after sign-in.")),
 
@@ -319,6 +319,14 @@ export const SETTINGS = z.object({
   COUNTERSIGN_URL: url(["http", "https"])
     .optional()
     .meta(meta(OPERATION, "The running server that the command line talks to.", { unset: "JWT_ISSUER" })),
+  COUNTERSIGN_EMAIL: z
+    .string()
+    .optional()
+    .meta(meta(OPERATION, "Whom the command line signs in.", { unset: "it asks" })),
+  COUNTERSIGN_PASSWORD: z
+    .string()
+    .optional()
+    .meta(meta(OPERATION, "The password with which the command line signs in.", { unset: "it asks", file: true })),
 });
 
 export type SettingName = keyof typeof SETTINGS.shape;

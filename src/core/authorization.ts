@@ -1,12 +1,14 @@
-import type { Client } from "../clients/client.ts";
+import { type Client, isOpenlyRegistered } from "../clients/client.ts";
+import { documentHost } from "../clients/document-url.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
+import { resolveClient } from "../clients/resolve.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { isCodeChallenge } from "../protocol/pkce.ts";
 import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import type { Core } from "./core.ts";
-import { consentCovers, missingConsent } from "./policy/consent.ts";
+import { consentCovers, consentMark, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
@@ -26,15 +28,16 @@ export interface GoodRequest {
 const ANSWER_PARAMETERS = ["client_id", "redirect_uri", "response_mode"];
 
 /**
- * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect.
- * @throws {Refusal} invalid_client, invalid_request; never to be redirected
+ * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect. A client of a
+ * metadata document is resolved anew on every leg of the flow.
+ * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be redirected
  * @see OAuth 2.1 §4.1.2.1, specification §4.6
  */
 export async function answerableClient(request: AuthorizationRequest, core: Core): Promise<Client> {
   const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));
   if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once` });
   if (request.clientId === "") throw new Refusal("invalid_client", "client_not_named", { description: "client_id is missing" });
-  const client = await core.clients.byClientId(request.clientId);
+  const client = await resolveClient(request.clientId, core);
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
   const { redirectUri } = request;
@@ -123,7 +126,8 @@ export async function judgeRequest(request: AuthorizationRequest, client: Client
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
   name: client.name,
-  openRegistration: client.origin === "dynamic",
+  openRegistration: isOpenlyRegistered(client),
+  ...(client.origin === "metadata_document" && { verifiedHost: documentHost(client.clientId) }),
   ...(client.environment !== null && { environment: client.environment }),
 });
 
@@ -132,13 +136,13 @@ export async function validateAuthorization(request: AuthorizationRequest, userI
   const client = await answerableClient(request, core);
   try {
     const good = await judgeRequest(request, client, core);
-    const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId);
+    const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentMark(client));
     const missing = missingConsent(good.scopes, good.resources, consent);
     const authorization = {
       client: clientView(client),
       scopes: [...good.scopes],
       resources: [...good.resources],
-      consentRequired: good.prompt.includes("consent") || !consentCovers(good.scopes, good.resources, consent),
+      consentRequired: mustAlwaysAsk(client) || good.prompt.includes("consent") || !consentCovers(good.scopes, good.resources, consent),
       newScopes: [...missing.scopes],
       newResources: [...missing.resources],
       prompt: [...good.prompt],
@@ -163,6 +167,7 @@ export async function issueCode({ request, userId, sessionId, authTime, requestI
   const client = await answerableClient(request, core);
   const good = await judgeRequest(request, client, core);
   const code = newSecret(core.randomBytes);
+  const mark = consentMark(client);
   const binding = {
     clientId: client.clientId,
     redirectUri: request.redirectUri,
@@ -173,6 +178,7 @@ export async function issueCode({ request, userId, sessionId, authTime, requestI
     userId,
     sessionId,
     authTime,
+    ...(mark !== undefined && { documentClient: client, clientMark: mark }),
   };
   const issued = await core.codes.issue(hashSecret(code), binding, core.lifetimes.authorizationCode, {
     event: "code.issued",

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { ClientDirectory } from "../clients/ports.ts";
+import type { Client } from "../clients/client.ts";
+import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Keys } from "./signing/keys.ts";
@@ -37,10 +38,14 @@ export interface CodeBinding {
   readonly sessionId: string;
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
+  /** The client as its metadata document described it when the code was issued; absent for registered clients. Goes on to the grant. */
+  readonly documentClient?: Client;
+  /** What of that document the consent is bound to (consentMark). */
+  readonly clientMark?: string;
 }
 
 /** A code as it stands. `now` is the database's clock at the read; all times in seconds since the epoch. */
-export interface CodeState extends CodeBinding {
+export interface CodeState extends Omit<CodeBinding, "clientMark"> {
   readonly expiresAt: number;
   /** The grant that it was redeemed for; null while it is unused. */
   readonly grantId: string | null;
@@ -70,6 +75,7 @@ export interface NewFamily {
 export interface AuthorizationCodes {
   /**
    * Stores a code if, at that moment, the user is enabled, the session lives, the client is enabled and a consent covers scopes and resources.
+   * For the client of a metadata document the consent must not have been used for another mark, and is bound to this one (consentMark).
    * One conditional statement. @returns whether it was stored
    */
   issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
@@ -91,6 +97,8 @@ export interface FamilyState {
   readonly audience: readonly string[];
   readonly authTime: number;
   readonly expiresAt: number;
+  /** The client of the code that began the grant, as its metadata document described it then; absent for registered clients. */
+  readonly documentClient?: Client;
   /** Family or grant revoked. */
   readonly revoked: boolean;
   /** The hash of the one token that may be used. */
@@ -149,7 +157,23 @@ export interface ConsentView {
 }
 
 export interface ConsentBook {
-  of(userId: string, clientId: string): Promise<ConsentView | undefined>;
+  /**
+   * @param mark of the client of a metadata document (consentMark): what was allowed it under another mark is void, from this call on
+   */
+  of(userId: string, clientId: string, mark?: string): Promise<ConsentView | undefined>;
+}
+
+/** What an assertion was accepted for. */
+export type ConsumedKind = "client_assertion" | "identity_assertion";
+
+/** Identifiers that may be used once. */
+export interface ConsumedIds {
+  /**
+   * Uses up an identifier that an issuer gave. One conditional statement.
+   * @param ttlSeconds for which it must be remembered, counted by the database's clock
+   * @returns whether this caller was the first; a store that cannot say throws
+   */
+  consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
 }
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
@@ -174,6 +198,13 @@ export interface CorePorts {
   readonly randomBytes: RandomBytes;
   readonly keys: Keys;
   readonly clients: ClientDirectory;
+  readonly apiKeys: ApiKeyDirectory;
+  /** Undefined while CIMD_ENABLED is false. */
+  readonly documents: ClientDocuments | undefined;
+  /** What the `aud` of a client assertion may be (assertionAudiences). */
+  readonly assertionAudiences: readonly string[];
+  readonly remoteKeys: RemoteKeys;
+  readonly consumedIds: ConsumedIds;
   readonly codes: AuthorizationCodes;
   readonly families: RefreshFamilies;
   readonly grants: Grants;

@@ -1,12 +1,15 @@
 import type { GrantType } from "../clients/client.ts";
+import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete } from "../protocol/token-request.ts";
 
+import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
+import { clientsAtToken } from "./document-client.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
 import { clientCredentialsGrant } from "./grants/client-credentials.ts";
 import { loginTokens } from "./grants/login.ts";
@@ -40,7 +43,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 
   return {
     async token({ client: credential, requestId, grant }) {
-      const client = await authenticateClient(credential, exactMethod, core);
+      const client = await authenticateClient(credential, exactMethod, { ...core, clients: clientsAtToken(grant, core) });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       assertMayUseGrant(client, GRANT_TYPE[grant.case]);
       assertGrantComplete(grant);
@@ -75,6 +78,11 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return { results: await Promise.all(tokens.map((token) => introspect(token, caller, core))) };
     },
 
+    async verifyApiKey({ client: credential, key }) {
+      await authenticateClient(credential, anySecretMethod, core);
+      return { state: await verifyApiKey(key, core) };
+    },
+
     async revoke({ client: credential, token, requestId }) {
       const client = await authenticateClient(credential, anySecretMethod, core);
       await revoke(token, client, requestId, core);
@@ -90,7 +98,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async resolveClient({ clientId }) {
-      const client = await core.clients.byClientId(clientId);
+      const client = await resolveClient(clientId, core);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
     },

@@ -7,6 +7,7 @@ import { clientAddress } from "./middleware/address.ts";
 import { apiErrorPrinter, printError, routePattern } from "./middleware/errors.ts";
 import { answerPreflight, openToScripts } from "./middleware/headers.ts";
 import { inFlight } from "./middleware/in-flight.ts";
+import { assertSingleFields } from "./middleware/single-fields.ts";
 import type { FrontTelemetry } from "./ports.ts";
 import type { ErrorPrinter, FixedRoute, FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
 
@@ -52,6 +53,7 @@ export function createApp(options: AppOptions): RequestListener {
     try {
       await requests.run((signal) => {
         ctx.state.signal = signal;
+        assertSingleFields(ctx.req);
         return target.answer(ctx, next);
       }, target.essential);
     } catch (error) {
@@ -66,7 +68,10 @@ export function createApp(options: AppOptions): RequestListener {
   });
 
   const koa = new Koa<FrontState>();
-  koa.on("error", (error: unknown) => telemetry.fault({ requestId: "", route: "response", error }));
+  const responseFault = (error: unknown): void => {
+    if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
+  };
+  koa.on("error", responseFault);
   const routed: Target = { name: "router", print: apiErrorPrinter(options.issuer), essential: false, answer: byRouters };
   koa.use((ctx, next) => {
     Object.assign(ctx.state, stateOf(ctx.req));
@@ -83,7 +88,7 @@ export function createApp(options: AppOptions): RequestListener {
   return (req, res) => {
     const target = targetOf(req, pathOf(req, basePath));
     if (target === undefined) void routers(req, res);
-    else fixed(req, res, target).catch((error: unknown) => telemetry.fault({ requestId: "", route: "response", error }));
+    else fixed(req, res, target).catch(responseFault);
   };
 }
 
@@ -163,6 +168,21 @@ function pathOf(req: IncomingMessage, basePath: string): string | undefined {
   const mark = req.url.indexOf("?");
   return mark === -1 ? req.url : req.url.slice(0, mark);
 }
+
+/** A client that went away or stopped speaking HTTP in the middle of a request is no fault of ours, and nothing to fill a log with. */
+function isOfTheConnection(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("HPE_") || CONNECTION_CODES.has(code);
+}
+
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ERR_HTTP_REQUEST_TIMEOUT",
+  "ERR_STREAM_PREMATURE_CLOSE",
+]);
 
 function refuse(refusal: Refusal): never {
   throw refusal;

@@ -5,6 +5,8 @@ import type {
   IntrospectBatchResponseSchema,
   IntrospectRequest,
   IntrospectResponse,
+  VerifyApiKeyRequest,
+  VerifyApiKeyResponse,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import type { PresentedCredential } from "./caller-auth.ts";
 import type { CallContext, TokenCore } from "./local.ts";
@@ -18,7 +20,7 @@ export interface IntrospectionCall extends CallContext {
 }
 
 /** IntrospectionService over the token core, for every listener that offers it. */
-export function introspectionService(core: Pick<TokenCore, "introspect">) {
+export function introspectionService(core: Pick<TokenCore, "introspect" | "verifyApiKey">) {
   async function states(tokens: readonly string[], { client, signal }: IntrospectionCall): Promise<IntrospectResponse[]> {
     if (tokens.length > BATCH_LIMIT) throw new Refusal("invalid_request", "batch_too_large", { description: "at most 100 tokens" });
     if (tokens.includes("")) throw new Refusal("invalid_request", "token_missing", { description: "token is required" });
@@ -38,6 +40,12 @@ export function introspectionService(core: Pick<TokenCore, "introspect">) {
     ): Promise<MessageInitShape<typeof IntrospectBatchResponseSchema>> {
       const tokens = requests.map(({ token }) => token);
       return { responses: await states(tokens, call) };
+    },
+    async verifyApiKey({ key }: VerifyApiKeyRequest, { client, signal }: IntrospectionCall): Promise<VerifyApiKeyResponse> {
+      if (key === "") throw new Refusal("invalid_request", "api_key_missing", { description: "key is required" });
+      const { state } = await core.verifyApiKey({ client, key }, signal && { signal });
+      if (state === undefined) throw new Error("the token core gave no answer");
+      return state;
     },
   };
 }

@@ -4,6 +4,7 @@ import {
   type IntrospectBatchRequest,
   IntrospectionService,
   type IntrospectRequest,
+  type VerifyApiKeyRequest,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { admission, MAX_IN_FLIGHT } from "./admission.ts";
@@ -64,7 +65,7 @@ const asResourceServer = (call: UnaryCall, signal: AbortSignal): IntrospectionCa
 
 function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
   const service = introspectionService(core);
-  const { introspect, introspectBatch } = IntrospectionService.method;
+  const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
   const limit = INTROSPECTION_LIMIT;
   serveUnary(server, introspect, run, {
     bytes: REQUEST_BYTES.introspect,
@@ -75,6 +76,11 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void
     bytes: REQUEST_BYTES.introspectBatch,
     limit,
     answer: (request, call, signal) => service.introspectBatch(request as IntrospectBatchRequest, asResourceServer(call, signal)),
+  });
+  serveUnary(server, verifyApiKey, run, {
+    bytes: REQUEST_BYTES.introspect,
+    limit,
+    answer: (request, call, signal) => service.verifyApiKey(request as VerifyApiKeyRequest, asResourceServer(call, signal)),
   });
 }
 

@@ -1,4 +1,78 @@
+import type { Role, User } from "../accounts/ports.ts";
+import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
+import type { Environment } from "../clients/client.ts";
+import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
+import type { Clock, RandomBytes } from "../clock.ts";
 import type { ProvisionFile } from "./provision.ts";
+
+/** A person whose access token was found good for managing. */
+export interface Bearer {
+  readonly userId: string;
+  /** The client that the token was issued to. */
+  readonly clientId: string;
+  readonly role: Role;
+}
+
+export interface Bearers {
+  /** Judges an access token for the management surface. @throws {Refusal} invalid_token, insufficient_scope */
+  judge(accessToken: string, signal?: AbortSignal): Promise<Bearer>;
+}
+
+export interface UserFilter {
+  readonly role?: Role | undefined;
+  readonly enabled?: boolean | undefined;
+  /** A part of the e-mail address, without regard to case. */
+  readonly search?: string | undefined;
+}
+
+/** People as operators see them. */
+export interface ManagedUsers {
+  list(filter: UserFilter, limit: number, after?: string): Promise<Page<User>>;
+  byId(id: string): Promise<User | undefined>;
+  /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown person */
+  setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
+  setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
+}
+
+export interface ManagedRealms {
+  all(): Promise<readonly Realm[]>;
+  /** @param scopes null: what the deployment says. @returns undefined for an unknown realm */
+  setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
+}
+
+/** A public key of a core. Times are seconds since the epoch. */
+export interface PublishedKey {
+  readonly kid: string;
+  readonly jwk: Readonly<Record<string, unknown>>;
+  readonly publishedAt: number;
+  /** When a core last said that it signs with it; null while none has. */
+  readonly inUseAt: number | null;
+}
+
+export interface PublishedKeys {
+  all(): Promise<readonly PublishedKey[]>;
+}
+
+/** A record of the trail as it was written. `at` in seconds since the epoch. */
+export interface AuditRecord extends AuditEntry {
+  readonly id: string;
+  readonly at: number;
+}
+
+export interface AuditFilter {
+  readonly event?: AuditEvent | undefined;
+  readonly outcome?: "success" | "failure" | undefined;
+  readonly actorId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly clientId?: string | undefined;
+  /** Seconds since the epoch; from this moment on, and up to but not including that one. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+export interface AuditTrail {
+  list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
+}
 
 export interface ProvisionCounts {
   readonly created: number;
@@ -11,7 +85,27 @@ export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", P
 export interface Provisioner {
   /**
    * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
+   * @param actor who is told to have done it; the service itself when left out
    * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
    */
-  apply(file: ProvisionFile): Promise<ProvisionSummary>;
+  apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
+}
+
+/** All that managing needs of the world. */
+export interface ManagementPorts {
+  readonly bearers: Bearers;
+  readonly registry: ClientRegistry;
+  readonly clients: ManagedClients;
+  readonly apiKeys: ApiKeys;
+  readonly apiKeyDirectory: ApiKeyDirectory;
+  readonly users: ManagedUsers;
+  readonly realms: Pick<Realms, "default">;
+  readonly managedRealms: ManagedRealms;
+  readonly publishedKeys: PublishedKeys;
+  readonly auditTrail: AuditTrail;
+  readonly provisioner: Provisioner;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  /** DEFAULT_CLIENT_ENVIRONMENT: of clients that developers make. */
+  readonly defaultEnvironment: Environment;
 }

@@ -3,9 +3,13 @@ import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily, NewGrant } 
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
 import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+
+const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
+       and consents.scopes @> i.scopes and consents.resources @> i.resources`;
 
 // Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
 const ISSUE = statement(
@@ -13,22 +17,29 @@ const ISSUE = statement(
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
-       resources text[], nonce text, auth_time float8, ttl int, audit jsonb)),
+       resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, audit jsonb)),
    present as materialized (
      select i.n from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled
-       join clients on clients.client_id = i.client_id and clients.enabled
+     where ${clientStands("i.client_id", "i.document_client")}
      for share of sessions),
    agreed as materialized (
-     select i.n from input i join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
-     where consents.scopes @> i.scopes and consents.resources @> i.resources
+     select i.n from input i join consents on ${covers} where i.client_mark is null
      for share of consents),
-   good as (select input.* from input join present using (n) join agreed using (n)),
+   agreed_to_mark as materialized (
+     select i.n, consents.id, i.client_mark from input i join consents on ${covers}
+     where i.client_mark = coalesce(consents.client_mark, i.client_mark)
+     for no key update of consents),
+   good as (select input.* from input join present using (n) where n in (select n from agreed union all select n from agreed_to_mark)),
+   marked as (
+     update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark join good using (n)
+     where consents.id = agreed_to_mark.id and consents.client_mark is null),
    stored as (
-     insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time, expires_at)
+     insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
+       expires_at, document_client)
      select decode(code_hash, 'hex'), client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, to_timestamp(auth_time),
-       now() + make_interval(secs => ttl) from good),
+       now() + make_interval(secs => ttl), document_client from good),
    logged as (${insertAudit("good")})
    select n from good`,
 );
@@ -36,7 +47,7 @@ const ISSUE = statement(
 const BY_HASH = statement(
   "code_by_hash",
   `select encode(code_hash, 'hex') as key, client_id, redirect_uri, code_challenge, scopes, resources, nonce, session_id::text,
-     ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at, grant_id::text, ${seconds("now()")} as now,
+     ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at, grant_id::text, document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from authorization_codes join users on users.id = authorization_codes.user_id
    where code_hash = any(select decode(key, 'hex') from unnest($1::text[]) as key)`,
@@ -48,9 +59,9 @@ const REDEEM = statement(
    won as (
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
      where code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
-       and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input")}
-     returning input.n),
-   winners as (select input.* from input join won using (n)),
+       and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input", "code.document_client")}
+     returning input.n, code.document_client),
+   winners as (select input.*, won.document_client from input join won using (n)),
    ${openGrants("winners")},
    ${touchClients("winners")},
    remembered as (
@@ -73,6 +84,7 @@ interface CodeColumns extends SubjectColumns {
   readonly auth_time: number;
   readonly expires_at: number;
   readonly grant_id: string | null;
+  readonly document_client: KeptClient | null;
   readonly now: number;
 }
 
@@ -89,6 +101,7 @@ const stateOf = (row: CodeColumns): CodeState => ({
   expiresAt: row.expires_at,
   grantId: row.grant_id,
   subject: subjectOf(row),
+  ...documentClientOf(row.document_client),
   now: row.now,
 });
 
@@ -105,6 +118,8 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   nonce: binding.nonce,
   auth_time: binding.authTime,
   ttl,
+  document_client: keptClient(binding.documentClient),
+  client_mark: binding.clientMark,
   audit: auditRow(audit),
 });
 

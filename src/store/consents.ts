@@ -12,6 +12,13 @@ const OF = statement(
      join consents on consents.user_id = i.user_id and consents.client_id = i.client_id`,
 );
 
+// What was allowed a client that has changed since counts no more. The row stays, so that the person still finds there what to end.
+const VOID = statement(
+  "consent_void",
+  `update consents set scopes = '{}', resources = '{}', client_mark = null, updated_at = now()
+   where user_id = $1::uuid and client_id = $2 and client_mark <> $3`,
+);
+
 const OF_USER = statement(
   "consents_of_user",
   `select id::text, user_id::text, client_id, client_name, scopes, resources, ${seconds("created_at")} as created_at,
@@ -106,5 +113,11 @@ export function consentBook(sql: Sql): ConsentBook {
     const found = await sql.query<ConsentView & { n: number }>(OF, [jsonRows(rows)]);
     return new Map<string, ConsentView>(found.map(({ n, scopes, resources }) => [keyOf(keys[n] as Key), { scopes, resources }]));
   }, keyOf);
-  return { of: async (userId, clientId) => (isUuid(userId) && isStorable(clientId) ? load({ userId, clientId }) : undefined) };
+  return {
+    of: async (userId, clientId, mark) => {
+      if (!isUuid(userId) || !isStorable(clientId)) return undefined;
+      if (mark !== undefined) await sql.query(VOID, [userId, clientId, mark]);
+      return load({ userId, clientId });
+    },
+  };
 }

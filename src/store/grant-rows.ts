@@ -1,4 +1,5 @@
 import type { NewFamily, NewGrant } from "../core/ports.ts";
+import { clientStands } from "./document-client.ts";
 import { hex, type Json } from "./sql.ts";
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
@@ -18,11 +19,11 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
   max_age: family?.maxAge,
 });
 
-/** Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT). */
+/** Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and document_client). */
 export const openGrants = (source: string): string =>
   `opened as (
-     insert into grants (id, client_id, user_id, scopes, audience, auth_time)
-     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time) from ${source}),
+     insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client)
+     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time), document_client from ${source}),
    begun as (
      insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
      select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age)
@@ -39,10 +40,10 @@ export const touchClients = (source: string): string =>
          and (last_used_at is null or last_used_at < now() - interval '1 minute')
        for no key update skip locked))`;
 
-/** A grant whose person and client are enabled. @param grant a row of `grants` */
-export const standsOn = (grant: string): string =>
+/** A grant whose person and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
+export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
-   and exists (select 1 from clients where clients.client_id = ${grant}.client_id and clients.enabled)`;
+   and ${clientStands(`${grant}.client_id`, kept)}`;
 
 /** From the numbers of the rows that won to a verdict for each row. */
 export const verdicts = (rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] => {

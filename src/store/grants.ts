@@ -9,9 +9,9 @@ const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),
    good as materialized (
-     select input.* from input
+     select input.*, null::jsonb as document_client from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
-     where ${standsOn("input")}
+     where ${standsOn("input", "null")}
      for share of sessions),
    ${openGrants("good")},
    ${touchClients("good")},

@@ -1,12 +1,17 @@
+import type { AuditActor } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { hashSecret } from "../secret.ts";
+import { endSignIns } from "./sessions.ts";
 import { hex, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 
 type Tx = Pick<Sql, "query">;
 type Outcome = "created" | "changed" | "unchanged";
+/** Who acts where a file is applied without anybody asking: at start, or by the command line on the spot. */
+const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
+
 type FileUser = ProvisionFile["users"][number];
 type FileClient = ProvisionFile["clients"][number];
 
@@ -40,8 +45,10 @@ const accountOf = statement(
    from users u left join credentials c on c.user_id = u.id and c.type = 'password' where u.email_key = $1`,
 );
 
-const recordPerson = `insert into audit_records (event, outcome, actor_type, actor_id, user_id)
-   select 'user.provisioned', 'success', 'service', 'provisioning', id::text from person`;
+/** @param actor where the parameters of the actor begin: its type, then its id */
+const recordPerson = (actor: number): string =>
+  `insert into audit_records (event, outcome, actor_type, actor_id, user_id)
+   select 'user.provisioned', 'success', $${actor}, $${actor + 1}, id::text from person`;
 
 const insertUser = statement(
   "provision_insert_user",
@@ -49,25 +56,20 @@ const insertUser = statement(
      insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
      select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default' returning id),
    secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from person)
-   ${recordPerson}`,
+   ${recordPerson(8)}`,
 );
 
 const updateUser = statement(
   "provision_update_user",
   `with person as (
      update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid returning id)
-   ${recordPerson}`,
+   ${recordPerson(6)}`,
 );
 
-/** A new password ends what the old one opened. */
 const replacePassword = statement(
   "provision_password",
-  `with secret as (
-     insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
-     on conflict (user_id, type) do update set password_hash = excluded.password_hash, updated_at = now()),
-   over as (update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null)
-   update refresh_families f set revoked_at = now() from grants g
-   where g.id = f.grant_id and g.user_id = $1::uuid and f.revoked_at is null`,
+  `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
+   on conflict (user_id, type) do update set password_hash = excluded.password_hash, updated_at = now()`,
 );
 
 /** What of a client the file can say: column, type, and how it is read and written. */
@@ -104,7 +106,7 @@ const clientOf = statement("provision_client", `select ${COLUMNS.map(readColumn)
 
 const recordClient = (event: string): string =>
   `insert into audit_records (event, outcome, actor_type, actor_id, client_id)
-   select '${event}', 'success', 'service', 'provisioning', client_id from done`;
+   select '${event}', 'success', $3, $4, client_id from done`;
 
 const insertClient = statement(
   "provision_insert_client",
@@ -180,11 +182,11 @@ async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string
   return owner.id;
 }
 
-async function applyClient(client: FileClient, tx: Tx): Promise<Outcome> {
+async function applyClient(client: FileClient, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<ClientColumns>(clientOf, [client.clientId]);
   const after = mergedClient(client, await ownerOf(client.ownerEmail, tx), before ?? NEW_CLIENT);
   if (before !== undefined && canonical(before) === canonical(after)) return "unchanged";
-  await tx.query(before === undefined ? insertClient : updateClient, [client.clientId, JSON.stringify(after)]);
+  await tx.query(before === undefined ? insertClient : updateClient, [client.clientId, JSON.stringify(after), actor.type, actor.id]);
   return before === undefined ? "created" : "changed";
 }
 
@@ -194,7 +196,7 @@ interface PreparedUser {
   readonly passwordHash: string | undefined;
 }
 
-async function applyUser({ user, passwordHash }: PreparedUser, tx: Tx): Promise<Outcome> {
+async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(accountOf, [emailKey(user.email)]);
   const verified = user.emailVerified ?? before?.email_verified ?? false;
   const firstName = user.firstName === undefined ? (before?.first_name ?? null) : user.firstName;
@@ -202,13 +204,17 @@ async function applyUser({ user, passwordHash }: PreparedUser, tx: Tx): Promise<
   const role = user.role ?? before?.role ?? "developer";
   if (before === undefined) {
     if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
-    await tx.query(insertUser, [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)]);
+    const person = [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)];
+    await tx.query(insertUser, [...person, actor.type, actor.id]);
     return "created";
   }
   const same =
     before.email_verified === verified && before.first_name === firstName && before.last_name === lastName && before.role === role;
-  if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role]);
-  if (passwordHash !== undefined) await tx.query(replacePassword, [before.id, passwordHash]);
+  if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role, actor.type, actor.id]);
+  if (passwordHash !== undefined) {
+    await tx.query(replacePassword, [before.id, passwordHash]);
+    await endSignIns(tx, before.id); // a new password ends what the old one opened
+  }
   return same && passwordHash === undefined ? "unchanged" : "changed";
 }
 
@@ -227,7 +233,7 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
   }
 
   return {
-    async apply(file) {
+    async apply(file, actor = PROVISIONING) {
       const users: PreparedUser[] = [];
       for (const user of file.users) users.push(await prepare(user));
       return sql.transaction(async (tx) => {
@@ -238,9 +244,9 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
           realms.push(row?.outcome ?? "unchanged");
         }
         const people: Outcome[] = [];
-        for (const user of users) people.push(await applyUser(user, tx));
+        for (const user of users) people.push(await applyUser(user, actor, tx));
         const clients: Outcome[] = [];
-        for (const client of file.clients) clients.push(await applyClient(client, tx));
+        for (const client of file.clients) clients.push(await applyClient(client, actor, tx));
         return { realms: count(realms), users: count(people), clients: count(clients) };
       });
     },

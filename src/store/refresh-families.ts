@@ -3,6 +3,7 @@ import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { documentClientOf, type KeptClient } from "./document-client.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
@@ -16,7 +17,7 @@ const HOLDING = statement(
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash)
    select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
      ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
-     ${seconds("used_at")} as used_at, family.current_hash, ${seconds("now()")} as now,
+     ${seconds("used_at")} as used_at, family.current_hash, grants.document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
@@ -58,6 +59,7 @@ interface FamilyColumns extends SubjectColumns {
   readonly key: string;
   readonly family_id: string;
   readonly grant_id: string;
+  readonly document_client: KeptClient | null;
   readonly client_id: string;
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
@@ -74,6 +76,7 @@ const stateOf = (row: FamilyColumns): FamilyState => ({
   grantId: row.grant_id,
   clientId: row.client_id,
   subject: subjectOf(row),
+  ...documentClientOf(row.document_client),
   scopes: row.scopes,
   audience: row.audience,
   authTime: row.auth_time,

@@ -55,12 +55,18 @@ const END_ALL = statement("session_end_all", "update sessions set ended_at = now
 const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
 const END_FAMILIES = statement(
   "session_end_families",
-  `with ended as (
-     update refresh_families set revoked_at = now() from grants
-     where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null),
-   given as (select value as audit from jsonb_array_elements($2::jsonb))
-   ${insertAudit("given")}`,
+  `update refresh_families set revoked_at = now() from grants
+   where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null`,
 );
+const RECORD = statement(
+  "session_end_all_record",
+  `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,
+);
+
+/** Ends a person's sessions, codes and refresh families, and whatever of these is being born. */
+export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promise<void> {
+  for (const one of [END_ALL, DROP_CODES, END_FAMILIES]) await tx.query(one, [userId]);
+}
 
 export function sessions(sql: Sql): Sessions {
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
@@ -82,9 +88,8 @@ export function sessions(sql: Sql): Sessions {
     endAll: async (userId, audit) => {
       if (!isUuid(userId)) return;
       await sql.transaction(async (tx) => {
-        await tx.query(END_ALL, [userId]);
-        await tx.query(DROP_CODES, [userId]);
-        await tx.query(END_FAMILIES, [userId, jsonRows([auditRow(audit)])]);
+        await endSignIns(tx, userId);
+        await tx.query(RECORD, [jsonRows([auditRow(audit)])]);
       });
     },
   };

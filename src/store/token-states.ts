@@ -8,11 +8,11 @@ import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.t
 const OF = statement(
   "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) as revoked, grants.id is not null as grant_lives,
-     clients.id is not null as client_enabled, ${subjectColumns("users")}
+     coalesce(clients.enabled, grants.document_client is not null) as client_enabled, ${subjectColumns("users")}
    from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid)
      left join grants on grants.id = i.grant_id and grants.revoked_at is null and grants.client_id = i.client_id
        and (i.user_id is null or grants.user_id = i.user_id)
-     left join clients on clients.client_id = i.client_id and clients.enabled
+     left join clients on clients.client_id = i.client_id
      left join users on users.id = coalesce(i.user_id, grants.user_id)`,
 );
 

@@ -28,15 +28,22 @@ export const leavesConnection = (error: unknown): boolean => {
   return sqlState(cause) !== undefined && (cause as { readonly severity?: string }).severity === "ERROR";
 };
 
+/** How the drivers speak of a lost or late connection; they give these errors no code, or one of the operating system. */
+const CONNECTION_LOST = /connection|timeout|timed out|terminated|closed|closing|calling end/i;
+
+const isConnectionLost = (error: unknown): boolean =>
+  error instanceof Error &&
+  (("code" in error && typeof error.code === "string" && /^E[A-Z]/.test(error.code)) || CONNECTION_LOST.test(error.message));
+
 /**
  * What a driver threw, as the rest of the service may see it: a refusal when the database is out of reach, overdue or unable,
- * else the fault as it was. An error of a driver that has no SQLSTATE is about the connection.
+ * else the fault as it was.
  */
 export function asUnavailable(error: unknown): unknown {
-  if (error instanceof Refusal || error instanceof TypeError) return error;
+  if (error instanceof Refusal) return error;
   const state = sqlState(error);
-  if (state !== undefined && !NOT_NOW.has(state) && !NOT_NOW_CLASSES.has(state.slice(0, 2))) return error;
-  return storageUnavailable(error);
+  const unavailable = state === undefined ? isConnectionLost(error) : NOT_NOW.has(state) || NOT_NOW_CLASSES.has(state.slice(0, 2));
+  return unavailable ? storageUnavailable(error) : error;
 }
 
 /** Runs a call of a driver, so that its errors are told as asUnavailable says. */

@@ -3,9 +3,12 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
 import { freePort } from "../support/server.ts";
+
+// Each test starts whole processes, each with a database of its own.
+vi.setConfig({ testTimeout: 120_000 });
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 

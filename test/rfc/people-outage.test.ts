@@ -7,7 +7,7 @@ import type { PeoplePorts } from "../../src/front/people-ports.ts";
 import type { TokenCoreImplementation } from "../../src/grpc/local.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
-import { authorizePath } from "../support/people-clients.ts";
+import { authorizePath } from "../support/people.ts";
 
 const gone = async (): Promise<never> => {
   throw new Refusal("temporarily_unavailable", "unreachable", { retryAfter: 5 });

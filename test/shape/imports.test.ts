@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
   management: [...WORDS, "protocol", "clients", "accounts", "grpc", "telemetry"],
   front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "telemetry"],
+  cli: [...WORDS, "protocol", "clients"],
   store: [...WORDS, "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };

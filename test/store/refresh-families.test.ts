@@ -4,10 +4,9 @@ import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { statement } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 
 const issued = anAudit("token.issued");
@@ -16,7 +15,7 @@ const replayed = anAudit("refresh_token.replayed", { outcome: "failure" });
 describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
   let database: Database;
   let scene: Scene;
-  const run = (text: string, id: string) => database.sql.query(statement(`test_${text.replaceAll(/\W+/g, "_").slice(0, 55)}`, text), [id]);
+  const run = (text: string, id: string) => runText(database.sql, text, [id]);
   beforeAll(async () => {
     database = await fresh();
   });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { type Database, openDatabase } from "../../src/store/orm.ts";
+import { type Parameter, type Sql, statement } from "../../src/store/sql.ts";
 
 /** A kind of database on which the storage-facing suites run: the embedded one always, PostgreSQL when TEST_DATABASE_URL names a server. */
 export interface DatabaseKind {
@@ -16,7 +17,7 @@ const MIGRATIONS = new URL("../../src/store/migrations/", import.meta.url);
 
 /** A migrated data directory, made once for each state of the migrations and kept between runs. */
 async function template(): Promise<string> {
-  const digest = createHash("sha256").update(process.version);
+  const digest = createHash("sha256").update(readFileSync(new URL("../../package.json", import.meta.url))); // the version of PGlite
   for (const file of readdirSync(MIGRATIONS).sort()) digest.update(readFileSync(new URL(file, MIGRATIONS)));
   const path = join(tmpdir(), `countersign-test-template-${digest.digest("hex").slice(0, 16)}`);
   if (existsSync(path)) return path;
@@ -69,6 +70,10 @@ export async function freshPostgres(server: string): Promise<Database> {
   const { url, drop } = await emptyPostgresDatabase(server);
   return removing(await openDatabase({ url }), drop);
 }
+
+/** Runs a statement of a test's own. */
+export const runText = <Row>(sql: Sql, text: string, parameters: readonly Parameter[] = []): Promise<Row[]> =>
+  sql.query<Row>(statement(`test_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`, text), parameters);
 
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL;
 

@@ -12,6 +12,7 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
     issueCode: absent,
     loginTokens: absent,
     introspect: absent,
+    verifyApiKey: absent,
     revoke: absent,
     verifyAccessToken: absent,
     publicKeys: absent,

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import type { Client } from "../../clients/client.ts";
 import type { ConsentView } from "../ports.ts";
 
 /** What of a request the person has not yet allowed this client. */
@@ -18,3 +20,34 @@ export function consentCovers(scopes: readonly string[], resources: readonly str
   const missing = missingConsent(scopes, resources, consent);
   return missing.scopes.length === 0 && missing.resources.length === 0;
 }
+
+const originOf = (uri: string): string => {
+  const parsed = URL.parse(uri);
+  return parsed === null ? uri : `${parsed.protocol}//${parsed.hostname}`;
+};
+
+/**
+ * What of a metadata document a person's consent is bound to: how the client authenticates, where its keys are, and to which hosts people
+ * are sent back. When this changes the consent is void; new keys and new words leave it alone. Undefined for registered clients, whose
+ * owners answer for changes.
+ * @see draft-ietf-oauth-client-id-metadata-document "Changes"
+ */
+export function consentMark(client: Client): string | undefined {
+  if (client.origin !== "metadata_document") return undefined;
+  const methods = [client.tokenEndpointAuthMethod, ...(client.alternativeAuthMethods ?? [])].toSorted();
+  const hosts = [...new Set(client.redirectUris.map(originOf))].toSorted();
+  const keySource = client.jwksUri ?? (client.jwks === null ? null : "inline");
+  return createHash("sha256")
+    .update(JSON.stringify([methods, hosts, keySource]))
+    .digest("base64url");
+}
+
+const PROVEN_REDIRECT = /^https:/;
+
+/**
+ * Whether a person must be asked each time: any program on his device can pose as a client that anyone may name and whose answers come
+ * back to the device, so an earlier yes says nothing about who asks now.
+ * @see OAuth 2.1 §7.3.1
+ */
+export const mustAlwaysAsk = (client: Client): boolean =>
+  client.origin === "metadata_document" && !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));

@@ -4,12 +4,17 @@ import type { Sign } from "./signer.ts";
 export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt";
 
 /** A JWS in its parts, before anything but its form has been checked. */
-export interface ParsedJwt {
+export interface ParsedJws {
   readonly header: Readonly<Record<string, unknown>>;
-  readonly claims: Readonly<Record<string, unknown>>;
+  readonly payload: Buffer;
   readonly headerSegment: string;
   readonly signingInput: string;
   readonly signature: Buffer;
+}
+
+/** The same with an object as its payload. */
+export interface ParsedJwt extends ParsedJws {
+  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /** No token of ours comes near this; longer texts are refused before they are decoded. */
@@ -41,10 +46,12 @@ function decodeCanonical(segment: string): Buffer | undefined {
   return bytes.toString("base64url") === segment ? bytes : undefined;
 }
 
-function parseObject(bytes: Buffer | undefined): Record<string, unknown> | undefined {
-  if (bytes === undefined) return undefined;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A JSON object (RFC 7515 §3, RFC 7519 §3), or undefined for all else. */
+export function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    const value: unknown = JSON.parse(utf8.decode(bytes));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
@@ -52,14 +59,23 @@ function parseObject(bytes: Buffer | undefined): Record<string, unknown> | undef
 }
 
 /** The parts of a compact JWS, or undefined for anything that is not exactly one. Proves nothing about who signed it. */
-export function parseJwt(token: string): ParsedJwt | undefined {
+export function parseJws(token: string): ParsedJws | undefined {
   if (token.length > MAX_TOKEN_LENGTH) return undefined;
   const [first, second, third, ...rest] = token.split(".");
   if (first === undefined || second === undefined || third === undefined || rest.length > 0) return undefined;
-  const header = parseObject(decodeCanonical(first));
-  const claims = parseObject(decodeCanonical(second));
-  const signature = decodeCanonical(third);
-  if (header === undefined || claims === undefined || signature === undefined) return undefined;
-  if (FORBIDDEN_HEADERS.some((name) => name in header)) return undefined;
-  return { header, claims, headerSegment: first, signingInput: `${first}.${second}`, signature };
+  const [headerBytes, payload, signature] = [decodeCanonical(first), decodeCanonical(second), decodeCanonical(third)];
+  const header = headerBytes && parseObject(headerBytes);
+  if (header === undefined || payload === undefined || signature === undefined) return undefined;
+  return { header, payload, headerSegment: first, signingInput: `${first}.${second}`, signature };
+}
+
+/** Whether a header would let the token choose its own key, or change what is signed. */
+export const hasForbiddenMember = ({ header }: ParsedJws): boolean => FORBIDDEN_HEADERS.some((name) => name in header);
+
+/** The parts of a JWT whose header says nothing that is forbidden, or undefined. */
+export function parseJwt(token: string): ParsedJwt | undefined {
+  const parsed = parseJws(token);
+  if (parsed === undefined || hasForbiddenMember(parsed)) return undefined;
+  const claims = parseObject(parsed.payload);
+  return claims && { ...parsed, claims };
 }

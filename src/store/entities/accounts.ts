@@ -129,13 +129,15 @@ export const ConsentRow = defineEntity({
   properties: {
     id: id(),
     user: () => userReference(),
-    clientId: p.text(),
+    clientId: p.text().index("consents_client_id_index"),
     clientName: p.text(),
     scopes: words(),
     resources: words(),
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
+    /** What of a metadata document the consent was used for (consentMark in core/policy); null before, and for registered clients. */
+    clientMark: p.text().nullable(),
   },
   uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
 });

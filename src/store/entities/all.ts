@@ -1,5 +1,5 @@
 import * as accounts from "./accounts.ts";
-import { ClientRow } from "./clients.ts";
+import { ApiKeyRow, ClientRow } from "./clients.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
 
@@ -15,6 +15,7 @@ export const entities = [
   accounts.OutboxRow,
   accounts.ConsentRow,
   ClientRow,
+  ApiKeyRow,
   grants.GrantRow,
   grants.AuthorizationCodeRow,
   grants.RefreshFamilyRow,

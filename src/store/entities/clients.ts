@@ -54,3 +54,21 @@ export const ClientRow = defineEntity({
     },
   ],
 });
+
+/** A static API key of a client in development. Revoked ones stay. */
+export const ApiKeyRow = defineEntity({
+  name: "ApiKeyRow",
+  tableName: "api_keys",
+  properties: {
+    id: id(),
+    client: () =>
+      p.manyToOne(ClientRow).fieldName("client_id").updateRule("no action").deleteRule("cascade").index("api_keys_client_id_index"),
+    name: p.text(),
+    prefix: p.text(),
+    last4: p.text(),
+    keyHash: hash().unique("api_keys_key_hash_unique"),
+    createdAt: createdAt(),
+    lastUsedAt: moment().nullable(),
+    revokedAt: moment().nullable(),
+  },
+});

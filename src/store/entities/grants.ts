@@ -2,6 +2,9 @@ import { defineEntity, p } from "@mikro-orm/core";
 import { userReference } from "./accounts.ts";
 import { createdAt, hash, id, moment, words } from "./columns.ts";
 
+/** The client as its metadata document described it when the code was issued; null for a client with a row of its own. */
+const documentClient = () => p.json().nullable();
+
 /**
  * What a person gave a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
  * has no row of its own.
@@ -11,13 +14,14 @@ export const GrantRow = defineEntity({
   tableName: "grants",
   properties: {
     id: id(),
-    clientId: p.text(),
+    clientId: p.text().index("grants_client_id_index"),
     user: () => userReference(),
     scopes: words(),
     audience: words(),
     authTime: moment(),
     createdAt: createdAt().index("grants_created_at_index"),
     revokedAt: moment().nullable(),
+    documentClient: documentClient(),
   },
   indexes: [{ name: "grants_user_id_client_id_index", properties: ["user", "clientId"] }],
 });
@@ -43,6 +47,7 @@ export const AuthorizationCodeRow = defineEntity({
     expiresAt: moment().index("authorization_codes_expires_at_index"),
     consumedAt: moment().nullable(),
     grant: () => grant().nullable().index("authorization_codes_grant_id_index"),
+    documentClient: documentClient(),
   },
   checks: [{ name: "authorization_codes_consumed_check", expression: "(consumed_at is null) = (grant_id is null)" }],
 });
@@ -55,7 +60,6 @@ export const RefreshFamilyRow = defineEntity({
     id: id(),
     grant: () => grant().index("refresh_families_grant_id_index"),
     currentHash: hash().unique("refresh_families_current_hash_unique"),
-    /** The token whose use brought the current one. */
     createdAt: createdAt(),
     expiresAt: moment().index("refresh_families_expires_at_index"),
     /** Whatever its rotations, the family is over here. */

@@ -1,8 +1,8 @@
 import { type Ephemeral, memoryEphemeral } from "./memory.ts";
 
 /** Rates in Redis where there is one, else in this process. */
-export async function openEphemeral(url: string | undefined): Promise<Ephemeral> {
+export async function openEphemeral(url: string | undefined, deployment: string): Promise<Ephemeral> {
   if (url === undefined) return memoryEphemeral();
   const { redisEphemeral } = await import("./redis.ts");
-  return redisEphemeral(url);
+  return redisEphemeral(url, deployment);
 }

@@ -4,19 +4,23 @@ import type { RateLimiter } from "../../accounts/ports.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
-/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection. */
+/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection; a wire that has gone silent is replaced. */
 const connect = (url: string): Redis =>
   new Redis(url, {
     connectTimeout: 500,
     commandTimeout: 100,
+    socketTimeout: 1_000,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     retryStrategy: () => 1_000,
   });
 
-/** Counters in Redis, shared by all processes; while it is away each process counts in its own memory. */
-export function redisEphemeral(url: string): Ephemeral {
+/**
+ * Counters in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
+ * @param deployment goes before every key, so that two deployments may use one Redis
+ */
+export function redisEphemeral(url: string, deployment = "countersign"): Ephemeral {
   const redis = connect(url);
   // What goes wrong with the connection shows at the next call; an unheard error event would end the process.
   redis.on("error", () => {});
@@ -25,7 +29,7 @@ export function redisEphemeral(url: string): Ephemeral {
   const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
     const shared = new RateLimiterRedis({
       storeClient: redis,
-      keyPrefix: `countersign:rate:${name}`,
+      keyPrefix: `${deployment}:rate:${name}`,
       points: limit,
       duration: windowSeconds,
       rejectIfRedisNotReady: true,
@@ -33,7 +37,9 @@ export function redisEphemeral(url: string): Ephemeral {
     const own = memoryRateLimiter(limit, windowSeconds);
     return {
       hit: async (key) => {
-        if (!circuit.mayCall()) return own.hit(key);
+        // Counted here as well, so that what Redis loses, or is too late for, is not forgotten, and nobody gets twice the limit.
+        const wait = await own.hit(key);
+        if (wait > 0 || !circuit.mayCall()) return wait;
         try {
           await shared.consume(key);
           circuit.succeeded();
@@ -44,7 +50,7 @@ export function redisEphemeral(url: string): Ephemeral {
             return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
           }
           circuit.failed();
-          return own.hit(key);
+          return wait;
         }
       },
     };

@@ -10,10 +10,17 @@ const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion
 const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
 const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clientSecret });
 
+/** No client here authenticates by an assertion that gets as far as its keys. */
+const noAssertions = {
+  clock: () => 1000,
+  assertionAudiences: [],
+  remoteKeys: { at: async () => [], renewed: async () => [] },
+  consumedIds: { consume: async () => false },
+};
 const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });
 
 async function outcome(credential: MessageInitShape<typeof ClientCredentialSchema>, members: Partial<Client> = {}, rule = exactMethod) {
-  const ports = { clients: directory(aClient(members)), throttle: authenticationThrottle(() => 1000) };
+  const ports = { clients: directory(aClient(members)), throttle: authenticationThrottle(() => 1000), ...noAssertions };
   return authenticateClient(create(ClientCredentialSchema, credential), rule, ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],
@@ -60,7 +67,7 @@ test.for([
 });
 
 test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and address, and for no other", async () => {
-  const ports = { clients: directory(aClient()), throttle: authenticationThrottle(() => 1000) };
+  const ports = { clients: directory(aClient()), throttle: authenticationThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string, address: string) =>
     authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), exactMethod, ports).then(
       () => "in",

@@ -39,6 +39,10 @@ export function smallCore() {
     async loginTokens({ userId }) {
       return { accessToken: `live-${userId}`, refreshToken: "0".repeat(64), expiresIn: 900, tokenType: "Bearer" };
     },
+    async verifyApiKey({ client, key }) {
+      if (client?.basic?.clientId !== "rs") throw new Refusal("invalid_client", "secret_wrong");
+      return { state: key.startsWith("csk_") ? { active: true, clientId: "c", keyId: "k", scope: "a b" } : { active: false } };
+    },
     async introspect({ client, tokens }) {
       seen.push(client?.address ?? "");
       const { clientId, clientSecret } = client?.basic ?? {};

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/introspection/v1/introspection.proto.
  */
 export const file_countersign_introspection_v1_introspection: GenFile = /*@__PURE__*/
-  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UyhwIKFEludHJvc3BlY3Rpb25TZXJ2aWNlEm8KCkludHJvc3BlY3QSLy5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXF1ZXN0GjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2USfgoPSW50cm9zcGVjdEJhdGNoEjQuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXF1ZXN0GjUuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0QmF0Y2hSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UiIgoTVmVyaWZ5QXBpS2V5UmVxdWVzdBILCgNrZXkYASABKAkiaAoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USEwoGYWN0aXZlGAEgASgISACIAQESEQoJY2xpZW50X2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVzY29wZRgEIAEoCUIJCgdfYWN0aXZlMv4CChRJbnRyb3NwZWN0aW9uU2VydmljZRJvCgpJbnRyb3NwZWN0Ei8uY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVxdWVzdBowLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlc3BvbnNlEn4KD0ludHJvc3BlY3RCYXRjaBI0LmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdEJhdGNoUmVxdWVzdBo1LmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USdQoMVmVyaWZ5QXBpS2V5EjEuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5WZXJpZnlBcGlLZXlSZXF1ZXN0GjIuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5WZXJpZnlBcGlLZXlSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectRequest
@@ -178,6 +178,67 @@ export const IntrospectBatchResponseSchema: GenMessage<IntrospectBatchResponse> 
   messageDesc(file_countersign_introspection_v1_introspection, 4);
 
 /**
+ * @generated from message countersign.introspection.v1.VerifyApiKeyRequest
+ */
+export type VerifyApiKeyRequest = Message<"countersign.introspection.v1.VerifyApiKeyRequest"> & {
+  /**
+   * The whole key, `csk_…`.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.VerifyApiKeyRequest.
+ * Use `create(VerifyApiKeyRequestSchema)` to create a new message.
+ */
+export const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 5);
+
+/**
+ * When `active` is false no other member is set.
+ *
+ * @generated from message countersign.introspection.v1.VerifyApiKeyResponse
+ */
+export type VerifyApiKeyResponse = Message<"countersign.introspection.v1.VerifyApiKeyResponse"> & {
+  /**
+   * Always set, so that a key that does not count is told as `{"active":false}` in JSON too.
+   *
+   * @generated from field: optional bool active = 1;
+   */
+  active?: boolean | undefined;
+
+  /**
+   * OAuth client_id of the client that the key stands for.
+   *
+   * @generated from field: string client_id = 2;
+   */
+  clientId: string;
+
+  /**
+   * The key's id, as the management API lists it.
+   *
+   * @generated from field: string key_id = 3;
+   */
+  keyId: string;
+
+  /**
+   * What the client may do at most: its scope allowlist, space-separated.
+   *
+   * @generated from field: string scope = 4;
+   */
+  scope: string;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.VerifyApiKeyResponse.
+ * Use `create(VerifyApiKeyResponseSchema)` to create a new message.
+ */
+export const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 6);
+
+/**
  * For resource servers. Every call carries the metadata `authorization: Basic …` of a confidential client.
  *
  * @generated from service countersign.introspection.v1.IntrospectionService
@@ -202,6 +263,16 @@ export const IntrospectionService: GenService<{
     methodKind: "unary";
     input: typeof IntrospectBatchRequestSchema;
     output: typeof IntrospectBatchResponseSchema;
+  },
+  /**
+   * Whether a static API key may be used now, and which client it stands for. Such keys exist in development alone and are no OAuth tokens.
+   *
+   * @generated from rpc countersign.introspection.v1.IntrospectionService.VerifyApiKey
+   */
+  verifyApiKey: {
+    methodKind: "unary";
+    input: typeof VerifyApiKeyRequestSchema;
+    output: typeof VerifyApiKeyResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_introspection_v1_introspection, 0);

@@ -1,0 +1,152 @@
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import type { Command } from "commander";
+import { type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
+import { EXIT_CODES } from "./failure.ts";
+import { type Cell, record, table, when } from "./table.ts";
+import { managing, running, type Terminal } from "./terminal.ts";
+
+type OwnClient = ManagementOutputs["clients"]["get"];
+type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
+type Shown = (OwnClient | AnyClient) & { readonly clientSecret?: string };
+
+interface Common {
+  readonly json?: true;
+  readonly operator?: true;
+}
+
+/** `countersign clients …`: what the management API does with clients, from the command line. */
+export function registerClientCommands(program: Command, terminal: Terminal): void {
+  const clients = program
+    .command("clients")
+    .description("clients that you own; with --operator all of them")
+    .addHelpText("after", EXIT_CODES);
+  const command = (name: string, description: string) =>
+    clients
+      .command(name)
+      .description(description)
+      .option("--operator", "as an operator: any client, with what operators alone see and set")
+      .option("--json", "as JSON");
+  const run = <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<void>) =>
+    running(terminal, async (...args: Args) => action(await managing(terminal), ...args));
+  const show = (client: Shown, { json }: Common): void => terminal.write(json ? JSON.stringify(client, null, 2) : shown(client));
+
+  command("list", "list clients, newest first").action(
+    run(async (admin, options: Common) => {
+      const listed = options.operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
+      terminal.write(options.json ? JSON.stringify(listed, null, 2) : listing(listed));
+    }),
+  );
+  command("show <id>", "show one client").action(
+    run(async (admin, id: string, options: Common) =>
+      show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options),
+    ),
+  );
+  describing(command("create <name>", "make a client; its secret is shown this once"))
+    .option("--client-id <id>", "for operators: its client_id")
+    .option("--owner <id>", "for operators: the id of the person who is to manage it")
+    .action(
+      run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) =>
+        show(await created(admin, name, options), options),
+      ),
+    );
+  describing(command("update <id>", "change what is said, and nothing else"))
+    .option("--name <name>", "its name")
+    .option("--enable", "let it be used again")
+    .option("--disable", "refuse it everywhere, at once")
+    .action(
+      run(async (admin, id: string, options: Common & ClientOptions & { readonly enable?: true; readonly disable?: true }) =>
+        show(await updated(admin, id, options), options),
+      ),
+    );
+  command("delete <id>", "delete a client, with its keys and all that was given to it").action(
+    run(async (admin, id: string, { operator, json }: Common) => {
+      await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
+      terminal.write(json ? JSON.stringify({ deleted: id }) : `deleted ${id}`);
+    }),
+  );
+  command("regenerate-secret <id>", "give a client a new secret, shown this once; the old one is refused at once").action(
+    run(async (admin, id: string, options: Common) =>
+      show(
+        options.operator
+          ? await admin.operator.clients.regenerateSecret.mutate({ id })
+          : await admin.clients.regenerateSecret.mutate({ id }),
+        options,
+      ),
+    ),
+  );
+}
+
+async function created(
+  admin: AdminClient,
+  name: string,
+  options: Common & ClientOptions & { clientId?: string; owner?: string },
+): Promise<Shown> {
+  if (!options.operator) return admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) }));
+  const { clientId, owner } = options;
+  const grantTypes = options.grant ?? ["authorization_code"];
+  return admin.operator.clients.create.mutate({
+    name,
+    ...operatorMembers(options),
+    grantTypes: [...grantTypes],
+    ...(clientId !== undefined && { clientId }),
+    ...(owner !== undefined && { ownerId: owner }),
+  });
+}
+
+async function updated(
+  admin: AdminClient,
+  id: string,
+  options: Common & ClientOptions & { enable?: true; disable?: true },
+): Promise<Shown> {
+  const common = {
+    ...(options.name !== undefined && { name: options.name }),
+    ...((options.enable || options.disable) && { enabled: options.disable !== true }),
+  };
+  if (options.operator) return admin.operator.clients.update.mutate({ id, patch: { ...common, ...operatorMembers(options) } });
+  return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
+}
+
+/** Grants that are the operator's to give are the server's to refuse. */
+const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members: Members) =>
+  members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
+
+async function everyClient(admin: AdminClient): Promise<readonly AnyClient[]> {
+  const all: AnyClient[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await admin.operator.clients.list.query({ limit: 200, ...(cursor !== undefined && { cursor }) });
+    all.push(...page.clients);
+    if (page.nextCursor === null) return all;
+    cursor = page.nextCursor;
+  }
+}
+
+const listing = (clients: readonly OwnClient[]): string =>
+  table(
+    ["ID", "CLIENT_ID", "ENVIRONMENT", "ENABLED", "GRANTS", "NAME"],
+    clients.map(({ id, clientId, environment, enabled, grantTypes, name }): readonly Cell[] => [
+      id,
+      clientId,
+      environment,
+      enabled,
+      grantTypes.map((grant) => grant.slice(grant.lastIndexOf(":") + 1)).join(","),
+      name,
+    ]),
+  );
+
+function shown(client: Shown): string {
+  const { id, clientId, name, createdAt, updatedAt, lastUsedAt, clientSecret, ...rest } = client;
+  const members = Object.entries(rest).map(([member, value]): [string, Cell] => [
+    member,
+    typeof value === "object" && value !== null && !Array.isArray(value) ? JSON.stringify(value) : (value as Cell),
+  ]);
+  return record({
+    id,
+    clientId,
+    ...(clientSecret !== undefined && { clientSecret }),
+    name,
+    ...Object.fromEntries(members),
+    createdAt: when(createdAt),
+    updatedAt: when(updatedAt),
+    lastUsedAt: when(lastUsedAt),
+  });
+}

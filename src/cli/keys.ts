@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { table, when } from "./table.ts";
+import { managing, running, type Terminal } from "./terminal.ts";
+
+/** `countersign keys list`, for operators. @param keys the command `keys` */
+export function registerKeyCommands(keys: Command, terminal: Terminal): void {
+  keys
+    .command("list")
+    .description("the public keys of all cores, newest first")
+    .option("--json", "as JSON")
+    .action(
+      running(terminal, async ({ json }: { readonly json?: true }) => {
+        const { signingKeys } = await (await managing(terminal)).operator.signingKeys.list.query();
+        const rows = signingKeys.map(({ kid, jwk, publishedAt, inUseAt }) => [
+          kid,
+          String(jwk.alg ?? ""),
+          when(publishedAt),
+          when(inUseAt),
+        ]);
+        terminal.write(json ? JSON.stringify(signingKeys, null, 2) : table(["KID", "ALG", "PUBLISHED", "IN USE"], rows));
+      }),
+    );
+}

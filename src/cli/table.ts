@@ -1,0 +1,40 @@
+/** What a cell can hold; nothing is shown as a dash. */
+export type Cell = string | number | boolean | null | undefined | readonly string[];
+
+/** Names come from strangers: no control characters and no change of direction reach the terminal. */
+const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+export const printable = (text: string): string => text.replace(UNSAFE, "");
+
+function cellText(cell: Cell): string {
+  if (cell === null || cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0)) return "-";
+  if (cell === true) return "yes";
+  if (cell === false) return "no";
+  return printable(Array.isArray(cell) ? cell.join(" ") : String(cell));
+}
+
+/** Rows under headings, in columns as wide as they need to be; the last one is not padded. */
+export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const lines = [headings, ...rows.map((row) => row.map(cellText))];
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  return lines
+    .map((line) =>
+      line
+        .map((text, column) => (column === headings.length - 1 ? text : text.padEnd(widths[column] ?? 0)))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** One record, a line a member. */
+export const record = (members: Readonly<Record<string, Cell>>): string => {
+  const width = Math.max(...Object.keys(members).map((name) => name.length));
+  return Object.entries(members)
+    .map(([name, cell]) => `${name.padEnd(width)}  ${cellText(cell)}`)
+    .join("\n");
+};
+
+/** Milliseconds since the epoch as date and time, in UTC. */
+export const when = (milliseconds: number | null): string | null =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");

@@ -1,0 +1,64 @@
+import type { AuthMethod, Client, GrantType } from "./client.ts";
+import { isPermittedRedirectUri } from "./redirect-uri.ts";
+
+/** What of a client can be changed once it exists. */
+export type ClientSettings = Pick<
+  Client,
+  | "name"
+  | "description"
+  | "redirectUris"
+  | "scopes"
+  | "grantTypes"
+  | "responseTypes"
+  | "tokenEndpointAuthMethod"
+  | "enabled"
+  | "environment"
+  | "isAgent"
+  | "maxAgentMode"
+  | "audience"
+  | "jwks"
+  | "jwksUri"
+>;
+
+/** What is wrong with which member. The message is public: fixed words, never a value. */
+export interface Incoherence {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Grants in which the client itself is the one that is trusted (RFC 6749 §4.4, specification §4.7). */
+const CONFIDENTIAL_GRANTS: readonly GrantType[] = [
+  "client_credentials",
+  "urn:ietf:params:oauth:grant-type:token-exchange",
+  "urn:ietf:params:oauth:grant-type:jwt-bearer",
+];
+
+/** The methods by which a client proves itself with a secret of ours. */
+export const usesSecret = (method: AuthMethod): boolean => method === "client_secret_basic" || method === "client_secret_post";
+
+/** The response types of a client that named none: `code` where it uses codes. */
+export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly "code"[] =>
+  grantTypes.includes("authorization_code") ? ["code"] : [];
+
+/**
+ * What of a client contradicts itself, judged on the whole record as it would be stored. Pure; an empty list is a coherent client.
+ * Keys are no condition of private_key_jwt: they are the operator's to give, and until then the client authenticates nowhere.
+ * @see RFC 7591 §2, specification §2.2, §4.6
+ */
+export function incoherences(client: ClientSettings): readonly Incoherence[] {
+  const found: Incoherence[] = [];
+  const fault = (path: string, message: string): void => {
+    found.push({ path, message });
+  };
+  const usesCode = client.grantTypes.includes("authorization_code");
+  if (usesCode !== client.responseTypes.includes("code"))
+    fault("responseTypes", "must be code if, and only if, grantTypes has authorization_code");
+  if (client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))) {
+    fault("tokenEndpointAuthMethod", "none does not go with a grant for which the client must prove who it is");
+  }
+  client.redirectUris.forEach((uri, index) => {
+    if (!isPermittedRedirectUri(uri, client.environment)) fault(`redirectUris.${index}`, "is not permitted in the client's environment");
+  });
+  if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "goes with no jwks: give one of the two");
+  return found;
+}

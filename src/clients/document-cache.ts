@@ -1,0 +1,73 @@
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../clock.ts";
+import { Refusal } from "../errors.ts";
+import { assertDocumentUrl, documentHost } from "./document-url.ts";
+import { fetchBudget } from "./fetch-budget.ts";
+import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
+import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
+import type { ClientDocuments, Realms } from "./ports.ts";
+import { singleFlight } from "./single-flight.ts";
+
+/** The limit that the draft recommends. */
+const MAX_DOCUMENT_BYTES = 5_120;
+const REMEMBERED_DOCUMENTS = 1_000;
+/** Seconds. */
+const SHORTEST = 60;
+const LONGEST = 86_400;
+const UNSAID = 300;
+/** Fetches a minute, of one URL and from one host. */
+const PER_URL = 20;
+const PER_HOST = 120;
+
+/** For how long a document is kept, in seconds, given for how long it says that it stays good. */
+export const documentLifetime = (freshFor: number | undefined): number =>
+  freshFor === undefined ? UNSAID : Math.min(LONGEST, Math.max(SHORTEST, freshFor));
+
+export interface DocumentPorts {
+  readonly fetch: GuardedFetch;
+  readonly realms: Pick<Realms, "default">;
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without an allowlist of its own. */
+  readonly registrationScopes: readonly string[];
+  readonly clock: Clock;
+}
+
+/**
+ * Finds clients by their metadata documents. Documents are kept within bounds of number and time and are judged anew at each use, so that
+ * a change of the realm's allowlist holds at once. Neither a failure nor an unacceptable document is ever kept, and no old document
+ * stands in for one that cannot be had.
+ * @see draft-ietf-oauth-client-id-metadata-document §5, specification §5
+ */
+export function clientDocuments({ fetch, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
+  const kept = new LRUCache<string, { readonly document: unknown; readonly until: number }>({ max: REMEMBERED_DOCUMENTS });
+  const budget = fetchBudget(clock);
+
+  const policy = async (): Promise<DocumentPolicy> => {
+    const realm = await realms.default();
+    return { realmId: realm.id, allowedScopes: realm.dynamicRegistrationScopes ?? registrationScopes, now: clock() };
+  };
+
+  const fetchOnce = singleFlight(async (url: string) => {
+    budget.spend(`url ${url}`, PER_URL);
+    budget.spend(`host ${documentHost(url)}`, PER_HOST);
+    return fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
+      if (!(cause instanceof FetchFailure)) throw cause;
+      throw new Refusal("invalid_client", `document_${cause.reason}`, {
+        description: "the client metadata document could not be fetched",
+        cause,
+      });
+    });
+  });
+
+  return {
+    async byUrl(url) {
+      assertDocumentUrl(url);
+      const known = kept.get(url);
+      if (known !== undefined && known.until > clock()) return clientOfDocument(known.document, url, await policy());
+      kept.delete(url);
+      const { value, freshFor } = await fetchOnce(url);
+      const client = clientOfDocument(value, url, await policy());
+      kept.set(url, { document: value, until: clock() + documentLifetime(freshFor) });
+      return client;
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { Refusal } from "../errors.ts";
+import { parseScope } from "../protocol/scope.ts";
+import type { AuthMethod, Client, GrantType } from "./client.ts";
+import { asPublicKeySet } from "./key-set.ts";
+import { isPermittedRedirectUri } from "./redirect-uri.ts";
+
+/** What a document cannot say of its client. */
+export interface DocumentPolicy {
+  readonly realmId: string;
+  /** The realm's allowlist for clients that nobody registered; a document may only narrow it. */
+  readonly allowedScopes: readonly string[];
+  /** Seconds since the epoch. */
+  readonly now: number;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Grants that a document's client can have; whatever else it names is left out. */
+const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
+
+const MAX_NAME_LENGTH = 255;
+
+const unfit = (reason: string): never => {
+  throw new Refusal("invalid_client", reason, { description: "the client metadata document is not acceptable" });
+};
+
+/**
+ * The client that a metadata document describes. Pure.
+ * @param url the client_id, which is where the document was fetched
+ * @throws {Refusal} invalid_client
+ * @see draft-ietf-oauth-client-id-metadata-document §4, RFC 7591 §2, specification §5
+ */
+export function clientOfDocument(document: unknown, url: string, policy: DocumentPolicy): Client {
+  const members = membersOf(document);
+  if (members.client_id !== url) unfit("document_of_another_client");
+  for (const secret of ["client_secret", "client_secret_expires_at"]) if (secret in members) unfit("document_with_secret");
+  const keys = keysOf(members);
+  const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null);
+  return {
+    id: url, // there is no record that an id of ours could name
+    clientId: url,
+    realmId: policy.realmId,
+    ownerId: null,
+    origin: "metadata_document",
+    name: nameOf(members),
+    description: null,
+    redirectUris: redirectUrisOf(members),
+    scopes: scopesOf(members, policy.allowedScopes),
+    grantTypes: grantsOf(members),
+    responseTypes: responsesOf(members),
+    ...methods,
+    secretHash: null,
+    enabled: true,
+    environment: null,
+    isAgent: false,
+    maxAgentMode: null,
+    audience: null,
+    ...keys,
+    createdAt: policy.now,
+    updatedAt: null,
+    lastUsedAt: null,
+  };
+}
+
+/** The members that say something: null stands for absence. */
+function membersOf(document: unknown): Members {
+  if (typeof document !== "object" || document === null || Array.isArray(document)) return unfit("document_not_an_object");
+  return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
+}
+
+function texts(value: unknown, reason: string): readonly string[] {
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) return unfit(reason);
+  return value;
+}
+
+function nameOf({ client_name: name }: Members): string {
+  if (typeof name !== "string" || name.trim() === "" || name.length > MAX_NAME_LENGTH) return unfit("document_name_malformed");
+  return name;
+}
+
+/** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */
+function redirectUrisOf({ redirect_uris: listed }: Members): readonly string[] {
+  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, null));
+  return permitted.length === 0 ? unfit("document_without_redirect") : [...new Set(permitted)];
+}
+
+function grantsOf({ grant_types: listed }: Members): readonly GrantType[] {
+  const named = listed === undefined ? ["authorization_code"] : texts(listed, "document_grants_malformed");
+  const grants = DOCUMENT_GRANTS.filter((grant) => named.includes(grant));
+  return grants.includes("authorization_code") ? grants : unfit("document_without_code_grant");
+}
+
+function responsesOf({ response_types: listed }: Members): readonly "code"[] {
+  if (listed !== undefined && !texts(listed, "document_responses_malformed").includes("code")) unfit("document_without_code_response");
+  return ["code"];
+}
+
+function scopesOf({ scope }: Members, allowed: readonly string[]): readonly string[] {
+  if (scope === undefined) return allowed;
+  if (typeof scope !== "string") return unfit("document_scope_malformed");
+  const named = parsedScope(scope);
+  return allowed.filter((name) => named.includes(name));
+}
+
+function parsedScope(scope: string): readonly string[] {
+  try {
+    return parseScope(scope);
+  } catch {
+    return unfit("document_scope_malformed");
+  }
+}
+
+function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jwksUri"> {
+  if (jwks !== undefined && jwksUri !== undefined) return unfit("document_with_two_key_sources");
+  if (jwks !== undefined && asPublicKeySet(jwks) === undefined) return unfit("document_keys_malformed");
+  if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri))) return unfit("document_keys_uri_malformed");
+  return { jwks: (jwks as Client["jwks"]) ?? null, jwksUri: jwksUri ?? null };
+}
+
+/** Form only; who may be asked is judged when somebody is. */
+const isKeysUri = (uri: string): boolean => {
+  const parsed = uri.startsWith("https://") ? URL.parse(uri) : null;
+  return parsed !== null && parsed.username === "" && parsed.password === "" && !uri.includes("#");
+};
+
+/**
+ * How the client may authenticate. Keys that are published can always prove it; `none` holds only where the document names or lists it,
+ * or says nothing at all and publishes no keys (the default of RFC 7591 would be a shared secret, which cannot be).
+ */
+function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
+  const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
+  const list = listed === undefined ? [] : texts(listed, "document_methods_malformed");
+  if (named !== undefined && named !== "none" && named !== "private_key_jwt") return unfit("document_method_not_possible");
+  if (named === "private_key_jwt" && !hasKeys) return unfit("document_without_keys");
+  const open = named === "none" || list.includes("none") || (named === undefined && list.length === 0 && !hasKeys);
+  if (!open && !hasKeys) return unfit("document_method_not_possible");
+  // Where nothing needs to be proven the client is a public one, whatever else it can do.
+  const keyed: readonly AuthMethod[] = hasKeys && open ? ["private_key_jwt"] : [];
+  return { tokenEndpointAuthMethod: open ? "none" : "private_key_jwt", alternativeAuthMethods: keyed };
+}

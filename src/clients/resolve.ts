@@ -1,0 +1,21 @@
+import type { Client } from "./client.ts";
+import { namesDocument } from "./document-url.ts";
+import type { ClientDirectory, ClientDocuments } from "./ports.ts";
+
+export interface ClientSources {
+  readonly clients: ClientDirectory;
+  /** Undefined while CIMD_ENABLED is false. */
+  readonly documents: ClientDocuments | undefined;
+}
+
+/**
+ * The client of an id: the one that is registered under exactly this id, else the one whose metadata document stands there, else none.
+ * A registered client of such an id, disabled perhaps, thereby stands before the document.
+ * @throws {Refusal} invalid_client, too_many_requests; see ClientDocuments
+ * @see specification §5 "Client resolution priority"
+ */
+export async function resolveClient(clientId: string, { clients, documents }: ClientSources): Promise<Client | undefined> {
+  const registered = await clients.byClientId(clientId);
+  if (registered !== undefined || documents === undefined || !namesDocument(clientId)) return registered;
+  return documents.byUrl(clientId);
+}

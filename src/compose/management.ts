@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import type { PasswordHashing } from "../accounts/password-hash.ts";
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { bearersOf } from "../front/api/context.ts";
+import type { TokenCore } from "../grpc/local.ts";
+import type { ManagementPorts } from "../management/ports.ts";
+import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
+import { auditTrail } from "../store/audit-trail.ts";
+import { clientRegistry } from "../store/client-registry.ts";
+import { managedClients } from "../store/clients-admin.ts";
+import { provisioner } from "../store/provisioning.ts";
+import { publishedKeys } from "../store/published-keys.ts";
+import { realms } from "../store/realms.ts";
+import { managedRealms } from "../store/realms-admin.ts";
+import type { Sql } from "../store/sql.ts";
+import { managedUsers } from "../store/users-admin.ts";
+
+/** What managing needs, over the stores. */
+export const managementPorts = (
+  { defaultClientEnvironment: defaultEnvironment }: Pick<Config, "defaultClientEnvironment">,
+  sql: Sql,
+  core: TokenCore,
+  passwords: PasswordHashing,
+): ManagementPorts => ({
+  bearers: bearersOf(core),
+  registry: clientRegistry(sql),
+  clients: managedClients(sql),
+  apiKeys: apiKeys(sql),
+  apiKeyDirectory: apiKeyDirectory(sql),
+  users: managedUsers(sql),
+  realms: realms(sql),
+  managedRealms: managedRealms(sql),
+  publishedKeys: publishedKeys(sql),
+  auditTrail: auditTrail(sql),
+  provisioner: provisioner(sql, passwords),
+  clock: systemClock,
+  randomBytes,
+  defaultEnvironment,
+});

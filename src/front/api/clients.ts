@@ -1,0 +1,98 @@
+import { Router } from "@koa/router";
+import { TRPCError } from "@trpc/server";
+import { Refusal } from "../../errors.ts";
+import { managementCaller } from "../../management/router.ts";
+import { judgeCaller, refusalBehind } from "../../management/trpc.ts";
+import { jsonBody } from "../middleware/body.ts";
+import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
+import { noStore, sendJson } from "../middleware/headers.ts";
+import type { FrontContext, FrontState, RouteGroup } from "../routes.ts";
+import { contextOf, type ManagementRoutesOptions } from "./context.ts";
+
+type Procedures = ReturnType<typeof managementCaller>;
+type ApiContext = FrontContext & { readonly params: Readonly<Record<string, string>> };
+
+/**
+ * `/api/clients/**`: the procedures of the typed API in the shape of specification §4.3 and §4.4. Paths answer with and without a slash at
+ * their end. Bodies are handed on as they were read; what is wrong with them is the procedure's to say.
+ */
+export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
+  const router = new Router<FrontState>({ prefix: "/api/clients" });
+  router.use(errorsAs(apiErrorPrinter(options.issuer), options.fault));
+
+  const calling =
+    (work: (procedures: Procedures, ctx: ApiContext, id: string) => Promise<void>) =>
+    (ctx: ApiContext): Promise<void> =>
+      work(managementCaller(contextOf(ctx, options.ports)), ctx, ctx.params.id ?? "").catch((error: unknown) => {
+        throw thrownBy(error);
+      });
+
+  router.get(
+    "/",
+    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
+  );
+  router.post(
+    "/",
+    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(unjudged(await bodyOf(ctx, options))), 201)),
+  );
+  router.get(
+    "/:id",
+    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.get({ id }))),
+  );
+  router.patch(
+    "/:id",
+    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.update({ id, patch: unjudged(await bodyOf(ctx, options)) }))),
+  );
+  router.delete(
+    "/:id",
+    calling(async ({ clients }, ctx, id) => {
+      await clients.delete({ id });
+      noStore(ctx);
+      ctx.status = 204;
+    }),
+  );
+  router.post(
+    "/:id/regenerate-secret",
+    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.regenerateSecret({ id }))),
+  );
+  router.get(
+    "/:id/api-keys",
+    calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.list({ clientId }))),
+  );
+  router.post(
+    "/:id/api-keys",
+    calling(async ({ apiKeys }, ctx, clientId) => {
+      const key = unjudged(await bodyOf(ctx, options));
+      sendJson(ctx, await apiKeys.create({ clientId, key }), 201);
+    }),
+  );
+  router.delete(
+    "/:id/api-keys/:keyId",
+    calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.revoke({ clientId, keyId: ctx.params.keyId ?? "" }))),
+  );
+  return { router };
+}
+
+/** A body on its way to the procedure, whose schema is the first to judge it. */
+const unjudged = (body: unknown): never => body as never;
+
+/** Who may not ask learns nothing of what is wrong with the body. */
+async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Promise<unknown> {
+  try {
+    return await jsonBody(ctx);
+  } catch (error) {
+    await judgeCaller(contextOf(ctx, ports));
+    throw error;
+  }
+}
+
+/** What a procedure threw, as it is printed here: members of the body are named without the input that they travelled in. */
+function thrownBy(error: unknown): unknown {
+  if (!(error instanceof TRPCError)) return error;
+  const refusal = refusalBehind(error);
+  if (refusal === undefined) return error.cause ?? error;
+  const { issues } = refusal.detail;
+  if (issues === undefined) return refusal;
+  const ofBody = issues.map(({ path, message }) => ({ path: path.replace(/^(?:patch|key)(?:\.|$)/, ""), message }));
+  return new Refusal(refusal.code, refusal.reason, { ...refusal.detail, issues: ofBody });
+}

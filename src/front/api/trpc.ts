@@ -1,0 +1,78 @@
+import { Router } from "@koa/router";
+import type { TRPCError } from "@trpc/server";
+import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
+import { Refusal } from "../../errors.ts";
+import { managementRouter } from "../../management/router.ts";
+import { refusalBehind } from "../../management/trpc.ts";
+import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
+import { jsonBody } from "../middleware/body.ts";
+import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
+import { noStore } from "../middleware/headers.ts";
+import { type FrontContext, type FrontState, queryText, type RouteGroup } from "../routes.ts";
+import { contextOf, type ManagementRoutesOptions } from "./context.ts";
+
+const ENDPOINT = "/trpc";
+/** Calls in one batch. */
+const BATCH_LIMIT = 20;
+/** Bytes of a body; a provisioning file may be longer than what a form or a patch can be. */
+const BODY_LIMIT = 64 * 1024;
+const FILE_LIMIT = 1024 * 1024;
+const TAKES_FILE = "operator.provision";
+
+/**
+ * The typed API. Bodies are read by our own strict reader and handed on as a request of the fetch standard, so that a batch is bound by the
+ * same rules as every other JSON: size, depth, coding, media type. The answer then takes the way of all answers.
+ */
+export function trpcRoutes(options: ManagementRoutesOptions): RouteGroup {
+  const router = new Router<FrontState>();
+  const errors = errorsAs(apiErrorPrinter(options.issuer), options.fault);
+  const answer = (ctx: FrontContext) => answerCall(ctx, options);
+  router.get(`${ENDPOINT}/:path`, errors, answer).post(`${ENDPOINT}/:path`, errors, answer);
+  return { router };
+}
+
+async function answerCall(ctx: FrontContext, { issuer, ports, fault }: ManagementRoutesOptions): Promise<void> {
+  assertNoCredentialInQuery(queryText(ctx));
+  const { signal } = ctx.state;
+  const answer = await fetchRequestHandler({
+    router: managementRouter,
+    endpoint: ENDPOINT,
+    req: await requestOf(ctx),
+    maxBatchSize: BATCH_LIMIT,
+    createContext: () => contextOf(ctx, ports),
+    onError: ({ error }) => {
+      if (refusalBehind(error) === undefined && !signal.aborted)
+        fault({ requestId: ctx.state.requestId, route: ENDPOINT, error: error.cause ?? error });
+    },
+    responseMeta: ({ errors }) => ({ headers: errorHeaders(errors, issuer) }),
+  });
+  ctx.status = answer.status;
+  answer.headers.forEach((value, name) => {
+    ctx.set(name, value);
+  });
+  noStore(ctx);
+  ctx.body = await answer.text();
+}
+
+/** The request with its body read; of the headers tRPC sees the media type alone. */
+async function requestOf(ctx: FrontContext): Promise<Request> {
+  const url = new URL(ctx.req.url ?? "", "http://front.invalid");
+  if (ctx.method !== "POST") return new Request(url);
+  const limit = url.pathname === `${ENDPOINT}/${TAKES_FILE}` ? FILE_LIMIT : BODY_LIMIT;
+  const body = JSON.stringify(await jsonBody(ctx, limit));
+  return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+}
+
+/** What the status alone does not say: how to authenticate, and when to come back. */
+function errorHeaders(errors: readonly TRPCError[], issuer: string): Record<string, string> {
+  const refusals = errors.map(refusalBehind).filter((refusal) => refusal instanceof Refusal);
+  const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));
+  const challenge = refusals.map((refusal) => challengeOf(refusal, issuer)).find((header) => header !== undefined);
+  return { ...(wait > 0 && { "retry-after": String(Math.ceil(wait)) }), ...(challenge !== undefined && { "www-authenticate": challenge }) };
+}
+
+function challengeOf({ code }: Refusal, issuer: string): string | undefined {
+  if (code === "unauthenticated") return `Bearer realm="${issuer}"`;
+  if (code === "invalid_token" || code === "insufficient_scope") return `Bearer realm="${issuer}", error="${code}"`;
+  return undefined;
+}

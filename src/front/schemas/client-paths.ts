@@ -1,0 +1,97 @@
+import { z } from "zod";
+import type { ZodOpenApiPathsObject } from "zod-openapi";
+import { ClientPatch, CreateApiKeyInput, CreateClientInput } from "../../management/inputs.ts";
+import { ApiKeyList, ApiKeyView, ClientList, ClientView, ClientWithSecret, CreatedApiKey, CreatedClient } from "./clients.ts";
+import { json, jsonRequest } from "./describe.ts";
+import { ApiError } from "./oauth.ts";
+
+const refused = (description: string) => json(description, ApiError);
+const notAllowed = {
+  "401": refused("No token of a sign-in with this service."),
+  "403": refused("What is asked for is an operator's to give, or the token lacks the scope clients:manage."),
+  "503": refused("Not able to answer now; see Retry-After."),
+};
+const invalid = { "400": refused("Not valid; `issues` names the members.") };
+const absent = { "404": refused("Not there, or another developer's.") };
+const security = [{ bearer: [] }];
+const clients = { tags: ["Clients"], security };
+const keys = { tags: ["API keys"], security };
+const client = { path: z.object({ id: z.uuid() }) };
+const ofClient = { path: z.object({ clientId: z.uuid() }) };
+const key = { path: z.object({ clientId: z.uuid(), keyId: z.uuid() }) };
+
+/** Specification §4.3 and §4.4 as paths of the API description. */
+export const clientPaths: ZodOpenApiPathsObject = {
+  "/api/clients/": {
+    get: { ...clients, summary: "Your clients", responses: { "200": json("All of them, newest first.", ClientList), ...notAllowed } },
+    post: {
+      ...clients,
+      summary: "Makes a client",
+      requestBody: jsonRequest(CreateClientInput),
+      responses: { "201": json("The client, with its secret.", CreatedClient), ...invalid, ...notAllowed },
+    },
+  },
+  "/api/clients/{id}": {
+    get: {
+      ...clients,
+      summary: "One client; a static API key of its own may read it too",
+      requestParams: client,
+      responses: { "200": json("The client.", ClientView), ...notAllowed, ...absent },
+    },
+    patch: {
+      ...clients,
+      summary: "Changes what is sent, and nothing else",
+      requestParams: client,
+      requestBody: jsonRequest(ClientPatch),
+      responses: { "200": json("The client as it is now.", ClientView), ...invalid, ...notAllowed, ...absent },
+    },
+    delete: {
+      ...clients,
+      summary: "Deletes a client, with its keys and all that was given to it",
+      requestParams: client,
+      responses: { "204": { description: "Deleted." }, ...notAllowed, ...absent },
+    },
+  },
+  "/api/clients/{id}/regenerate-secret": {
+    post: {
+      ...clients,
+      summary: "Gives a client a new secret; the old one is refused at once",
+      requestParams: client,
+      responses: {
+        "200": json("The client, with its new secret.", ClientWithSecret),
+        "400": refused("The client has no use for a secret."),
+        ...notAllowed,
+        ...absent,
+      },
+    },
+  },
+  "/api/clients/{clientId}/api-keys": {
+    get: {
+      ...keys,
+      summary: "The static API keys of a client, revoked ones too",
+      requestParams: ofClient,
+      responses: { "200": json("The keys, masked.", ApiKeyList), ...notAllowed, ...absent },
+    },
+    post: {
+      ...keys,
+      summary: "Makes a static API key for a client in development",
+      requestParams: ofClient,
+      requestBody: jsonRequest(CreateApiKeyInput),
+      responses: {
+        "201": json("The key.", CreatedApiKey),
+        ...invalid,
+        ...notAllowed,
+        "403": refused("The client is not in development: use client_credentials."),
+        ...absent,
+      },
+    },
+  },
+  "/api/clients/{clientId}/api-keys/{keyId}": {
+    delete: {
+      ...keys,
+      summary: "Revokes a key; idempotent",
+      requestParams: key,
+      responses: { "200": json("The key as it is now.", ApiKeyView), ...notAllowed, ...absent },
+    },
+  },
+};

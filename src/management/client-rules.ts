@@ -1,0 +1,72 @@
+import type { Client, GrantType } from "../clients/client.ts";
+import { SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
+import { type ClientSettings, impliedResponseTypes, incoherences, usesSecret } from "../clients/coherence.ts";
+import type { ClientChange } from "../clients/ports.ts";
+import { Refusal } from "../errors.ts";
+import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
+
+/** Lets a client manage clients in a person's name: the operator's to give. */
+const MANAGE_CLIENTS = "clients:manage";
+
+/** @throws {Refusal} invalid_request, naming every member that is at fault */
+export function assertCoherent(settings: ClientSettings): void {
+  const issues = incoherences(settings);
+  if (issues.length > 0)
+    throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
+}
+
+/** @throws {Refusal} forbidden when the scopes hold what they did not hold before and a developer cannot give */
+export function assertSelfServiceScopes(scopes: readonly string[], before: readonly string[]): void {
+  if (scopes.includes(MANAGE_CLIENTS) && !before.includes(MANAGE_CLIENTS)) {
+    throw new Refusal("forbidden", "scope_is_the_operators", { description: `The scope ${MANAGE_CLIENTS} is given by an operator.` });
+  }
+}
+
+const isSelfService = (grant: GrantType): boolean => SELF_SERVICE_GRANT_TYPES.some((known) => known === grant);
+
+/**
+ * What a developer's patch makes of a client. Grants that an operator gave stay: they are not the developer's to take or to give. Pure.
+ * @throws {Refusal} invalid_request, forbidden
+ */
+export function developerChange(client: Client, patch: ClientPatch): ClientChange {
+  if (patch.scopes !== undefined) assertSelfServiceScopes(patch.scopes, client.scopes);
+  const given = client.grantTypes.filter((grant) => !isSelfService(grant));
+  return operatorChange(client, { ...patch, ...(patch.grantTypes && { grantTypes: [...patch.grantTypes, ...given] }) });
+}
+
+/**
+ * What a patch makes of a client, judged on the record as a whole. Response types that are not named follow the grants. Pure.
+ * @throws {Refusal} invalid_request, forbidden
+ */
+export function operatorChange(client: Client, patch: OperatorClientPatch): ClientChange {
+  if (client.origin === "built_in")
+    throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
+  const { requirePkce: _, ...members } = patch;
+  const implied = patch.grantTypes === undefined ? client.responseTypes : impliedResponseTypes(patch.grantTypes);
+  const settings: ClientSettings = { ...settingsOf(client), responseTypes: implied, ...present(members) };
+  assertCoherent(settings);
+  return { settings, dropSecret: !usesSecret(settings.tokenEndpointAuthMethod) };
+}
+
+/** The members that were sent. */
+const present = <Members extends object>(members: Members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Members]: Exclude<Members[Name], undefined>;
+  };
+
+const settingsOf = (client: Client): ClientSettings => ({
+  name: client.name,
+  description: client.description,
+  redirectUris: client.redirectUris,
+  scopes: client.scopes,
+  grantTypes: client.grantTypes,
+  responseTypes: client.responseTypes,
+  tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
+  enabled: client.enabled,
+  environment: client.environment,
+  isAgent: client.isAgent,
+  maxAgentMode: client.maxAgentMode,
+  audience: client.audience,
+  jwks: client.jwks,
+  jwksUri: client.jwksUri,
+});

@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { isApiKey } from "../clients/api-key.ts";
+import type { Client } from "../clients/client.ts";
+import { Refusal } from "../errors.ts";
+import { hashSecret, newSecret } from "../secret.ts";
+import { assertSelfServiceScopes, developerChange } from "./client-rules.ts";
+import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
+import { mintClient } from "./new-client.ts";
+import { bearerToken, developerProcedure, judgeCaller, type ManagementContext, procedure, router } from "./trpc.ts";
+import { clientView } from "./views.ts";
+
+const ById = z.strictObject({ id: RecordId });
+
+/** The same for a client that is not there and for one of somebody else's. */
+export function found<Thing>(thing: Thing | undefined): Thing {
+  if (thing === undefined) throw new Refusal("not_found", "no_such_record", { description: "Not found." });
+  return thing;
+}
+
+/** A client is read by its developer, or by a static API key of its own; for any other key it is not there (specification §4.4). */
+async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
+  const bearer = bearerToken(ctx.authorization);
+  if (!isApiKey(bearer)) {
+    const { userId } = await judgeCaller(ctx);
+    return ctx.ports.clients.byId(id, { kind: "owner", userId });
+  }
+  const live = await ctx.ports.apiKeyDirectory.byHash(hashSecret(bearer));
+  if (live === undefined) throw new Refusal("invalid_token", "api_key_not_live");
+  return live.client.id === id ? live.client : undefined;
+}
+
+/** @throws {Refusal} invalid_request for a client whose method has no secret; not_found */
+export function assertHasSecret(client: Client): void {
+  if (!client.tokenEndpointAuthMethod.startsWith("client_secret")) {
+    throw new Refusal("invalid_request", "client_has_no_secret", { description: "This client does not authenticate with a secret." });
+  }
+}
+
+/** What a developer does with the clients that she owns (specification §4.3). */
+export const clientsRouter = router({
+  list: developerProcedure.query(async ({ ctx }) => ({
+    clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView),
+  })),
+
+  create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
+    assertSelfServiceScopes(input.scopes, []);
+    const { defaultEnvironment: environment, registry } = ctx.ports;
+    const minted = await mintClient(input, { origin: "developer", ownerId: ctx.caller.userId, environment }, ctx.ports);
+    const client = await registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
+    const { clientSecret } = minted;
+    return { ...clientView(client), ...(clientSecret !== undefined && { clientSecret }) };
+  }),
+
+  get: procedure.input(ById).query(async ({ ctx, input }) => clientView(found(await readableClient(ctx, input.id)))),
+
+  update: developerProcedure.input(z.strictObject({ id: RecordId, patch: ClientPatch })).mutation(async ({ ctx, input }) => {
+    const decide = (client: Client) => developerChange(client, input.patch);
+    return clientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
+  }),
+
+  delete: developerProcedure.input(ById).mutation(async ({ ctx, input }) => {
+    const deleted = await ctx.ports.clients.delete(input.id, ctx.reach, ctx.audit("client.deleted"));
+    found(deleted || undefined);
+  }),
+
+  regenerateSecret: developerProcedure.input(ById).mutation(async ({ ctx, input }) => {
+    const { clients, randomBytes } = ctx.ports;
+    assertHasSecret(found(await clients.byId(input.id, ctx.reach)));
+    const clientSecret = newSecret(randomBytes);
+    const client = await clients.replaceSecret(input.id, ctx.reach, hashSecret(clientSecret), ctx.audit("client.secret_replaced"));
+    return { ...clientView(found(client)), clientSecret };
+  }),
+});

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { type Client, ENVIRONMENTS } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import { hashSecret, newSecret } from "../../secret.ts";
+import { operatorChange } from "../client-rules.ts";
+import { assertHasSecret, found } from "../clients.ts";
+import { OperatorClientPatch, OperatorCreateClientInput, paging, RecordId, search } from "../inputs.ts";
+import { mintClient } from "../new-client.ts";
+import { operatorProcedure, router } from "../trpc.ts";
+import { operatorClientView, pageView } from "../views.ts";
+
+const ById = z.strictObject({ id: RecordId });
+
+const Filter = z.strictObject({
+  ...paging,
+  ownerId: z.uuid().optional(),
+  origin: z.enum(["built_in", "operator", "developer", "dynamic"]).optional(),
+  environment: z.enum(ENVIRONMENTS).optional(),
+  enabled: z.boolean().optional(),
+  isAgent: z.boolean().optional(),
+  search,
+});
+
+/** Every client of the service, with the attributes that operators alone set (specification §2.2). */
+export const operatorClientsRouter = router({
+  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
+    const { items, nextCursor } = pageView(await ctx.ports.clients.list(filter, limit, cursor), operatorClientView);
+    return { clients: items, nextCursor };
+  }),
+
+  get: operatorProcedure
+    .input(ById)
+    .query(async ({ ctx, input }) => operatorClientView(found(await ctx.ports.clients.byId(input.id, ctx.reach)))),
+
+  create: operatorProcedure.input(OperatorCreateClientInput).mutation(async ({ ctx, input }) => {
+    const { ownerId, environment = null } = input;
+    if (ownerId !== null && (await ctx.ports.users.byId(ownerId)) === undefined) {
+      throw new Refusal("invalid_request", "owner_unknown", { description: "There is no such owner." });
+    }
+    const minted = await mintClient(input, { origin: "operator", ownerId, environment }, ctx.ports);
+    const client = await ctx.ports.registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
+    const { clientSecret } = minted;
+    return { ...operatorClientView(client), ...(clientSecret !== undefined && { clientSecret }) };
+  }),
+
+  update: operatorProcedure.input(z.strictObject({ id: RecordId, patch: OperatorClientPatch })).mutation(async ({ ctx, input }) => {
+    const decide = (client: Client) => operatorChange(client, input.patch);
+    return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
+  }),
+
+  delete: operatorProcedure.input(ById).mutation(async ({ ctx, input }) => {
+    const deleted = await ctx.ports.clients.delete(input.id, ctx.reach, ctx.audit("client.deleted"));
+    found(deleted || undefined);
+  }),
+
+  regenerateSecret: operatorProcedure.input(ById).mutation(async ({ ctx, input }) => {
+    const { clients, randomBytes } = ctx.ports;
+    assertHasSecret(found(await clients.byId(input.id, ctx.reach)));
+    const clientSecret = newSecret(randomBytes);
+    const client = await clients.replaceSecret(input.id, ctx.reach, hashSecret(clientSecret), ctx.audit("client.secret_replaced"));
+    return { ...operatorClientView(found(client)), clientSecret };
+  }),
+});

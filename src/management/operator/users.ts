@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { Refusal } from "../../errors.ts";
+import { found } from "../clients.ts";
+import { paging, RecordId, search } from "../inputs.ts";
+import { operatorProcedure, router } from "../trpc.ts";
+import { pageView, userView } from "../views.ts";
+
+const ROLES = ["developer", "operator"] as const;
+const ById = z.strictObject({ id: RecordId });
+const Filter = z.strictObject({ ...paging, role: z.enum(ROLES).optional(), enabled: z.boolean().optional(), search });
+
+/** An operator who locks herself out may be the last one. */
+function assertNotOneself(callerId: string, id: string): void {
+  if (callerId === id) throw new Refusal("conflict", "operator_changes_herself", { description: "This is your own account." });
+}
+
+/** People, whether they may sign in, and what they may do. */
+export const operatorUsersRouter = router({
+  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
+    const { items, nextCursor } = pageView(await ctx.ports.users.list(filter, limit, cursor), userView);
+    return { users: items, nextCursor };
+  }),
+
+  get: operatorProcedure.input(ById).query(async ({ ctx, input }) => userView(found(await ctx.ports.users.byId(input.id)))),
+
+  disable: operatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
+    assertNotOneself(ctx.caller.userId, id);
+    const audit = ctx.audit("user.changed", { userId: id, reason: "disabled" });
+    return userView(found(await ctx.ports.users.setEnabled(id, false, audit)));
+  }),
+
+  enable: operatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
+    const audit = ctx.audit("user.changed", { userId: id, reason: "enabled" });
+    return userView(found(await ctx.ports.users.setEnabled(id, true, audit)));
+  }),
+
+  setRole: operatorProcedure.input(z.strictObject({ id: RecordId, role: z.enum(ROLES) })).mutation(async ({ ctx, input: { id, role } }) => {
+    assertNotOneself(ctx.caller.userId, id);
+    const audit = ctx.audit("user.changed", { userId: id, reason: `role_${role}` });
+    return userView(found(await ctx.ports.users.setRole(id, role, audit)));
+  }),
+});

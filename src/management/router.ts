@@ -1,0 +1,34 @@
+import { apiKeysRouter } from "./api-keys.ts";
+import { clientsRouter } from "./clients.ts";
+import { operatorAuditRouter } from "./operator/audit.ts";
+import { operatorClientsRouter } from "./operator/clients.ts";
+import { operatorRealmsRouter } from "./operator/realms.ts";
+import { operatorUsersRouter } from "./operator/users.ts";
+import { ProvisionFile } from "./provision.ts";
+import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
+import { publishedKeyView } from "./views.ts";
+
+/** The management API: what developers do with their clients, and what operators do with the service. */
+export const managementRouter = router({
+  clients: clientsRouter,
+  apiKeys: apiKeysRouter,
+  operator: router({
+    clients: operatorClientsRouter,
+    users: operatorUsersRouter,
+    realms: operatorRealmsRouter,
+    audit: operatorAuditRouter,
+    signingKeys: router({
+      list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
+    }),
+    /** A provisioning file, applied at once and as a whole. */
+    provision: operatorProcedure
+      .input(ProvisionFile)
+      .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
+  }),
+});
+
+/** All that a typed client needs to know; there is nothing to run in it. */
+export type ManagementRouter = typeof managementRouter;
+
+/** Calls procedures without HTTP, for the HTTP face that looks otherwise than tRPC. */
+export const managementCaller = createCallerFactory(managementRouter);

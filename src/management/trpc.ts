@@ -1,0 +1,122 @@
+import { initTRPC, TRPCError } from "@trpc/server";
+import { ZodError } from "zod";
+import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
+import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
+import type { Reach } from "../clients/ports.ts";
+import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
+import { parseBearer } from "../protocol/client-credential.ts";
+import type { Bearer, ManagementPorts } from "./ports.ts";
+
+/** What every call brings along. */
+export interface ManagementContext {
+  readonly ports: ManagementPorts;
+  /** The `Authorization` header as it was sent; judged anew by every call of a batch. */
+  readonly authorization: string | undefined;
+  readonly address: string;
+  readonly requestId: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What an error tells over /trpc: a word of the catalogue, and what is wrong with the input. Nothing of the inside. */
+interface PublicError {
+  readonly error: RefusalCode | "server_error";
+  readonly message: string;
+  readonly issues?: readonly { readonly path: string; readonly message: string }[];
+  readonly retryAfter?: number;
+}
+
+/** Words for a TRPCError that is neither ours nor the input's: the call itself was wrong. */
+const CALL_FAULTS: { readonly [Code in TRPCError["code"]]?: RefusalCode } = {
+  NOT_FOUND: "not_found",
+  BAD_REQUEST: "invalid_request",
+  PARSE_ERROR: "invalid_request",
+  METHOD_NOT_SUPPORTED: "method_not_allowed",
+  UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
+  PAYLOAD_TOO_LARGE: "payload_too_large",
+};
+
+/** The refusal behind what a procedure threw; undefined for a fault of ours. */
+export function refusalBehind(error: TRPCError): Refusal | undefined {
+  if (isRefusal(error.cause)) return error.cause;
+  if (error.cause instanceof ZodError) return invalidInput(error.cause);
+  const code = CALL_FAULTS[error.code];
+  return code === undefined ? undefined : new Refusal(code, "bad_call", { cause: error.cause });
+}
+
+/** Messages of the schemas are fixed words; values are never repeated. */
+function invalidInput(error: ZodError): Refusal {
+  const issues = error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+  return new Refusal("invalid_request", "invalid_input", { description: "The request is not valid.", issues, cause: error });
+}
+
+function publicError(refusal: Refusal | undefined): PublicError {
+  if (refusal === undefined) return { error: "server_error", message: "Internal error." };
+  const { description, issues, retryAfter } = refusal.detail;
+  return {
+    error: refusal.code,
+    message: description ?? refusal.code,
+    ...(issues && { issues }),
+    ...(retryAfter !== undefined && { retryAfter }),
+  };
+}
+
+const t = initTRPC.context<ManagementContext>().create({
+  isDev: false,
+  errorFormatter: ({ shape, error }) => {
+    const told = publicError(refusalBehind(error));
+    return {
+      code: shape.code,
+      message: told.message,
+      data: { code: error.code, httpStatus: shape.data.httpStatus, path: shape.data.path, ...told },
+    };
+  },
+});
+
+export const { router, createCallerFactory, mergeRouters } = t;
+
+/** Gives a refusal the tRPC code of its row in the catalogue; whatever else was thrown stays a fault. */
+const refusals = t.middleware(async ({ next }) => {
+  const result = await next();
+  if (result.ok || !isRefusal(result.error.cause)) return result;
+  const refusal = result.error.cause;
+  throw new TRPCError({ code: CATALOGUE[refusal.code].trpc, message: refusal.code, cause: refusal });
+});
+
+/** The base of every procedure; of use by itself only where a call judges its caller in its own way. */
+export const procedure = t.procedure.use(refusals);
+
+/** @throws {Refusal} unauthenticated, invalid_token, insufficient_scope */
+export async function judgeCaller({ authorization, ports, signal }: ManagementContext): Promise<Bearer> {
+  return ports.bearers.judge(bearerToken(authorization), signal);
+}
+
+/** @throws {Refusal} unauthenticated */
+export function bearerToken(authorization: string | undefined): string {
+  const token = parseBearer(authorization);
+  if (token === undefined) throw new Refusal("unauthenticated", "no_bearer", { description: "An access token is required." });
+  return token;
+}
+
+/** For whoever has signed in, with what she owns. */
+export const developerProcedure = procedure.use(async ({ ctx, next }) => {
+  const caller = await judgeCaller(ctx);
+  const reach: Reach = { kind: "owner", userId: caller.userId };
+  return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
+});
+
+/** For operators who have signed in with the service itself, with everything there is: what other clients may do in their name is clients. */
+export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
+  const caller = await judgeCaller(ctx);
+  if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)
+    throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  const reach: Reach = { kind: "all" };
+  return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
+});
+
+/** Writes down who did what: the person, the address and the request are the same for all that one call does. */
+export type AuditNote = (event: AuditEvent, about?: Partial<AuditEntry>) => AuditEntry;
+
+const auditOf = ({ address, requestId }: ManagementContext, { userId }: Bearer): AuditNote => {
+  const actor: AuditActor = { type: "user", id: userId };
+  return (event, about) => ({ event, outcome: "success", actor, address, requestId, ...about });
+};

@@ -1,0 +1,95 @@
+import type { User } from "../accounts/ports.ts";
+import type { ApiKey } from "../clients/api-key.ts";
+import type { Client } from "../clients/client.ts";
+import { mayHoldApiKey } from "../clients/environment.ts";
+import type { Page, Realm } from "../clients/ports.ts";
+import type { AuditRecord, PublishedKey } from "./ports.ts";
+
+/** Times leave in milliseconds. */
+const milliseconds = (seconds: number): number => seconds * 1000;
+const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : seconds * 1000);
+
+/** A client as its developer sees it, member by member (specification §2.2): there is no member through which a secret could leave. */
+export const clientView = (client: Client) => ({
+  id: client.id,
+  clientId: client.clientId,
+  name: client.name,
+  description: client.description,
+  redirectUris: client.redirectUris,
+  scopes: client.scopes,
+  grantTypes: client.grantTypes,
+  responseTypes: client.responseTypes,
+  tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
+  enabled: client.enabled,
+  requirePkce: true as const,
+  environment: client.environment,
+  staticApiKeysAllowed: mayHoldApiKey(client),
+  createdAt: milliseconds(client.createdAt),
+  updatedAt: milliseconds(client.updatedAt ?? client.createdAt),
+  lastUsedAt: millisecondsOrNull(client.lastUsedAt),
+});
+
+/** The same with what concerns operators alone. */
+export const operatorClientView = (client: Client) => ({
+  ...clientView(client),
+  origin: client.origin,
+  ownerId: client.ownerId,
+  realmId: client.realmId,
+  isAgent: client.isAgent,
+  maxAgentMode: client.maxAgentMode,
+  audience: client.audience,
+  jwks: client.jwks,
+  jwksUri: client.jwksUri,
+});
+
+/** A static API key without the key (specification §2.3). */
+export const apiKeyView = (key: ApiKey) => ({
+  id: key.id,
+  clientId: key.clientId,
+  name: key.name,
+  prefix: key.prefix,
+  last4: key.last4,
+  createdAt: milliseconds(key.createdAt),
+  lastUsedAt: millisecondsOrNull(key.lastUsedAt),
+  revokedAt: millisecondsOrNull(key.revokedAt),
+});
+
+export const userView = (user: User) => ({
+  id: user.id,
+  email: user.email,
+  emailVerified: user.emailVerified,
+  realmId: user.realmId,
+  firstName: user.firstName,
+  lastName: user.lastName,
+  role: user.role,
+  enabled: user.enabled,
+  createdAt: milliseconds(user.createdAt),
+  updatedAt: millisecondsOrNull(user.updatedAt),
+});
+
+export const realmView = (realm: Realm) => ({
+  id: realm.id,
+  name: realm.name,
+  dynamicRegistrationScopes: realm.dynamicRegistrationScopes,
+});
+
+export const publishedKeyView = (key: PublishedKey) => ({
+  kid: key.kid,
+  jwk: key.jwk,
+  publishedAt: milliseconds(key.publishedAt),
+  inUseAt: millisecondsOrNull(key.inUseAt),
+});
+
+/** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation. */
+export const auditView = ({ at, actChain, address, ...record }: AuditRecord) => ({
+  ...record,
+  at: milliseconds(at),
+  actChain: actChain ?? [],
+  depth: actChain?.length ?? 0,
+  ...(address !== undefined && { ip: address }),
+});
+
+export const pageView = <Item, View>({ items, next }: Page<Item>, view: (item: Item) => View) => ({
+  items: items.map(view),
+  nextCursor: next,
+});

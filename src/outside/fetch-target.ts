@@ -1,0 +1,34 @@
+import { isIP } from "node:net";
+import { FetchFailure } from "../clients/guarded-fetch.ts";
+
+export interface TargetRules {
+  /** Our own base URL: we never fetch from ourselves. */
+  readonly ownUrl: string;
+  /** In development alone: names of this machine may be asked. Ourselves still not, nor an address that is written as one. */
+  readonly loopbackAllowed: boolean;
+}
+
+const LOCAL_SUFFIXES = [".local", ".internal"];
+const isLocalhost = (host: string) => host === "localhost" || host.endsWith(".localhost");
+
+/**
+ * The parsed form of an URL that may be asked, judged by its parsed host: the parser turns `0x7f.1`, `2130706433` and circled digits into
+ * the address that they mean. Pure.
+ * @throws {FetchFailure}
+ */
+export function fetchTarget(url: string, { ownUrl, loopbackAllowed }: TargetRules): URL {
+  const target = URL.parse(url);
+  if (target === null) throw new FetchFailure("url_malformed");
+  if (target.protocol !== "https:") throw new FetchFailure("scheme_not_https");
+  if (target.username !== "" || target.password !== "") throw new FetchFailure("userinfo_in_url");
+  const host = target.hostname;
+  if (host.startsWith("[") || isIP(host) !== 0) throw new FetchFailure("host_is_an_address");
+  if (host === "" || host.endsWith(".")) throw new FetchFailure("host_malformed");
+  if (LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix)) || (isLocalhost(host) && !loopbackAllowed)) {
+    throw new FetchFailure("host_is_local");
+  }
+  const own = new URL(ownUrl);
+  // On one development machine we and the clients share the name: there the port tells us apart.
+  if (host === own.hostname && (!loopbackAllowed || target.port === own.port)) throw new FetchFailure("host_is_our_own");
+  return target;
+}

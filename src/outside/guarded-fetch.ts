@@ -1,0 +1,130 @@
+import { lookup } from "node:dns/promises";
+import { isIPv6, type LookupFunction } from "node:net";
+import { buildConnector, Client, type Dispatcher } from "undici";
+import { type FetchedJson, FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import { fetchTarget, type TargetRules } from "./fetch-target.ts";
+import { LaneFull, lane } from "./lane.ts";
+import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
+import { freshness, isJson } from "./response-headers.ts";
+
+const CONNECT_MS = 2_000;
+const OVERALL_MS = 5_000;
+const AT_ONCE = 8;
+const WAITING = 64;
+/** Name look-ups occupy a thread that password hashing and files need too: a dead name server must not take them all. */
+const LOOKUPS_AT_ONCE = 2;
+
+/** Every address of a name, or a rejection. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+export interface GuardedFetchOptions extends TargetRules {
+  /** The system's resolver, unless a test owns the names. */
+  readonly resolve?: Resolve;
+}
+
+const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+
+/**
+ * The only way in which the service asks an URL that a stranger named. The name is resolved once, all its addresses are judged, and only
+ * these are connected to: a name that changes its mind afterwards changes nothing. Every call has a connection of its own.
+ */
+export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
+  const fetches = lane(AT_ONCE, WAITING);
+  const lookups = lane(LOOKUPS_AT_ONCE, WAITING);
+  const permitted = (address: string) => isPublicAddress(address) || (rules.loopbackAllowed && isLoopbackAddress(address));
+
+  const addressesOf = async (host: string, signal: AbortSignal): Promise<readonly string[]> => {
+    const addresses = await lookups(() => resolve(host), signal).catch((cause: unknown) => {
+      throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
+    });
+    if (addresses.length === 0) throw new FetchFailure("name_not_resolved");
+    if (!addresses.every(permitted)) throw new FetchFailure("address_not_public");
+    return addresses;
+  };
+
+  return {
+    async json(url, maxBytes) {
+      const target = fetchTarget(url, rules);
+      const signal = AbortSignal.timeout(OVERALL_MS);
+      const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, signal), permitted), maxBytes, signal);
+      try {
+        return await fetches(fetchIt, signal);
+      } catch (cause) {
+        if (cause instanceof FetchFailure) throw cause;
+        if (cause instanceof LaneFull) throw new FetchFailure("too_many_fetches", cause);
+        throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
+      }
+    },
+  };
+}
+
+/** Connects to the addresses given and to no other, whatever the name says by now; and looks again at whom it has reached. */
+function connectorTo(addresses: readonly string[], permitted: (address: string) => boolean): buildConnector.connector {
+  const entries = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  const checkedOnly: LookupFunction = (_host, options, done) => {
+    if (options.all) return done(null, entries);
+    const [first] = entries;
+    done(null, first?.address ?? "", first?.family ?? 4);
+  };
+  const connect = buildConnector({
+    lookup: checkedOnly,
+    autoSelectFamily: true,
+    timeout: CONNECT_MS,
+    allowH2: false,
+    maxCachedSessions: 0,
+    rejectUnauthorized: true,
+  });
+  return (options, done) =>
+    connect(options, (error, socket) => {
+      if (error !== null) return done(error, null);
+      if (socket.remoteAddress !== undefined && permitted(socket.remoteAddress)) return done(null, socket);
+      socket.destroy();
+      done(new FetchFailure("address_not_public"), null);
+    });
+}
+
+async function read(target: URL, connect: buildConnector.connector, maxBytes: number, signal: AbortSignal): Promise<FetchedJson> {
+  const client = new Client(target.origin, { connect, pipelining: 1, headersTimeout: OVERALL_MS, bodyTimeout: OVERALL_MS });
+  try {
+    const answer = await client.request({
+      method: "GET",
+      path: `${target.pathname}${target.search}`,
+      headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "Countersign" },
+      reset: true,
+      signal,
+    });
+    answer.body.on("error", () => undefined); // told to whoever reads; when nobody does, it must not end the process
+    assertAnswer(answer, maxBytes);
+    return { value: parse(await bodyOf(answer, maxBytes)), freshFor: freshness(answer.headers) };
+  } finally {
+    void client.destroy().catch(() => undefined);
+  }
+}
+
+function assertAnswer({ statusCode, headers }: Dispatcher.ResponseData, maxBytes: number): void {
+  if (statusCode !== 200) throw new FetchFailure("status_not_200");
+  if (!isJson(headers["content-type"])) throw new FetchFailure("not_json");
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") throw new FetchFailure("content_encoded");
+  if (Number(headers["content-length"] ?? 0) > maxBytes) throw new FetchFailure("too_large");
+}
+
+/** The encoding is identity, so what is counted is what is parsed. */
+async function bodyOf({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw new FetchFailure("too_large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    throw new FetchFailure("json_malformed", cause);
+  }
+}

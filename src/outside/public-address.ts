@@ -1,0 +1,68 @@
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
+/** Special-use IPv4 space (RFC 6890 and its registry). */
+const SPECIAL_IPV4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.31.196.0/24",
+  "192.52.193.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "192.175.48.0/24",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+];
+
+/** What of 2000::/3 is special, or wraps an IPv4 address (Teredo, 6to4). All outside of it is refused anyway, NAT64 and unique local included. */
+const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
+
+const listOf = (ranges: readonly string[], family: "ipv4" | "ipv6"): BlockList => {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [net = "", bits] = range.split("/");
+    list.addSubnet(net, Number(bits), family);
+  }
+  return list;
+};
+
+const special4 = listOf(SPECIAL_IPV4, "ipv4");
+const special6 = listOf(SPECIAL_IPV6, "ipv6");
+const global6 = listOf(["2000::/3"], "ipv6");
+const loopback4 = listOf(["127.0.0.0/8"], "ipv4");
+
+const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
+
+/** The address itself where IPv4 travels inside IPv6 (::ffff:0:0/96); undefined for what is no address, zones included. */
+function unmapped(address: string): string | undefined {
+  if (isIPv4(address)) return address;
+  if (!isIPv6(address) || address.includes("%")) return undefined;
+  // The URL parser knows one spelling of each address.
+  const [, high, low] = MAPPED.exec(URL.parse(`http://[${address}]`)?.hostname ?? "") ?? [];
+  if (high === undefined || low === undefined) return address;
+  return [high, low].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff]).join(".");
+}
+
+/** Whether an address belongs to the public internet, and to nothing that only this host or its network can reach. */
+export function isPublicAddress(address: string): boolean {
+  const plain = unmapped(address);
+  if (plain === undefined) return false;
+  if (isIPv4(plain)) return !special4.check(plain, "ipv4");
+  return global6.check(plain, "ipv6") && !special6.check(plain, "ipv6");
+}
+
+export function isLoopbackAddress(address: string): boolean {
+  const plain = unmapped(address);
+  return plain !== undefined && (isIPv4(plain) ? loopback4.check(plain, "ipv4") : URL.parse(`http://[${plain}]`)?.hostname === "[::1]");
+}
+
+/** Whether a listener at this host can be reached from this machine alone. @param host as in HOST: an address or a name */
+export const isLoopbackHost = (host: string): boolean => host === "localhost" || isLoopbackAddress(host);

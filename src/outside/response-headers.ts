@@ -1,0 +1,33 @@
+type Header = string | string[] | undefined;
+export type Headers = Readonly<Record<string, Header>>;
+
+/** `application/json` and its kin (RFC 6839 §3.1), parameters aside. */
+export const isJson = (contentType: Header): boolean =>
+  typeof contentType === "string" && /^application\/(?:json|[a-z0-9!#$&^_.-]+\+json)[ \t]*(?:;|$)/i.test(contentType);
+
+const single = (header: Header): string | undefined => (typeof header === "string" ? header : header?.join(", "));
+const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined);
+
+/**
+ * For how many seconds an answer says that it stays good; undefined where it says nothing, 0 where it forbids to keep it.
+ * Reads the answer's own clock only.
+ * @see RFC 9111 §4.2.1, §5.2.2
+ */
+export function freshness(headers: Headers): number | undefined {
+  const directives = new Map(
+    (single(headers["cache-control"]) ?? "")
+      .toLowerCase()
+      .split(",")
+      .map((directive) => directive.trim().split("=", 2) as [string, string?])
+      .map(([name, value]) => [name, value?.replaceAll('"', "")] as const),
+  );
+  if (directives.has("no-store") || directives.has("no-cache")) return 0;
+  const age = seconds(single(headers.age)) ?? 0;
+  const maxAge = seconds(directives.get("max-age"));
+  if (maxAge !== undefined) return Math.max(0, maxAge - age);
+  const expires = single(headers.expires);
+  const date = Date.parse(single(headers.date) ?? "");
+  if (expires === undefined || Number.isNaN(date)) return undefined;
+  const until = Date.parse(expires);
+  return Number.isNaN(until) ? 0 : Math.max(0, Math.floor((until - date) / 1000) - age);
+}

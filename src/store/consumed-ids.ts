@@ -1,0 +1,17 @@
+import { createHash } from "node:crypto";
+import type { ConsumedIds } from "../core/ports.ts";
+import { type Sql, statement } from "./sql.ts";
+
+const CONSUME = statement(
+  "consumed_id_insert",
+  `insert into consumed_ids (kind, id_hash, expires_at) values ($1, $2::bytea, now() + make_interval(secs => $3::int))
+   on conflict (kind, id_hash) do nothing returning 1 as consumed`,
+);
+
+/** Issuer and identifier are a stranger's texts of any length; their lengths keep two pairs from having one digest. */
+const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").update(`${issuer.length}:${issuer}`).update(id).digest();
+
+export const consumedIds = (sql: Sql): ConsumedIds => ({
+  consume: async (kind, issuer, id, ttlSeconds) =>
+    (await sql.query(CONSUME, [kind, digest(issuer, id), Math.max(1, Math.ceil(ttlSeconds))])).length === 1,
+});

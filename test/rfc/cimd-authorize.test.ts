@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { compose } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { keyFor } from "../support/assertions.ts";
+import { PUBLISHED } from "../support/client-documents.ts";
+import { claimsOf, type TestClient } from "../support/flow.ts";
+import { type Publisher, publisher } from "../support/publisher.ts";
+import { describe, freePort, startServer, type TestServer } from "../support/server.ts";
+
+let site: Publisher;
+let server: TestServer;
+/** Every test publishes at an address of its own, so that none meets what another left in the cache. */
+let at = 0;
+let documents: Map<string, unknown>;
+
+beforeAll(async () => {
+  site = await publisher();
+  documents = new Map();
+  server = await startServer();
+});
+afterAll(async () => {
+  await server.close();
+  await site.close();
+});
+beforeEach(() => {
+  site.serve((request, response) => {
+    const document = documents.get(request.url ?? "");
+    if (document === undefined) response.writeHead(404).end();
+    else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
+  });
+});
+
+const address = (path: string) => `https://localhost:${site.port}${path}`;
+const REDIRECT = "https://app.client.example.test/cb";
+
+/** Publishes a document and answers the client that it describes. */
+function published(members: object = {}, redirectUri = REDIRECT): TestClient {
+  at += 1;
+  const path = `/clients/${at}.json`;
+  const clientId = address(path);
+  documents.set(path, { client_name: "Document client", redirect_uris: [REDIRECT], ...members, client_id: clientId });
+  return { clientId, redirectUri };
+}
+const republished = (client: TestClient, members: object) => {
+  const path = new URL(client.clientId).pathname;
+  documents.set(path, { ...(documents.get(path) as object), ...members });
+};
+
+const authorize = (clientId: string, fields: Record<string, string> = {}) =>
+  server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge, ...fields }));
+
+describe("specification §5: clients of metadata documents", () => {
+  test("a document makes a client whose verified host the person is shown", async () => {
+    const { browser } = await server.person();
+    const client = published();
+    const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
+    expect(page.html).toContain("Document client");
+    expect(page.html).toContain(`localhost:${site.port}`);
+    expect(page.html).toContain("app.client.example.test");
+  });
+
+  test("the whole way: code, tokens, userinfo, refresh, for the realm's scopes at most", async () => {
+    const { browser, id } = await server.person();
+    const client = published({ grant_types: ["authorization_code", "refresh_token"], scope: "openid notes:read crm:admin" });
+    const tokens = await server.tokens(client, browser, { scope: "openid notes:read crm:admin" });
+    expect(tokens.scope).toBe("openid notes:read");
+    expect(claimsOf(tokens.access_token)).toMatchObject({ sub: id, client_id: client.clientId, aud: client.clientId });
+    expect(claimsOf(tokens.id_token).aud).toBe(client.clientId);
+    expect((await server.userinfo(tokens.access_token)).body.sub).toBe(id);
+    const refreshed = await server.refresh(client, tokens.refresh_token);
+    expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid notes:read"]);
+  });
+
+  test("a client whose document names no refresh grant gets no refresh token", async () => {
+    const { browser } = await server.person();
+    expect((await server.tokens(published(), browser)).refresh_token).toBeUndefined();
+  });
+
+  test.for([
+    ["Claude Code", PUBLISHED.claudeCode, "http://localhost:52163/callback"],
+    ["Claude Code by address", PUBLISHED.claudeCode, "http://127.0.0.1:52163/callback"],
+    ["VS Code", PUBLISHED.vsCode, "http://127.0.0.1:33418/"],
+    ["VS Code on the web", PUBLISHED.vsCode, "https://vscode.dev/redirect"],
+    ["opencode", PUBLISHED.openCode, "http://127.0.0.1:19876/callback"],
+    ["ChatGPT, as the public client that it also is", PUBLISHED.chatGpt, "https://chatgpt.com/connector_platform_oauth_redirect"],
+  ] as const)("%s gets its tokens with what it publishes", async ([, document, redirectUri]) => {
+    const { browser } = await server.person();
+    const client = published(document, redirectUri);
+    const tokens = await server.tokens(client, browser);
+    expect((await server.refresh(client, tokens.refresh_token)).status).toBe(200);
+  });
+
+  test("the client is named by the string, and by nothing that means the same", async () => {
+    const client = published();
+    const other = client.clientId.replace("localhost", "LOCALHOST");
+    const answer = await authorize(other);
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_client"]);
+  });
+});
+
+describe("when a person is asked", () => {
+  const isAsked = async (client: TestClient, browser: Awaited<ReturnType<TestServer["person"]>>["browser"]) => {
+    const visit = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
+    return visit.html.includes('name="decision"');
+  };
+
+  test("a consent is remembered for a client that is answered at a host of its own", async () => {
+    const { browser } = await server.person();
+    const client = published();
+    expect(await isAsked(client, browser)).toBe(true);
+    await server.tokens(client, browser);
+    expect(await isAsked(client, browser)).toBe(false);
+  });
+
+  test.for([
+    ["loopback", { redirect_uris: ["http://127.0.0.1/cb"] }, "http://127.0.0.1:5000/cb"],
+    ["a scheme of its own", { redirect_uris: ["com.example.app:/cb"] }, "com.example.app:/cb"],
+    ["loopback among others", { redirect_uris: [REDIRECT, "http://localhost/cb"] }, REDIRECT],
+  ] as const)("OAuth 2.1 §7.3.1: never for one with %s: any program could pose as it", async ([, members, redirectUri]) => {
+    const { browser } = await server.person();
+    const client = published(members, redirectUri);
+    await server.tokens(client, browser);
+    expect(await isAsked(client, browser)).toBe(true);
+    const silent = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge, prompt: "none" }));
+    expect(new URLSearchParams(silent.url.slice(silent.url.indexOf("?") + 1)).get("error")).toBe("consent_required");
+  });
+
+  test.for([
+    ["a further redirect host", { redirect_uris: [REDIRECT, "https://new.example.test/cb"] }, true],
+    [
+      "a new way to authenticate",
+      { jwks: { keys: [keyFor("EdDSA", "k").jwk] }, token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] },
+      true,
+    ],
+    ["a new name", { client_name: "Renamed" }, false],
+    ["another path at the same host", { redirect_uris: [REDIRECT, `${REDIRECT}/two`] }, false],
+  ] as const)('CIMD "Changes": %s in the document makes the remembered consent void or not', async ([, change, asked]) => {
+    const { browser } = await server.person();
+    const client = published();
+    await server.tokens(client, browser, { scope: "openid notes:read" });
+    republished(client, change);
+    await withFreshCache(async (fresh) => {
+      // The cookie is for the host, whatever its port; the pages that follow are those of the issuer.
+      const visit = async (scope: string) => {
+        const path = server.authorizeUrl(client, { code_challenge: server.pkce().challenge, scope });
+        const location = (await browser.request(new URL(path, fresh).href)).headers.get("location") ?? "";
+        expect(location).toMatch(asked ? "/consent" : "code=");
+        return !location.startsWith(REDIRECT);
+      };
+      expect(await visit("openid")).toBe(asked);
+      expect(await visit("notes:read")).toBe(asked);
+    });
+  });
+});
+
+/** A second process over the same database, which has fetched nothing yet. */
+async function withFreshCache(use: (url: string) => Promise<void>): Promise<void> {
+  const [port, grpcPort] = [await freePort(), await freePort()];
+  const config = loadConfig({
+    NODE_ENV: "test",
+    PORT: String(port),
+    GRPC_PORT: String(grpcPort),
+    JWT_ISSUER: server.config.issuer,
+    DATA_DIR: server.dataDir,
+    LOG_LEVEL: "silent",
+    DEFAULT_DYNAMIC_REGISTRATION_SCOPES: server.config.registration.scopes.join(" "),
+  });
+  const second = await compose(config, "all", { database: server.database });
+  try {
+    await use(`http://localhost:${port}`);
+  } finally {
+    await second.close(0);
+  }
+}
+
+describe("what is no client", () => {
+  const refused = async (clientId: string) => {
+    const [connections, began] = [site.connections(), performance.now()];
+    const answer = await authorize(clientId);
+    expect(answer.headers.get("location")).toBeNull();
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_client"]);
+    return { connections: site.connections() - connections, took: performance.now() - began };
+  };
+
+  test.for([
+    ["http", () => address("/x.json").replace("https:", "http:")],
+    ["a fragment", () => `${address("/x.json")}#a`],
+    ["a query", () => `${address("/x.json")}?a=1`],
+    ["dot segments", () => address("/a/../x.json")],
+    ["encoded dot segments", () => address("/a/%2e%2e/x.json")],
+    ["no path", () => address("")],
+    ["a bare path", () => address("/")],
+    ["userinfo", () => address("/x.json").replace("localhost", "me@localhost")],
+    ["an IPv4 literal", () => address("/x.json").replace("localhost", "127.0.0.1")],
+    ["an IPv4 literal in disguise", () => address("/x.json").replace("localhost", "0x7f.1")],
+    ["an IPv6 literal", () => address("/x.json").replace("localhost", "[::1]")],
+    ["a name that ends in a dot", () => address("/x.json").replace("localhost", "localhost.")],
+    ["a name of the inside", () => address("/x.json").replace("localhost", "metadata.internal")],
+    ["ourselves", () => `https://localhost:${server.config.port}/x.json`],
+  ] as const)("abuse 53: %s: 400 and no connection", async ([, clientId]) => {
+    documents.set("/x.json", { client_id: clientId(), client_name: "x", redirect_uris: [REDIRECT] });
+    expect((await refused(clientId())).connections).toBe(0);
+  });
+
+  test("abuse 55: a redirect to a good document", async () => {
+    const good = published();
+    site.serve((request, response) => {
+      const document = documents.get(request.url ?? "");
+      if (request.url === "/moved.json") response.writeHead(302, { location: good.clientId }).end();
+      else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
+    });
+    expect((await refused(address("/moved.json"))).connections).toBe(1);
+  });
+
+  test("abuse 55: 5 121 bytes", async () => {
+    const client = published();
+    const size = JSON.stringify(documents.get(new URL(client.clientId).pathname)).length;
+    republished(client, { more: "x".repeat(5_121 - size - ',"more":""'.length) });
+    await refused(client.clientId);
+  });
+
+  test("abuse 55: one byte a second", async () => {
+    site.serve((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const drip = setInterval(() => response.write(" "), 1_000);
+      response.on("close", () => clearInterval(drip));
+    });
+    const { took, connections } = await refused(address("/slow.json"));
+    expect(took).toBeLessThan(6_500);
+    expect(connections).toBe(1);
+  });
+
+  test("abuse 57: a document for another client_id; it is not kept", async () => {
+    const client = published();
+    const path = new URL(client.clientId).pathname;
+    republished(client, { client_id: `${client.clientId}x` });
+    await refused(client.clientId);
+    republished(client, { client_id: client.clientId });
+    expect((await authorize(client.clientId)).status).toBeLessThan(400);
+    expect(documents.has(path)).toBe(true);
+  });
+
+  test.for([
+    ["a secret", { client_secret: "s" }],
+    ["a shared-secret method", { token_endpoint_auth_method: "client_secret_basic" }],
+    ["a private key", { jwks: { keys: [{ kty: "OKP", crv: "Ed25519", x: "x", d: "d" }] } }],
+    ["private_key_jwt and no keys", { token_endpoint_auth_method: "private_key_jwt" }],
+    ["no redirect URI that may be", { redirect_uris: ["javascript:alert(1)"] }],
+    ["no name", { client_name: undefined }],
+  ] as const)("CIMD §4.1: a document with %s", async ([, members]) => {
+    await refused(published(members).clientId);
+  });
+
+  test("a redirect URI that the document does not list is told, not followed", async () => {
+    const { clientId } = published();
+    const answer = await server.get(
+      server.authorizeUrl({ clientId, redirectUri: "https://evil.example/cb" }, { code_challenge: server.pkce().challenge }),
+    );
+    expect([answer.status, answer.body.error, answer.headers.get("location")]).toEqual([400, "invalid_request", null]);
+  });
+});

@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
+import { PUBLISHED } from "../support/client-documents.ts";
+import type { Answer, TestClient } from "../support/flow.ts";
+import { type Publisher, publisher } from "../support/publisher.ts";
+import { describe, startServer, type TestServer } from "../support/server.ts";
+
+const rsa = keyFor("RS256", "r1");
+const REDIRECT = PUBLISHED.chatGpt.redirect_uris[0];
+
+let site: Publisher;
+let server: TestServer;
+let at = 0;
+const documents = new Map<string, unknown>();
+let served = true;
+
+beforeAll(async () => {
+  site = await publisher();
+  documents.set("/jwks.json", { keys: [rsa.jwk] });
+  site.serve((request, response) => {
+    const document = served ? documents.get(request.url ?? "") : undefined;
+    if (document === undefined) response.writeHead(404).end();
+    else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
+  });
+  server = await startServer({
+    provision: {
+      clients: [
+        {
+          clientId: `https://localhost:${site.port}/registered.json`,
+          clientSecret: "registered-secret",
+          name: "Registered",
+          grantTypes: ["client_credentials"],
+          scopes: ["notes:read"],
+          tokenEndpointAuthMethod: "client_secret_post",
+        },
+      ],
+    },
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await site.close();
+});
+beforeEach(() => {
+  served = true;
+});
+
+/** A document in the shape of ChatGPT's, at an address of its own. */
+function published(members: object = {}): TestClient {
+  at += 1;
+  const path = `/clients/${at}.json`;
+  const clientId = `https://localhost:${site.port}${path}`;
+  documents.set(path, {
+    ...PUBLISHED.chatGptApp,
+    redirect_uris: [REDIRECT],
+    jwks_uri: `https://localhost:${site.port}/jwks.json`,
+    ...members,
+    client_id: clientId,
+  });
+  return { clientId, redirectUri: REDIRECT };
+}
+const publicClient = () => published({ token_endpoint_auth_method: "none", jwks_uri: undefined });
+
+const by = ({ clientId }: TestClient, key: TestKey = rsa, claims: object = {}) => ({
+  client_assertion_type: ASSERTION_TYPE,
+  client_assertion: anAssertion(key, { clientId, audience: server.config.issuer, now: Math.floor(Date.now() / 1000), claims }),
+});
+const token = (fields: Record<string, string | undefined>): Promise<Answer> => server.form("/oauth/token", fields);
+const told = ({ status, body }: Answer) => [status, body.error];
+
+describe("CIMD and private_key_jwt", () => {
+  test("ChatGPT's shape: RS256 with keys at its jwks_uri, at the code and at each refresh", async () => {
+    const { browser } = await server.person();
+    const client = published();
+    const code = await server.code(client, browser);
+    expect(told(await token({ ...code, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    expect(told(await token({ ...code, ...by(client, keyFor("RS256", "r1")) }))).toEqual([401, "invalid_client"]);
+    expect(told(await token({ ...code, ...by(client, rsa, { aud: `${server.config.issuer}/oauth/token` }) }))).toEqual([
+      401,
+      "invalid_client",
+    ]);
+    const first = await token({ ...code, ...by(client) });
+    expect(first.status).toBe(200);
+    const refresh = { grant_type: "refresh_token", refresh_token: first.body.refresh_token };
+    expect(told(await token({ ...refresh, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    expect((await token({ ...refresh, ...by(client) })).status).toBe(200);
+  });
+
+  test("ruling 17: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {
+    const { browser } = await server.person();
+    const client = published({ token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] });
+    const code = await server.code(client, browser);
+    expect(told(await token({ ...code, client_id: client.clientId, ...by(client, keyFor("RS256", "r1")) }))).toEqual([
+      401,
+      "invalid_client",
+    ]);
+    expect((await token({ ...code, ...by(client) })).status).toBe(200);
+    expect((await token({ ...(await server.code(client, browser)), client_id: client.clientId })).status).toBe(200);
+  });
+
+  test("specification §5: a client of a document has no secret", async () => {
+    const { browser } = await server.person();
+    const client = publicClient();
+    const code = await server.code(client, browser);
+    expect(told(await token({ ...code, client_id: client.clientId, client_secret: "s" }))).toEqual([401, "invalid_client"]);
+    expect(told(await token({ ...code, ...by(client) }))).toEqual([401, "invalid_client"]);
+    expect((await token({ ...code, client_id: client.clientId })).status).toBe(200);
+  });
+});
+
+describe("CIMD at the token endpoint", () => {
+  test("the document is not fetched: code and grant keep the client as it was", async () => {
+    const { browser } = await server.person();
+    const client = publicClient();
+    const code = await server.code(client, browser);
+    served = false;
+    const before = site.connections();
+    const first = await server.token(client, code);
+    expect(first.status).toBe(200);
+    const second = await server.refresh(client, first.body.refresh_token);
+    expect(second.status).toBe(200);
+    expect((await server.userinfo(first.body.access_token)).status).toBe(403); // no openid, but alive
+    expect(site.connections()).toBe(before);
+  });
+
+  test("RFC 6749 §4.1.3, abuse 21: another's code, and it stays good for its own client", async () => {
+    const { browser } = await server.person();
+    const [own, other] = [publicClient(), publicClient()];
+    const code = await server.code(own, browser);
+    expect(told(await server.token(other, code))).toEqual([400, "invalid_grant"]);
+    expect((await server.token(own, code)).status).toBe(200);
+  });
+
+  test("a code or refresh token that nobody was given; nobody is asked for the document", async () => {
+    const client = publicClient();
+    const before = site.connections();
+    const invented = { grant_type: "authorization_code", code: "x".repeat(43), redirect_uri: REDIRECT, code_verifier: "v".repeat(43) };
+    expect(told(await server.token(client, invented))).toEqual([400, "invalid_grant"]);
+    expect(told(await server.refresh(client, randomBytes(32).toString("hex")))).toEqual([400, "invalid_grant"]);
+    expect(told(await server.token(client, { grant_type: "refresh_token" }))).toEqual([400, "invalid_request"]);
+    expect(site.connections()).toBe(before);
+  });
+
+  test("a replayed refresh token ends the family", async () => {
+    const { browser } = await server.person();
+    const client = publicClient();
+    const { refresh_token } = await server.tokens(client, browser);
+    const second = await server.refresh(client, refresh_token);
+    expect(told(await server.refresh(client, refresh_token))).toEqual([400, "invalid_grant"]);
+    expect(told(await server.refresh(client, second.body.refresh_token))).toEqual([400, "invalid_grant"]);
+  });
+
+  test("grants that such a client cannot have are not given to it by asking", async () => {
+    const client = publicClient();
+    expect(told(await server.token(client, { grant_type: "client_credentials", scope: "notes:read" }))).toEqual([401, "invalid_client"]);
+  });
+
+  test("specification §5: a client registered under such an id comes first, and its document is not looked at", async () => {
+    const clientId = `https://localhost:${site.port}/registered.json`;
+    documents.set("/registered.json", { client_id: clientId, client_name: "Document", redirect_uris: [REDIRECT] });
+    const before = site.connections();
+    const answer = await token({
+      grant_type: "client_credentials",
+      scope: "notes:read",
+      client_id: clientId,
+      client_secret: "registered-secret",
+    });
+    expect(answer.status).toBe(200);
+    const page = await server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge }));
+    expect(told(page)).toEqual([400, "invalid_request"]);
+    expect(site.connections()).toBe(before);
+  });
+});
+
+describe("CIMD_ENABLED=false", () => {
+  test("an URL names no client, nobody is asked, and the metadata says so", async () => {
+    const off = await startServer({ env: { CIMD_ENABLED: "false" } });
+    try {
+      const client = publicClient();
+      const before = site.connections();
+      const page = await off.get(off.authorizeUrl(client, { code_challenge: off.pkce().challenge }));
+      expect(told(page)).toEqual([400, "invalid_client"]);
+      expect(told(await off.refresh(client, randomBytes(32).toString("hex")))).toEqual([401, "invalid_client"]);
+      expect(site.connections()).toBe(before);
+      const metadata = await off.get("/.well-known/oauth-authorization-server");
+      expect(metadata.body.client_id_metadata_document_supported ?? false).toBe(false);
+    } finally {
+      await off.close();
+    }
+  });
+});
+
+describe("CIMD §8.6: a listener that others can reach", () => {
+  test("loopback is nobody's place to publish then, and it is not connected to", async () => {
+    const open = await startServer({ env: { HOST: "0.0.0.0" } });
+    try {
+      const client = publicClient();
+      const before = site.connections();
+      const page = await open.get(open.authorizeUrl(client, { code_challenge: open.pkce().challenge }));
+      expect(told(page)).toEqual([400, "invalid_client"]);
+      expect(site.connections()).toBe(before);
+    } finally {
+      await open.close();
+    }
+  });
+});

@@ -1,0 +1,206 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerClientCommands } from "../../src/cli/clients.ts";
+import { registerKeyCommands } from "../../src/cli/keys.ts";
+import { provisionThroughServer } from "../../src/cli/provision.ts";
+import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
+import { systemClock } from "../../src/clock.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+let developer: { email: string };
+const homes: string[] = [];
+
+beforeAll(async () => {
+  server = await startServer();
+  developer = await server.person({ verified: false });
+});
+afterAll(async () => {
+  await server.close();
+  for (const home of homes) rmSync(home, { recursive: true, force: true });
+});
+
+const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+
+/** A person at a terminal, with a home of her own. */
+function atTerminal(access: Partial<ServerAccess> = {}) {
+  const configDir = join(mkdtempSync(join(tmpdir(), "countersign-cli-")), "countersign");
+  homes.push(configDir);
+  const asked: string[] = [];
+  const said = { out: "", err: "", code: 0 };
+  const state = { serverUrl: server.url, email: developer.email, password: PASSWORD, ...access };
+  const terminal: Terminal = {
+    server: () => state,
+    configDir,
+    clock: systemClock,
+    write: (text) => {
+      said.out += `${text}\n`;
+    },
+    complain: (text) => {
+      said.err += `${text}\n`;
+    },
+    ask: async (question) => {
+      asked.push(question);
+      return question.startsWith("E-mail") ? OPERATOR.email : OPERATOR.password;
+    },
+    end: (code) => {
+      said.code = code;
+    },
+  };
+  const run = async (...words: string[]) => {
+    Object.assign(said, { out: "", err: "", code: 0 });
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+    registerClientCommands(program, terminal);
+    registerKeyCommands(program.command("keys"), terminal);
+    await program.parseAsync(words, { from: "user" });
+    return { ...said };
+  };
+  return { run, asked, state, terminal, configDir, said };
+}
+
+describe("countersign clients", () => {
+  test("goes through the life of a client", async () => {
+    const { run } = atTerminal();
+    const made = await run(
+      "clients",
+      "create",
+      "Notes",
+      "--redirect-uri",
+      "https://n.example.test/cb",
+      "--scope",
+      "openid",
+      "--scope",
+      "notes:read",
+    );
+    expect([made.code, made.err]).toEqual([0, ""]);
+    expect(made.out).toMatch(/^clientSecret\s+[\w-]{43}$/m);
+    expect(made.out).toMatch(/^scopes\s+openid notes:read$/m);
+    const [, id = ""] = /^id\s+(\S+)$/m.exec(made.out) ?? [];
+
+    const listed = await run("clients", "list");
+    expect(listed.out.split("\n")[0]).toMatch(/^ID +CLIENT_ID +ENVIRONMENT +ENABLED +GRANTS +NAME$/);
+    expect(listed.out).toMatch(new RegExp(`^${id} +c_\\S+ +development +yes +authorization_code +Notes$`, "m"));
+
+    const changed = await run("clients", "update", id, "--disable", "--description", "old", "--json");
+    expect(JSON.parse(changed.out)).toMatchObject({ id, enabled: false, description: "old", scopes: ["openid", "notes:read"] });
+    expect(JSON.parse((await run("clients", "show", id, "--json")).out)).not.toHaveProperty("clientSecret");
+    expect(JSON.parse((await run("clients", "regenerate-secret", id, "--json")).out).clientSecret).toMatch(/^[\w-]{43}$/);
+    expect((await run("clients", "delete", id)).out).toBe(`deleted ${id}\n`);
+    expect(await run("clients", "show", id)).toEqual({ out: "", err: "Not found.\n", code: 4 });
+  });
+
+  test("tells what is wrong with which member, and ends with 1", async () => {
+    const { run } = atTerminal();
+    const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      "The client would contradict itself.\n  redirectUris.0: is not permitted in the client's environment\n",
+    ]);
+    expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("grantTypes.0");
+    expect((await run("clients", "list", "--operator")).code).toBe(1);
+    await expect(run("clients", "create", "x", "--grant", "implicit")).rejects.toThrow("must be one of");
+  });
+
+  test("names of strangers cannot write to the terminal", async () => {
+    const { run } = atTerminal();
+    await run("clients", "create", "a\u001b[2Jb\u202ec");
+    expect((await run("clients", "list")).out).toMatch(/ a\[2Jbc$/m);
+  });
+
+  test("shows operators everything and sets what they alone set", async () => {
+    const { run } = atTerminal(OPERATOR);
+    expect((await run("clients", "list", "--operator")).out).toContain("urn:example:client 1");
+    const made = await run(
+      ...[
+        "clients",
+        "create",
+        "Agent",
+        "--operator",
+        "--client-id",
+        "cli-agent",
+        "--grant",
+        "client_credentials",
+        "--grant",
+        "token-exchange",
+      ],
+      ...["--agent", "--max-agent-mode", "exec", "--environment", "staging", "--audience", "https://crm.example.test/mcp", "--json"],
+    );
+    const client = JSON.parse(made.out);
+    expect(client).toMatchObject({
+      clientId: "cli-agent",
+      isAgent: true,
+      maxAgentMode: "exec",
+      environment: "staging",
+      origin: "operator",
+    });
+    const changed = await run(
+      "clients",
+      "update",
+      client.id,
+      "--operator",
+      "--no-agent",
+      "--max-agent-mode",
+      "none",
+      "--environment",
+      "unset",
+      "--json",
+    );
+    expect(JSON.parse(changed.out)).toMatchObject({ isAgent: false, maxAgentMode: null, environment: null, audience: client.audience });
+  });
+});
+
+describe("the sign-in", () => {
+  test("happens once; what is kept is for the person's eyes alone", async () => {
+    const { run, asked, state, configDir } = atTerminal({ email: undefined, password: undefined });
+    expect((await run("keys", "list")).code).toBe(0);
+    expect(asked).toEqual(["E-mail: ", "Password: "]);
+    Object.assign(state, OPERATOR, { password: "not used any more" });
+    expect((await run("keys", "list")).code).toBe(0);
+    expect(asked).toHaveLength(2);
+    expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
+  });
+
+  test("is renewed by the refresh token when the access token is about to end", async () => {
+    const early = atTerminal();
+    await early.run("clients", "list");
+    const late = { ...early.terminal, clock: () => systemClock() + 890 };
+    Object.assign(early.state, { password: "not used any more" });
+    const program = new Command().exitOverride();
+    registerClientCommands(program, late);
+    await program.parseAsync(["clients", "list"], { from: "user" });
+    expect([early.said.code, early.said.err]).toEqual([0, ""]);
+  });
+
+  test("that fails ends with 3, a server that is away with 5, and a password goes over no network in the clear", async () => {
+    expect(await atTerminal({ password: "wrong" }).run("clients", "list")).toEqual({
+      out: "",
+      err: "Wrong e-mail address or password.\n",
+      code: 3,
+    });
+    expect((await atTerminal({ serverUrl: "http://127.0.0.1:1" }).run("clients", "list")).code).toBe(5);
+    expect((await atTerminal({ serverUrl: "http://id.example.test" }).run("clients", "list")).err).toContain("must be https");
+  });
+});
+
+describe("keys and provisioning", () => {
+  test("keys list shows every public key", async () => {
+    const { run } = atTerminal(OPERATOR);
+    expect((await run("keys", "list")).out).toMatch(/^KID +ALG +PUBLISHED +IN USE\n\S+ +EdDSA +\d{4}-\d\d-\d\dT/);
+    const [key] = JSON.parse((await run("keys", "list", "--json")).out);
+    expect(key.jwk).toMatchObject({ kty: "OKP", crv: "Ed25519" });
+    expect(key.jwk).not.toHaveProperty("d");
+  });
+
+  test("a file is applied through the server", async () => {
+    const { terminal, said } = atTerminal(OPERATOR);
+    const file = {
+      clients: [{ clientId: "from-cli", name: "C", grantTypes: ["client_credentials" as const], tokenEndpointAuthMethod: "none" as const }],
+    };
+    await provisionThroughServer(file, terminal);
+    expect(said.out).toMatch(/^clients +1 +0 +0$/m);
+  });
+});

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAdminClient } from "@countersign/admin";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { compose, type Running } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { parseProvisionFile } from "../../src/management/provision.ts";
+import { type Database, openDatabase } from "../../src/store/orm.ts";
+import { type Conversation, conversation, type TestClient } from "../support/flow.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { freePort, PROVISIONED } from "../support/server.ts";
+
+/** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
+const fronts: Conversation[] = [];
+const running: Running[] = [];
+const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
+let database: Database;
+let postgres: Awaited<ReturnType<typeof createTestDatabase>>;
+
+beforeAll(async () => {
+  postgres = await createTestDatabase();
+  const provision = parseProvisionFile(JSON.stringify(PROVISIONED));
+  const ports = await Promise.all([1, 2, 3, 4].map(freePort));
+  const [issuerPort] = ports;
+  database = await openDatabase(postgres ? { url: postgres.url } : { dir: dataDir });
+  for (const [port, grpcPort] of [
+    [ports[0], ports[2]],
+    [ports[1], ports[3]],
+  ]) {
+    const env = {
+      NODE_ENV: "test",
+      PORT: String(port),
+      GRPC_PORT: String(grpcPort),
+      DATA_DIR: dataDir,
+      LOG_LEVEL: "silent",
+      JWT_ISSUER: `http://localhost:${issuerPort}`,
+      TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
+      ...(postgres && { DATABASE_URL: postgres.url }),
+    };
+    running.push(await compose(loadConfig(env, "core"), "core", { database, provision }));
+    const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };
+    running.push(await compose(loadConfig({ ...env, ...core }, "front"), "front", { database }));
+    fronts.push(conversation(`http://localhost:${port}`, join(dataDir, "outbox")));
+  }
+});
+afterAll(async () => {
+  for (const part of running.reverse()) await part.close(0);
+  await database.close();
+  await postgres?.drop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const asks = { grant_type: "client_credentials", scope: "notes:read" };
+
+/** A developer at the first front, with a client that the second one has seen working. */
+async function scene() {
+  const [here, there] = fronts as [Conversation, Conversation];
+  const { login } = await here.person({ verified: false });
+  const admin = createAdminClient({ url: here.url, token: login.access_token });
+  const made = await admin.clients.create.mutate({ name: "Mine", scopes: ["notes:read"], grantTypes: ["client_credentials"] });
+  const client: TestClient = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: "" };
+  const issued = await there.token(client, asks);
+  expect(issued.status).toBe(200);
+  const both = <Answer>(ask: (front: Conversation) => Promise<Answer>) => Promise.all([ask(here), ask(there)]);
+  return { admin, made, client, both, accessToken: issued.body.access_token as string };
+}
+
+test("abuse 34: the old secret is refused by the other front from the first request on", async () => {
+  const { admin, made, client, both } = await scene();
+  const { clientSecret: secret } = await admin.clients.regenerateSecret.mutate({ id: made.id });
+  expect((await both((front) => front.token(client, asks))).map(({ status }) => status)).toEqual([401, 401]);
+  expect((await both((front) => front.token({ ...client, secret }, asks))).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test("a disabled and a deleted client, and what was issued to them, are refused everywhere", async () => {
+  const { admin, made, client, both, accessToken } = await scene();
+  const reader: TestClient = { ...client };
+  const states = () =>
+    both(async (front) => [(await front.token(client, asks)).status, (await front.introspect(reader, accessToken)).status]);
+  await admin.clients.update.mutate({ id: made.id, patch: { enabled: false } });
+  expect(await states()).toEqual([
+    [401, 401],
+    [401, 401],
+  ]);
+  await admin.clients.update.mutate({ id: made.id, patch: { enabled: true } });
+  expect((await both((front) => front.introspect(reader, accessToken))).map(({ body }) => body.active)).toEqual([true, true]);
+  await admin.clients.delete.mutate({ id: made.id });
+  expect(await states()).toEqual([
+    [401, 401],
+    [401, 401],
+  ]);
+});
+
+test("a revoked key, and one whose client leaves development, open nothing on either front", async () => {
+  const { admin, made, both } = await scene();
+  const [first, second] = await Promise.all(["a", "b"].map((name) => admin.apiKeys.create.mutate({ clientId: made.id, key: { name } })));
+  const read = (key: string) =>
+    both(async (front) => (await front.get(`/api/clients/${made.id}`, { authorization: `Bearer ${key}` })).status);
+  expect([await read(first?.key ?? ""), await read(second?.key ?? "")]).toEqual([
+    [200, 200],
+    [200, 200],
+  ]);
+  await admin.apiKeys.revoke.mutate({ clientId: made.id, keyId: first?.id ?? "" });
+  expect([await read(first?.key ?? ""), await read(second?.key ?? "")]).toEqual([
+    [401, 401],
+    [200, 200],
+  ]);
+  await admin.clients.update.mutate({ id: made.id, patch: { enabled: false } });
+  expect(await read(second?.key ?? "")).toEqual([401, 401]);
+});
+
+test("a secret that is used in parallel while it is replaced is good for nobody after the answer", async () => {
+  const { admin, made, client, both } = await scene();
+  const [, there] = fronts as [Conversation, Conversation];
+  const uses = Array.from({ length: 32 }, () => there.token(client, asks));
+  await admin.clients.regenerateSecret.mutate({ id: made.id });
+  const after = await Promise.all(Array.from({ length: 16 }, () => both((front) => front.token(client, asks))));
+  expect(new Set(after.flat().map(({ status }) => status))).toEqual(new Set([401]));
+  for (const { status } of await Promise.all(uses)) expect([200, 401]).toContain(status);
+});

@@ -1,0 +1,281 @@
+import { createAdminClient, refusalOf } from "@countersign/admin";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ProvisionFile } from "../../src/management/provision.ts";
+import { addUser, aNewId, type ManagementFront, startManagement } from "../support/management.ts";
+
+let api: ManagementFront;
+let ada: string;
+let bob: string;
+let operator: string;
+const admin = (token: string) => createAdminClient({ url: api.url, token });
+const refused = (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (error: unknown) => refusalOf(error),
+  );
+
+beforeAll(async () => {
+  api = await startManagement();
+  ada = await addUser(api.database, "ada@example.test");
+  bob = await addUser(api.database, "bob@example.test");
+  operator = `op.${await addUser(api.database, "op@example.test", "operator")}`;
+});
+afterAll(() => api.close());
+
+const created = () => admin(ada).clients.create.mutate({ name: "Notes", grantTypes: ["client_credentials"] });
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+describe("developers", () => {
+  test("live through the whole life of a client and its key", async () => {
+    const client = await created();
+    expect(client.clientSecret).toMatch(/^[\w-]{43}$/);
+    const changed = await admin(ada).clients.update.mutate({ id: client.id, patch: { description: "d" } });
+    expect(changed.description).toBe("d");
+    const key = await admin(ada).apiKeys.create.mutate({ clientId: client.id, key: { name: "laptop" } });
+    expect((await admin(key.key).clients.get.query({ id: client.id })).id).toBe(client.id);
+    expect((await admin(ada).apiKeys.revoke.mutate({ clientId: client.id, keyId: key.id })).revokedAt).toBeTypeOf("number");
+    expect((await admin(ada).clients.regenerateSecret.mutate({ id: client.id })).clientSecret).not.toBe(client.clientSecret);
+    await admin(ada).clients.delete.mutate({ id: client.id });
+    expect(await refused(admin(ada).clients.get.query({ id: client.id }))).toMatchObject({ error: "not_found", httpStatus: 404 });
+  });
+
+  test("find nothing of another's, and nothing for operators", async () => {
+    const { id } = await created();
+    const foreign = await refused(admin(bob).clients.get.query({ id }));
+    expect(foreign).toEqual(await refused(admin(bob).clients.get.query({ id: aNewId() })));
+    expect(foreign).toMatchObject({ error: "not_found" });
+    for (const call of [
+      admin(ada).operator.clients.list.query({}),
+      admin(ada).operator.users.setRole.mutate({ id: ada, role: "operator" }),
+      admin(ada).operator.audit.list.query({}),
+      admin(ada).operator.provision.mutate({}),
+      admin(ada).operator.signingKeys.list.query(),
+    ]) {
+      expect(await refused(call)).toMatchObject({ error: "forbidden", httpStatus: 403 });
+    }
+  });
+
+  test("are told which member is at fault", async () => {
+    const refusal = await refused(admin(ada).clients.create.mutate({ name: "x", redirectUris: ["http://x.test/"] }));
+    expect(refusal).toMatchObject({ error: "invalid_request", httpStatus: 400, issues: [{ path: "redirectUris.0" }] });
+    expect(JSON.stringify(refusal)).not.toContain("x.test");
+  });
+});
+
+test("a client that may manage clients in an operator's name is no operator", async () => {
+  const bearer = { userId: operator.slice(3), clientId: "assistant", role: "operator" } as const;
+  const front = await startManagement({ bearers: { judge: async () => bearer } });
+  const assistant = createAdminClient({ url: front.url, token: "t" });
+  expect(await assistant.clients.list.query()).toEqual({ clients: [] });
+  expect(await refused(assistant.operator.users.list.query({}))).toMatchObject({ error: "forbidden" });
+  await front.close();
+});
+
+describe("the wire", () => {
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${api.url}/trpc/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${ada}`, ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+
+  test("each call of a batch is judged by itself, and twenty are the most", async () => {
+    const batch = (count: number) => {
+      const paths = Array.from({ length: count }, (_, index) => (index === 1 ? "operator.realms.list" : "clients.list")).join(",");
+      return fetch(`${api.url}/trpc/${paths}?batch=1&input=%7B%7D`, { headers: { authorization: `Bearer ${ada}` } });
+    };
+    const answers = await (await batch(20)).json();
+    expect(answers.map((answer: object) => "error" in answer)).toEqual(Array.from({ length: 20 }, (_, index) => index === 1));
+    expect((await batch(21)).status).toBe(400);
+  });
+
+  test("without a token 401 with a challenge, with a bad one 401 invalid_token", async () => {
+    const bare = await fetch(`${api.url}/trpc/clients.list`);
+    expect([bare.status, bare.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="http://localhost:3000"']);
+    const bad = await fetch(`${api.url}/trpc/clients.list`, { headers: { authorization: "Bearer x" } });
+    expect([bad.status, bad.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="http://localhost:3000", error="invalid_token"']);
+    expect((await bad.json()).error.data).toMatchObject({ error: "invalid_token", httpStatus: 401 });
+  });
+
+  test("other media types, codings, sizes, methods and paths are refused and none of it is a fault", async () => {
+    const answers = [
+      await post("clients.create", "name=x", { "content-type": "application/x-www-form-urlencoded" }),
+      await post("clients.create", "{}", { "content-encoding": "gzip" }),
+      await post("clients.create", { name: "x".repeat(70_000) }),
+      await post("clients.create", "{"),
+      await post("clients.create", '{"name":"a\\u0000"}'),
+      await post("clients.create", { name: "x", __proto__x: 1 }),
+      await post("clients.list", {}),
+      await post("clients.nothing", {}),
+      await fetch(`${api.url}/trpc/clients.get?input=%7B`, { headers: { authorization: `Bearer ${ada}` } }),
+      await fetch(`${api.url}/trpc/clients.list?access_token=${ada}`),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([415, 415, 413, 400, 400, 400, 405, 404, 400, 400]);
+    for (const answer of answers) {
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(await answer.text()).not.toMatch(/stack|\.ts|node_modules/);
+    }
+    expect(api.faults).toEqual([]);
+  });
+
+  test("a fault is told as one and no more", async () => {
+    const broken = await startManagement();
+    await broken.ports.users.byId(aNewId());
+    const faulty = {
+      ...broken.ports,
+      clients: {
+        ...broken.ports.clients,
+        ofOwner: async () => {
+          throw new Error("the password of the database is hunter2");
+        },
+      },
+    };
+    await broken.close();
+    const front = await startManagement(faulty);
+    const answer = await fetch(`${front.url}/trpc/clients.list`, { headers: { authorization: `Bearer ${ada}` } });
+    const text = await answer.text();
+    expect([answer.status, JSON.parse(text).error.data.error]).toEqual([500, "server_error"]);
+    expect(text).not.toContain("hunter2");
+    expect(front.faults).toHaveLength(1);
+    expect((await front.call(ada, "GET", "/api/clients/")).status).toBe(500);
+    expect(front.faults).toHaveLength(2);
+    await front.close();
+  });
+});
+
+describe("operators", () => {
+  test("set what operators alone set, and it is judged on the merged record", async () => {
+    const { id } = await created();
+    const ops = admin(operator).operator.clients;
+    const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
+    const patch = {
+      environment: "production" as const,
+      isAgent: true,
+      maxAgentMode: "admin" as const,
+      audience: ["https://crm.example.test/mcp", "other-client"],
+      jwks,
+      grantTypes: ["client_credentials", EXCHANGE] as ("client_credentials" | typeof EXCHANGE)[],
+      tokenEndpointAuthMethod: "private_key_jwt" as const,
+    };
+    expect(await ops.update.mutate({ id, patch })).toMatchObject(patch);
+    expect(await ops.get.query({ id })).toMatchObject({ ...patch, origin: "developer", ownerId: ada });
+    expect(await refused(ops.update.mutate({ id, patch: { jwksUri: "https://keys.example.test/" } }))).toMatchObject({
+      issues: [{ path: "jwksUri" }],
+    });
+    expect(await ops.update.mutate({ id, patch: { jwks: null, jwksUri: "https://keys.example.test/" } })).toMatchObject({ jwks: null });
+    expect(await refused(ops.update.mutate({ id, patch: { tokenEndpointAuthMethod: "none" } }))).toMatchObject({
+      error: "invalid_request",
+    });
+    for (const bad of [
+      { jwks: { keys: [{ kty: "oct", k: "c2VjcmV0" }] } },
+      { jwks: { keys: [{ kty: "OKP", d: "x" }] } },
+      { jwksUri: "http://keys.example.test/" },
+      { audience: ["https://a.test/#f"] },
+      { audience: [] },
+    ]) {
+      expect(await refused(ops.update.mutate({ id, patch: bad }))).toMatchObject({ error: "invalid_request", httpStatus: 400 });
+    }
+    expect((await admin(ada).clients.get.query({ id })).grantTypes).toEqual(["client_credentials", EXCHANGE]);
+    expect(await refused(admin(ada).apiKeys.create.mutate({ clientId: id, key: { name: "k" } }))).toMatchObject({ error: "forbidden" });
+  });
+
+  test("make clients of any name, once", async () => {
+    const ops = admin(operator).operator.clients;
+    const input = { name: "CRM", clientId: "urn:example:crm", grantTypes: ["client_credentials" as const], scopes: ["clients:manage"] };
+    const made = await ops.create.mutate(input);
+    expect(made).toMatchObject({
+      clientId: "urn:example:crm",
+      origin: "operator",
+      environment: null,
+      ownerId: null,
+      staticApiKeysAllowed: false,
+    });
+    expect(made.clientSecret).toBeTypeOf("string");
+    expect(await refused(ops.create.mutate(input))).toMatchObject({ error: "conflict", httpStatus: 409 });
+    expect(await refused(ops.create.mutate({ ...input, clientId: "x", ownerId: aNewId() }))).toMatchObject({ error: "invalid_request" });
+  });
+
+  test("leave built-in clients as they are", async () => {
+    const ops = admin(operator).operator.clients;
+    const { clients } = await ops.list.query({ origin: "built_in" });
+    const id = clients[0]?.id ?? "";
+    expect(clients.map(({ clientId }) => clientId)).toEqual(["countersign"]);
+    expect(await refused(ops.update.mutate({ id, patch: { enabled: false } }))).toMatchObject({ error: "forbidden" });
+    expect(await refused(ops.delete.mutate({ id }))).toMatchObject({ error: "not_found" });
+  });
+
+  test("list everything page by page, filtered", async () => {
+    const ops = admin(operator).operator;
+    const mine = await Promise.all(["Ärger one", "ärger two", "Ärger three"].map((name) => admin(bob).clients.create.mutate({ name })));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await ops.clients.list.query({ ownerId: bob, search: "GER T", limit: 1, cursor });
+      seen.push(...page.clients.map(({ id }) => id));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(seen.sort()).toEqual([mine[1]?.id, mine[2]?.id].sort());
+    expect((await ops.clients.list.query({ ownerId: bob, enabled: false })).clients).toEqual([]);
+    const { users, nextCursor } = await ops.users.list.query({ search: "BOB@" });
+    expect([users.map(({ id }) => id), nextCursor]).toEqual([[bob], null]);
+  });
+
+  test("disable and promote people, but not themselves", async () => {
+    const ops = admin(operator).operator.users;
+    const carol = await addUser(api.database, "carol@example.test");
+    expect(await ops.disable.mutate({ id: carol })).toMatchObject({ enabled: false });
+    expect(await ops.enable.mutate({ id: carol })).toMatchObject({ enabled: true });
+    expect(await ops.setRole.mutate({ id: carol, role: "operator" })).toMatchObject({ role: "operator" });
+    const self = operator.slice(3);
+    expect(await refused(ops.disable.mutate({ id: self }))).toMatchObject({ error: "conflict" });
+    expect(await refused(ops.setRole.mutate({ id: self, role: "developer" }))).toMatchObject({ error: "conflict" });
+    expect(await refused(ops.get.query({ id: "nobody" }))).toMatchObject({ error: "not_found" });
+  });
+
+  test("say what open registration may hand out", async () => {
+    const ops = admin(operator).operator.realms;
+    const { realms } = await ops.list.query();
+    const id = realms[0]?.id ?? "";
+    expect(await ops.update.mutate({ id, dynamicRegistrationScopes: ["openid", "notes:read"] })).toMatchObject({
+      dynamicRegistrationScopes: ["openid", "notes:read"],
+    });
+    expect(await ops.update.mutate({ id, dynamicRegistrationScopes: [] })).toMatchObject({ dynamicRegistrationScopes: [] });
+    expect(await ops.update.mutate({ id, dynamicRegistrationScopes: null })).toMatchObject({ dynamicRegistrationScopes: null });
+    expect(await refused(ops.update.mutate({ id, dynamicRegistrationScopes: ["a b"] }))).toMatchObject({ error: "invalid_request" });
+  });
+
+  test("read who did what, newest first", async () => {
+    const before = Date.now() - 2000;
+    const client = await created();
+    await admin(ada).clients.update.mutate({ id: client.id, patch: { enabled: false } });
+    const { audit } = admin(operator).operator;
+    const { records } = await audit.list.query({ clientId: client.clientId, actorId: ada, outcome: "success", since: before });
+    expect(records.map(({ event }) => event)).toEqual(["client.changed", "client.registered"]);
+    expect(records[0]).toMatchObject({ actor: { type: "user", id: ada }, depth: 0, actChain: [], ip: "127.0.0.1" });
+    expect(records[0]?.at).toBeGreaterThan(before);
+    const first = await audit.list.query({ clientId: client.clientId, limit: 1 });
+    const second = await audit.list.query({ clientId: client.clientId, limit: 1, cursor: first.nextCursor ?? undefined });
+    expect([first.records[0]?.event, second.records[0]?.event, second.nextCursor]).toEqual(["client.changed", "client.registered", null]);
+    expect((await audit.list.query({ clientId: client.clientId, until: before })).records).toEqual([]);
+  });
+
+  test("apply a provisioning file", async () => {
+    const file: Partial<ProvisionFile> = {
+      realms: [{ name: "other" }],
+      clients: [{ clientId: "from-file", name: "F", grantTypes: ["client_credentials"], tokenEndpointAuthMethod: "client_secret_basic" }],
+    };
+    const { provision } = admin(operator).operator;
+    expect(await provision.mutate(file)).toMatchObject({ realms: { created: 1 }, clients: { created: 1 } });
+    expect(await provision.mutate(file)).toMatchObject({ realms: { unchanged: 1 }, clients: { unchanged: 1 } });
+    const { records } = await admin(operator).operator.audit.list.query({ clientId: "from-file" });
+    expect(records.map(({ event, actor }) => [event, actor])).toEqual([["client.registered", { type: "user", id: operator.slice(3) }]]);
+  });
+
+  test("see the public keys", async () => {
+    expect(await admin(operator).operator.signingKeys.list.query()).toEqual({ signingKeys: [] });
+  });
+});
+
+test("nothing of all this was a fault", () => {
+  expect(api.faults).toEqual([]);
+});

@@ -1,0 +1,247 @@
+import { createAdminClient, refusalOf } from "@countersign/admin";
+import * as grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { expect } from "vitest";
+import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
+import { basicAuth, type TestClient } from "../support/flow.ts";
+import { describe, type TestServer, test } from "../support/server.ts";
+
+const RESOURCE = "https://notes.example.test/mcp";
+const REDIRECT = "https://mine.example.test/cb";
+
+/** A developer with a client of her own, who has signed in. */
+async function developer(server: TestServer, members: object = {}) {
+  const who = await server.person();
+  const token: string = who.login.access_token;
+  const admin = createAdminClient({ url: server.url, token });
+  const made = await admin.clients.create.mutate({
+    name: "Mine",
+    redirectUris: [REDIRECT],
+    scopes: ["openid", "notes:read", "offline_access"],
+    grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+    ...members,
+  });
+  const client: TestClient = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: REDIRECT };
+  return { ...who, token, admin, made, client };
+}
+
+const asks = { grant_type: "client_credentials", scope: "notes:read" };
+const at = (server: TestServer, bearer: string) => server.get("/api/clients/", { authorization: `Bearer ${bearer}` });
+
+async function operator(server: TestServer) {
+  const login = await fetch(new URL("/auth/login", server.url), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ email: "operator@example.test", password: "operator password 1" }),
+  });
+  return createAdminClient({ url: server.url, token: (await login.json()).access_token });
+}
+
+describe("what is changed is so as soon as the answer has left", () => {
+  test("abuse 34: after regenerate-secret the old secret is refused and the new one taken", async ({ server }) => {
+    const { admin, made, client } = await developer(server);
+    expect((await server.token(client, asks)).status).toBe(200);
+    const { clientSecret } = await admin.clients.regenerateSecret.mutate({ id: made.id });
+    const old = await server.token(client, asks);
+    expect([old.status, old.body.error]).toEqual([401, "invalid_client"]);
+    expect((await server.token({ ...client, secret: clientSecret }, asks)).status).toBe(200);
+  });
+
+  test("of parallel regenerations the last one stored is the one that works", async ({ server }) => {
+    const { admin, made, client } = await developer(server);
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => admin.clients.regenerateSecret.mutate({ id: made.id })));
+    const statuses = await Promise.all(
+      answers.map(async ({ clientSecret: secret }) => (await server.token({ ...client, secret }, asks)).status),
+    );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+  });
+
+  test("a disabled client can do nothing, and its tokens count for nothing until it is enabled again", async ({ server }) => {
+    const { admin, made, client } = await developer(server);
+    const { access_token } = (await server.token(client, asks)).body;
+    const states = async () => [
+      (await server.token(client, asks)).status,
+      (await server.introspect(server.clients.agent, access_token)).body.active,
+    ];
+    await admin.clients.update.mutate({ id: made.id, patch: { enabled: false } });
+    expect(await states()).toEqual([401, false]);
+    await admin.clients.update.mutate({ id: made.id, patch: { enabled: true } });
+    expect((await server.token(client, asks)).status).toBe(200);
+    expect((await server.introspect(client, access_token)).body.active).toBe(true);
+  });
+
+  test("a deleted client is unknown, and what people gave it is over", async ({ server }) => {
+    const { admin, made, client, browser } = await developer(server);
+    const tokens = await server.tokens(client, browser, { scope: "openid offline_access" });
+    expect((await server.userinfo(tokens.access_token)).status).toBe(200);
+    await admin.clients.delete.mutate({ id: made.id });
+    expect((await server.userinfo(tokens.access_token)).status).toBe(401);
+    expect((await server.refresh(client, tokens.refresh_token)).body.error).toBe("invalid_client");
+    const { consents } = (await browser.json("/consents/", undefined, "GET")).body;
+    expect(consents).toEqual([]);
+    // The same client_id in other hands inherits nothing.
+    const ops = await operator(server);
+    const again = await ops.operator.clients.create.mutate({ name: "New", clientId: client.clientId, grantTypes: ["refresh_token"] });
+    const heir = { ...client, secret: again.clientSecret ?? "" };
+    expect((await server.refresh(heir, tokens.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await server.userinfo(tokens.access_token)).status).toBe(401);
+  });
+
+  test("grants and redirect URIs that are taken away are gone", async ({ server }) => {
+    const { admin, made, client } = await developer(server);
+    await admin.clients.update.mutate({ id: made.id, patch: { grantTypes: ["authorization_code"], redirectUris: [] } });
+    expect((await server.token(client, asks)).body.error).toBe("unauthorized_client");
+    const { challenge } = server.pkce();
+    const answer = await server.get(server.authorizeUrl(client, { code_challenge: challenge }));
+    expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+  });
+
+  test("a disabled person is signed out everywhere", async ({ server }) => {
+    const { id, token, login } = await developer(server);
+    const ops = await operator(server);
+    await ops.operator.users.disable.mutate({ id });
+    expect((await at(server, token)).status).toBe(401);
+    await ops.operator.users.enable.mutate({ id });
+    expect((await at(server, token)).status).toBe(401);
+    const refresh = { grant_type: "refresh_token", refresh_token: login.refresh_token, client_id: "countersign" };
+    expect((await server.form("/oauth/token", refresh)).body.error).toBe("invalid_grant");
+  });
+});
+
+describe("the description", () => {
+  test("has every route, and its schemas are what is answered", async ({ server }) => {
+    const { paths } = (await server.get("/openapi.json")).body;
+    const routes = Object.entries<object>(paths).filter(([path]) => path.startsWith("/api/clients"));
+    expect(routes.flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toHaveLength(9);
+    const { token, made, admin } = await developer(server);
+    const key = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "k" } });
+    const bearer = { authorization: `Bearer ${token}` };
+    ClientList.parse((await server.get("/api/clients", bearer)).body);
+    ApiKeyList.parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
+    CreatedClient.parse(made);
+    CreatedApiKey.parse(key);
+    ClientWithSecret.parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
+  });
+});
+
+describe("whose token it takes", () => {
+  test("abuse 46, 47: a token for a resource, for a client, and an ID token do not manage clients", async ({ server }) => {
+    const { client, browser, token } = await developer(server);
+    expect((await at(server, token)).status).toBe(200);
+    const bound = await server.tokens(client, browser, { scope: "openid", resource: RESOURCE });
+    const unbound = await server.tokens(client, browser, { scope: "openid" });
+    const own = (await server.token(client, asks)).body.access_token;
+    for (const bearer of [bound.access_token, bound.id_token, unbound.access_token, own]) {
+      const answer = await at(server, bearer);
+      expect([answer.status, answer.body.statusCode]).toEqual([401, 401]);
+      expect(
+        refusalOf(
+          await createAdminClient({ url: server.url, token: bearer })
+            .clients.list.query()
+            .catch((e: unknown) => e),
+        )?.error,
+      ).toBe("invalid_token");
+    }
+  });
+
+  test("a developer is no operator; an operator sees what open registration left", async ({ server }) => {
+    const { admin } = await developer(server);
+    const refused = await admin.operator.clients.list.query({}).catch((error: unknown) => refusalOf(error));
+    expect(refused).toMatchObject({ error: "forbidden" });
+    // Abuse 51
+    const registered = await fetch(new URL("/oauth/register", server.url), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        client_name: "Grabby",
+        redirect_uris: ["https://grabby.example.test/cb"],
+        scope: "openid clients:manage agent:exec",
+        token_endpoint_auth_method: "private_key_jwt",
+        jwks: { keys: [] },
+        jwks_uri: "https://grabby.example.test/jwks",
+        is_agent: true,
+        environment: "development",
+        audience: ["https://crm.example.test/mcp"],
+      }),
+    });
+    expect(registered.status).toBe(201);
+    const { client_id: search } = await registered.json();
+    const { clients } = await (await operator(server)).operator.clients.list.query({ search });
+    expect(clients).toHaveLength(1);
+    expect(clients[0]).toMatchObject({
+      origin: "dynamic",
+      ownerId: null,
+      environment: null,
+      isAgent: false,
+      maxAgentMode: null,
+      audience: null,
+      jwks: null,
+      jwksUri: null,
+      scopes: ["openid"],
+      tokenEndpointAuthMethod: "client_secret_basic",
+      staticApiKeysAllowed: false,
+    });
+  });
+});
+
+describe("static API keys at resource servers", () => {
+  const verify = async (server: TestServer, key: string, authorization = basicAuth("agent", "agent-secret")) => {
+    const answer = await fetch(new URL("/countersign.introspection.v1.IntrospectionService/VerifyApiKey", server.url), {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(authorization !== "" && { authorization }) },
+      body: JSON.stringify({ key }),
+    });
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  test("are told of by a method of their own, until they end", async ({ server }) => {
+    const { admin, made } = await developer(server);
+    const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
+    const live = { active: true, client_id: made.clientId, key_id: id, scope: "openid notes:read offline_access" };
+    expect(await verify(server, key)).toEqual({ status: 200, body: live });
+    expect((await admin.apiKeys.list.query({ clientId: made.id })).apiKeys[0]?.lastUsedAt).toBeTypeOf("number");
+    const ops = await operator(server);
+    await ops.operator.clients.update.mutate({ id: made.id, patch: { environment: "staging" } });
+    expect(await verify(server, key)).toEqual({ status: 200, body: { active: false } });
+    await ops.operator.clients.update.mutate({ id: made.id, patch: { environment: "development" } });
+    expect((await verify(server, key)).body).toEqual(live);
+    await admin.apiKeys.revoke.mutate({ clientId: made.id, keyId: id });
+    expect(await verify(server, key)).toEqual({ status: 200, body: { active: false } });
+  });
+
+  test("over gRPC too, from the .proto alone", async ({ server }) => {
+    const { admin, made } = await developer(server);
+    const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
+    const proto = loadSync("countersign/introspection/v1/introspection.proto", { includeDirs: ["proto"], keepCase: true });
+    const loaded = grpc.loadPackageDefinition(proto) as unknown as {
+      countersign: { introspection: { v1: { IntrospectionService: grpc.ServiceClientConstructor } } };
+    };
+    const service = new loaded.countersign.introspection.v1.IntrospectionService(server.grpc, grpc.credentials.createInsecure());
+    const ask = (credential?: string) =>
+      new Promise<unknown>((resolve) => {
+        const metadata = new grpc.Metadata();
+        if (credential !== undefined) metadata.set("authorization", credential);
+        service.VerifyApiKey?.({ key }, metadata, (error: grpc.ServiceError | null, answer: unknown) => resolve(error?.code ?? answer));
+      });
+    expect(await ask(basicAuth("agent", "agent-secret"))).toMatchObject({ active: true, client_id: made.clientId, key_id: id });
+    expect(await ask()).toBe(grpc.status.UNAUTHENTICATED);
+    service.close();
+  });
+
+  test("abuse 44: are no tokens for OAuth introspection, userinfo and the token endpoint", async ({ server }) => {
+    const { admin, made } = await developer(server);
+    const { key } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
+    expect((await server.introspect(server.clients.agent, key)).body).toEqual({ active: false });
+    expect((await server.userinfo(key)).status).toBe(401);
+    expect((await server.token({ clientId: made.clientId, secret: key, redirectUri: REDIRECT }, asks)).status).toBe(401);
+  });
+
+  test("are told of to confidential clients alone, and rubbish is inactive", async ({ server }) => {
+    expect((await verify(server, "csk_", "")).status).toBe(401);
+    expect((await verify(server, "csk_", basicAuth("agent", "wrong"))).status).toBe(401);
+    expect((await verify(server, "csk_", basicAuth("public-app", "x"))).status).toBe(401);
+    for (const key of ["rubbish", `csk_${"0".repeat(16)}_${"0".repeat(64)}`])
+      expect((await verify(server, key)).body).toEqual({ active: false });
+    expect((await verify(server, "")).status).toBe(400);
+  });
+});

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { compose, type Running } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
+import { asAnswer, basicAuth, claimsOf, formBody } from "../support/flow.ts";
+import { type Publisher, publisher } from "../support/publisher.ts";
+import { describe, freePort, startServer, type TestServer } from "../support/server.ts";
+
+const key = keyFor("EdDSA", "k1");
+const rsa = keyFor("RS256", "r1");
+const grant = { grant_type: "client_credentials", scope: "notes:read" };
+
+let site: Publisher;
+let server: TestServer;
+
+beforeAll(async () => {
+  site = await publisher();
+  site.serveJson({ keys: [rsa.jwk] });
+  const client = {
+    grantTypes: ["client_credentials"],
+    scopes: ["notes:read"],
+    tokenEndpointAuthMethod: "private_key_jwt",
+    environment: "production",
+  };
+  server = await startServer({
+    provision: {
+      clients: [
+        { ...client, clientId: "robot", name: "Robot", jwks: { keys: [key.jwk] } },
+        { ...client, clientId: "remote-robot", name: "Remote robot", jwksUri: `https://localhost:${site.port}/jwks.json` },
+        { ...client, clientId: "secretive", name: "Secretive", tokenEndpointAuthMethod: "client_secret_basic", clientSecret: "s3cret" },
+      ],
+    },
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await site.close();
+});
+
+const made = (claims: object = {}, header: object = {}, by: TestKey = key, clientId = "robot") =>
+  anAssertion(by, { clientId, audience: server.url, now: Math.floor(Date.now() / 1000), claims, header });
+const by = (assertion: string) => ({ client_assertion_type: ASSERTION_TYPE, client_assertion: assertion });
+const token = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  server.form("/oauth/token", { ...grant, ...fields }, headers);
+
+describe("specification §4.7 private_key_jwt", () => {
+  test("a client proves itself by an assertion alone; client_id beside it is optional", async () => {
+    const { status, body } = await token(by(made()));
+    expect(status).toBe(200);
+    expect(claimsOf(body.access_token).sub).toBe("robot");
+    expect((await token({ ...by(made()), client_id: "robot" })).status).toBe(200);
+    expect((await token({ ...by(made()), client_id: "remote-robot" })).status).toBe(401);
+  });
+
+  test("keys at the registered jwks_uri, RS256", async () => {
+    const before = site.requests().length;
+    for (let round = 0; round < 3; round++) {
+      expect((await token(by(made({}, {}, rsa, "remote-robot")))).status).toBe(200);
+    }
+    expect(site.requests().length - before).toBe(1);
+  });
+
+  test("every failure is the same 401 invalid_client", async () => {
+    const stranger = keyFor("EdDSA", "k1");
+    const answers = await Promise.all(
+      [
+        by(made({ aud: `${server.url}/oauth/token` })),
+        by(made({ aud: [server.url, "https://other.example.test"] })),
+        by(made({ aud: undefined })),
+        by(made({ exp: 1 })),
+        by(made({ jti: undefined })),
+        by(made({}, {}, stranger)),
+        by(made({}, { typ: "at+jwt" })),
+        by(made({}, {}, key, "nobody")),
+        by("rubbish"),
+        { ...by(made()), client_assertion_type: "urn:other" },
+        { client_assertion: made() },
+        { client_assertion_type: ASSERTION_TYPE },
+      ].map((fields) => token(fields)),
+    );
+    for (const { status, headers } of answers) {
+      expect(status).toBe(401);
+      expect(headers.get("www-authenticate")).toMatch(/^Basic realm=/);
+    }
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body)))).toEqual(new Set(['{"error":"invalid_client"}']));
+  });
+
+  test("abuse 27: an assertion beside another method", async () => {
+    const basic = { authorization: basicAuth("secretive", "s3cret") };
+    expect((await token(by(made()), basic)).status).toBe(401);
+    expect((await token({ ...by(made()), client_secret: "s3cret", client_id: "robot" })).status).toBe(401);
+    expect((await token({ client_id: "secretive", client_secret: "s3cret", ...by("e30.e30.") })).status).toBe(401);
+    expect((await token({}, basic)).status).toBe(200);
+  });
+
+  test("abuse 28: a method other than the registered one", async () => {
+    expect((await token(by(made({}, {}, key, "secretive")))).status).toBe(401);
+    expect((await token({}, { authorization: basicAuth("robot", "s3cret") })).status).toBe(401);
+    expect((await token({ client_id: "robot", client_secret: "s3cret" })).status).toBe(401);
+    expect((await token({ client_id: "robot" })).status).toBe(401);
+  });
+
+  test("abuse 33: key material in the header is refused, and nobody is asked for keys", async () => {
+    const before = site.connections();
+    const uri = `https://localhost:${site.port}/evil.json`;
+    for (const header of [{ jku: uri }, { x5u: uri }, { jwk: key.jwk }, { x5c: ["MII"] }]) {
+      expect((await token(by(made({}, header)))).body).toEqual({ error: "invalid_client" });
+    }
+    expect(site.connections()).toBe(before);
+  });
+
+  test("specification §5: assertions do not count at introspection and revocation", async () => {
+    for (const path of ["/oauth/introspect", "/oauth/revoke"]) {
+      const answer = await server.form(path, { token: "x", ...by(made()) });
+      expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
+    }
+  });
+
+  test("abuse 30: one assertion, twice", async () => {
+    const assertion = made();
+    expect((await token(by(assertion))).status).toBe(200);
+    expect((await token(by(assertion))).status).toBe(401);
+  });
+});
+
+describe("over two fronts", () => {
+  let second: Running;
+  let secondUrl: string;
+
+  beforeAll(async () => {
+    const [port, grpcPort] = [await freePort(), await freePort()];
+    secondUrl = `http://localhost:${port}`;
+    const config = loadConfig({
+      NODE_ENV: "test",
+      PORT: String(port),
+      GRPC_PORT: String(grpcPort),
+      JWT_ISSUER: server.url.replace(/\/$/, ""),
+      DATA_DIR: server.dataDir,
+      LOG_LEVEL: "silent",
+    });
+    second = await compose(config, "all", { database: server.database });
+  });
+  afterAll(() => second.close(0));
+
+  test("abuse 30: one assertion 64 times at once gets one token", async () => {
+    const assertion = made();
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, async (_, index) => {
+        const url = new URL("/oauth/token", index % 2 === 0 ? server.url : secondUrl);
+        return asAnswer(await fetch(url, { method: "POST", body: formBody({ ...grant, ...by(assertion) }) }));
+      }),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([200, ...Array.from({ length: 63 }, () => 401)]);
+  });
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { consentBook, consents } from "../../src/store/consents.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+
+describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
+  let database: Database;
+  let scene: Scene;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    scene = await aScene(database.sql);
+  });
+  const store = () => consents(database.sql);
+  const book = () => consentBook(database.sql);
+  const revoked = anAudit("consent.revoked");
+
+  test("a consent is listed and known to the core", async () => {
+    expect(await store().ofUser(scene.userId)).toEqual([
+      expect.objectContaining({
+        id: scene.consentId,
+        userId: scene.userId,
+        clientId: scene.clientId,
+        clientName: "A client",
+        scopes: ["crm:read"],
+        resources: [RESOURCE],
+        updatedAt: null,
+        lastUsedAt: null,
+      }),
+    ]);
+    expect(await book().of(scene.userId, scene.clientId)).toEqual({ scopes: ["crm:read"], resources: [RESOURCE] });
+    expect(await book().of(scene.userId, "another")).toBeUndefined();
+    expect(await book().of(anId(), scene.clientId)).toBeUndefined();
+  });
+
+  test("what is given later is added, in order and once; the id stays", async () => {
+    await store().give(
+      { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "New name", scopes: ["openid", "crm:read"], resources: [] },
+      anAudit("consent.given", { userId: scene.userId }),
+    );
+    const [consent, ...rest] = await store().ofUser(scene.userId);
+    expect(rest).toEqual([]);
+    expect(consent).toMatchObject({ id: scene.consentId, clientName: "New name", scopes: ["crm:read", "openid"], resources: [RESOURCE] });
+    expect(consent?.updatedAt).not.toBeNull();
+  });
+
+  test("parallel consents of one person for one client lose nothing", async () => {
+    const words = Array.from({ length: 20 }, (_, n) => `scope:${n}`);
+    await Promise.all(
+      words.map((word) =>
+        store().give(
+          { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "A client", scopes: [word], resources: [] },
+          anAudit("consent.given"),
+        ),
+      ),
+    );
+    const view = await book().of(scene.userId, scene.clientId);
+    expect(new Set(view?.scopes)).toEqual(new Set(["crm:read", ...words]));
+  });
+
+  test("revocation ends the consent and every grant of that person to that client, and nobody else's", async () => {
+    const mine = await anOpenFamily(database.sql, scene);
+    const code = await aCode(database.sql, scene);
+    const other = await aScene(database.sql);
+    const theirs = await anOpenFamily(database.sql, other);
+    expect(await store().revoke(scene.consentId, scene.userId, anAudit("consent.revoked", { userId: scene.userId }))).toBe(true);
+    expect(await store().ofUser(scene.userId)).toEqual([]);
+    expect(await book().of(scene.userId, scene.clientId)).toBeUndefined();
+    expect(await refreshFamilies(database.sql).holding(mine.family.tokenHash)).toMatchObject({ revoked: true });
+    const reference = { jti: anId(), clientId: scene.clientId, grantId: mine.grant.id, userId: scene.userId };
+    expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: false });
+    expect(await authorizationCodes(database.sql).byHash(code)).toBeUndefined();
+    expect(await refreshFamilies(database.sql).holding(theirs.family.tokenHash)).toMatchObject({ revoked: false });
+    expect((await auditOf(database.sql, "consent.revoked")).filter(({ user_id }) => user_id === scene.userId)).toHaveLength(1);
+  });
+
+  test.for(["not-a-uuid", "\0", ""])("%j is nobody's consent", async (id) => {
+    expect(await store().revoke(id, scene.userId, revoked)).toBe(false);
+    expect(await store().ofUser(id)).toEqual([]);
+    expect(await book().of(id, "\0")).toBeUndefined();
+  });
+
+  test("a consent is its owner's to revoke, and once", async () => {
+    const other = await aScene(database.sql);
+    expect(await store().revoke(scene.consentId, other.userId, revoked)).toBe(false);
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => store().revoke(scene.consentId, scene.userId, revoked)));
+    expect(outcomes.filter(Boolean)).toHaveLength(1);
+  });
+
+  test("revocation, issue and redemption at once: whatever was born is dead afterwards", async () => {
+    for (let round = 0; round < 15; round++) {
+      const here = await aScene(database.sql);
+      const codes = authorizationCodes(database.sql);
+      const [early, late] = [await aCode(database.sql, here), aHash()];
+      const tries = [
+        { grant: aGrant(here), family: aFamily() },
+        { grant: aGrant(here), family: aFamily() },
+      ] as const;
+      await Promise.all([
+        codes.redeem(early, tries[0].grant, tries[0].family, anAudit("token.issued")),
+        authorizationCodes(database.sql).issue(late, aBinding(here), 60, anAudit("code.issued")),
+        store().revoke(here.consentId, here.userId, revoked),
+      ]);
+      expect(await codes.redeem(late, tries[1].grant, tries[1].family, anAudit("token.issued"))).toBe(false);
+      const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
+      expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+    }
+  });
+});

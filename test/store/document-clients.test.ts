@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Client } from "../../src/clients/client.ts";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { clientRegistry } from "../../src/store/client-registry.ts";
+import { consentBook, consents } from "../../src/store/consents.ts";
+import { consumedIds } from "../../src/store/consumed-ids.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { statement } from "../../src/store/sql.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { aHash, anAudit, anId } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aBinding, aFamily, aGrant, aNewClient, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+
+const issued = anAudit("token.issued");
+
+describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }) => {
+  let database: Database;
+  let scene: Scene;
+  let client: Client;
+
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    const clientId = `https://client.example.test/${anId()}`;
+    scene = { ...(await aScene(database.sql)), clientId, consentId: anId() };
+    client = {
+      ...aNewClient({ id: clientId, clientId, origin: "metadata_document", name: "Döcument 🔑", jwks: { keys: [{ kty: "OKP", x: "x" }] } }),
+      alternativeAuthMethods: ["private_key_jwt"],
+      createdAt: 1_790_000_000,
+      updatedAt: null,
+      lastUsedAt: null,
+    };
+    await give();
+  });
+
+  const give = (scopes = ["crm:read"]) =>
+    consents(database.sql).give(
+      { id: scene.consentId, userId: scene.userId, clientId: client.clientId, clientName: client.name, scopes, resources: [RESOURCE] },
+      anAudit("consent.given"),
+    );
+  const issue = (clientMark = "mark", code = aHash()) =>
+    authorizationCodes(database.sql).issue(code, aBinding(scene, { documentClient: client, clientMark }), 60, anAudit("code.issued"));
+  const opened = async () => {
+    const [code, grant, family] = [aHash(), aGrant(scene), aFamily()];
+    expect(await issue("mark", code)).toBe(true);
+    expect(await authorizationCodes(database.sql).redeem(code, grant, family, issued)).toBe(true);
+    return { code, grant, family };
+  };
+
+  test("a code and its family keep the client as its document described it, though it has no row", async () => {
+    const code = aHash();
+    expect(await issue("mark", code)).toBe(true);
+    expect((await authorizationCodes(database.sql).byHash(code))?.documentClient).toEqual(client);
+    const [grant, family] = [aGrant(scene), aFamily()];
+    expect(await authorizationCodes(database.sql).redeem(code, grant, family, issued)).toBe(true);
+    const next = aHash();
+    expect((await refreshFamilies(database.sql).holding(family.tokenHash))?.documentClient).toEqual(client);
+    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, next, 3_600, issued)).toBe(true);
+    expect((await refreshFamilies(database.sql).holding(next))?.documentClient).toEqual(client);
+  });
+
+  test("a client without a row and without a document gets no code", async () => {
+    expect(await authorizationCodes(database.sql).issue(aHash(), aBinding(scene), 60, anAudit("code.issued"))).toBe(false);
+  });
+
+  test("its tokens are good as long as the grant lives", async () => {
+    const { grant } = await opened();
+    const reference = { jti: "j", clientId: client.clientId, grantId: grant.id, userId: scene.userId };
+    expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: true, clientEnabled: true, revoked: false });
+    expect(await tokenStates(database.sql).of({ ...reference, clientId: "https://other.example.test/x" })).toMatchObject({
+      grantLives: false,
+      clientEnabled: false,
+    });
+  });
+
+  test("an operator who registers a disabled client under the id ends it everywhere", async () => {
+    const { grant, family } = await opened();
+    const waiting = aHash();
+    expect(await issue("mark", waiting)).toBe(true);
+    await clientRegistry(database.sql).register(aNewClient({ clientId: client.clientId, enabled: false }), anAudit("client.registered"));
+    const reference = { jti: "j", clientId: client.clientId, grantId: grant.id, userId: scene.userId };
+    expect((await tokenStates(database.sql).of(reference)).clientEnabled).toBe(false);
+    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, aHash(), 3_600, issued)).toBe(false);
+    expect(await authorizationCodes(database.sql).redeem(waiting, aGrant(scene), aFamily(), issued)).toBe(false);
+    expect(await issue()).toBe(false);
+  });
+
+  describe("a consent", () => {
+    const allowed = (mark?: string) => consentBook(database.sql).of(scene.userId, client.clientId, mark);
+
+    test("is bound to what the document was like when it was first used", async () => {
+      expect(await issue("one")).toBe(true);
+      expect(await issue("one")).toBe(true);
+      expect(await issue("two")).toBe(false);
+      expect((await allowed("one"))?.scopes).toEqual(["crm:read"]);
+    });
+
+    test("is void for another mark from then on, but still there to be ended", async () => {
+      await give(["crm:write"]);
+      expect(await issue("one")).toBe(true);
+      expect(await allowed("two")).toEqual({ scopes: [], resources: [] });
+      expect(await allowed("one")).toEqual({ scopes: [], resources: [] });
+      expect(await consents(database.sql).ofUser(scene.userId)).toContainEqual(
+        expect.objectContaining({ id: scene.consentId, scopes: [] }),
+      );
+      await give(["crm:read"]);
+      expect(await allowed("two")).toEqual({ scopes: ["crm:read"], resources: [RESOURCE] });
+      expect(await issue("two")).toBe(true);
+    });
+
+    test("of a registered client knows no marks", async () => {
+      const registered = await aScene(database.sql);
+      const codes = authorizationCodes(database.sql);
+      for (let round = 0; round < 2; round++)
+        expect(await codes.issue(aHash(), aBinding(registered), 60, anAudit("code.issued"))).toBe(true);
+      expect((await consentBook(database.sql).of(registered.userId, registered.clientId))?.scopes).toEqual(["crm:read"]);
+    });
+
+    test("used for the first time by many at once binds to one mark", async () => {
+      const marks = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? "even" : "odd"));
+      const answers = await Promise.all(marks.map((mark) => issue(mark)));
+      const [row] = await database.sql.query<{ client_mark: string }>(
+        statement("test_mark", "select client_mark from consents where id = $1::uuid"),
+        [scene.consentId],
+      );
+      expect(["even", "odd"]).toContain(row?.client_mark);
+      expect(answers.some((answer) => answer)).toBe(true);
+    });
+  });
+
+  describe("identifiers that are used once", () => {
+    const consume = (issuer: string, id: string, kind: "client_assertion" | "identity_assertion" = "client_assertion") =>
+      consumedIds(database.sql).consume(kind, issuer, id, 360);
+
+    test("of 64 who come at once one is first", async () => {
+      const id = anId();
+      const answers = await Promise.all(Array.from({ length: 64 }, () => consume("robot", id)));
+      expect(answers.filter((first) => first)).toHaveLength(1);
+      expect(await consume("robot", id)).toBe(false);
+    });
+
+    test("issuer, identifier and use tell them apart", async () => {
+      const id = anId();
+      expect([await consume("robot", id), await consume("robot2", id), await consume("robot", id, "identity_assertion")]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      expect([await consume("ab", `c${id}`), await consume("a", `bc${id}`)]).toEqual([true, true]);
+      expect(await consume("x".repeat(3_000), `\0\ud800${id}`)).toBe(true);
+    });
+
+    test("an identifier is remembered for its time by the database's clock", async () => {
+      const id = anId();
+      await consume("robot", id);
+      const [row] = await database.sql.query<{ left: number }>(
+        statement("test_left", "select extract(epoch from max(expires_at) - now())::float8 as left from consumed_ids"),
+        [],
+      );
+      expect(row?.left).toBeGreaterThan(350);
+      expect(row?.left).toBeLessThanOrEqual(360);
+    });
+  });
+});

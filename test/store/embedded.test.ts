@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { lockDirectory } from "../../src/store/directory-lock.ts";
+import { openDatabase } from "../../src/store/orm.ts";
+import { statement } from "../../src/store/sql.ts";
+import { aUser } from "../support/accounts.ts";
+import { freshDataDir } from "../support/database.ts";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "countersign-test-dir-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const countUsers = statement("test_count_users", "select count(*)::int as n from users");
+
+test("what was written is there after the directory is opened again", async () => {
+  const data = await freshDataDir();
+  const first = await openDatabase({ dir: data });
+  await aUser(first.sql);
+  await first.close();
+  const second = await openDatabase({ dir: data, migrate: false });
+  expect(await second.sql.query(countUsers, [])).toEqual([{ n: 1 }]);
+  await second.close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+test("a missing directory is made, for its owner alone, and a first start that was cut short is begun anew", async () => {
+  const data = join(dir, "below", "data");
+  await (await openDatabase({ dir: data })).close();
+  expect(statSync(data).mode & 0o777).toBe(0o700);
+  expect(statSync(join(data, "pg")).mode & 0o777).toBe(0o700);
+  writeFileSync(join(data, "pg.beginning"), "");
+  rmSync(join(data, "pg", "PG_VERSION"));
+  const again = await openDatabase({ dir: data });
+  expect(await again.sql.query(countUsers, [])).toEqual([{ n: 0 }]);
+  await again.close();
+});
+
+test("a second opener is refused, told who holds the directory, and does no harm", async () => {
+  const data = await freshDataDir();
+  const first = await openDatabase({ dir: data });
+  await expect(openDatabase({ dir: data })).rejects.toThrow(`in use by process ${process.pid}`);
+  await aUser(first.sql);
+  expect(await first.sql.query(countUsers, [])).toEqual([{ n: 1 }]);
+  await first.close();
+  await (await openDatabase({ dir: data })).close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+test("the lock of a process that was killed is free, whatever it left lying about", async () => {
+  const holder = spawn(process.execPath, [
+    "--input-type=module",
+    "-e",
+    `import { lockDirectory } from ${JSON.stringify(new URL("../../src/store/directory-lock.ts", import.meta.url).href)};
+     lockDirectory(${JSON.stringify(dir)}); console.log("held"); setInterval(() => {}, 1000);`,
+  ]);
+  await once(holder.stdout, "data");
+  expect(() => lockDirectory(dir)).toThrow(`in use by process ${holder.pid}`);
+  holder.kill("SIGKILL");
+  await once(holder, "exit");
+  const lock = lockDirectory(dir);
+  expect(readFileSync(join(dir, "owner.pid"), "utf8")).toBe(`${process.pid}\n`);
+  lock.close();
+});

@@ -1,0 +1,90 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
+import { redisEphemeral } from "../../src/store/ephemeral/redis.ts";
+import { wireTo } from "../support/wire.ts";
+
+const { TEST_REDIS_URL } = process.env;
+
+const until = async (holds: () => Promise<boolean>): Promise<void> => {
+  for (let tries = 0; tries < 100; tries++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("it did not come to hold");
+};
+
+const kinds = [
+  { name: "memory", open: memoryEphemeral },
+  ...(TEST_REDIS_URL === undefined ? [] : [{ name: "redis", open: () => redisEphemeral(TEST_REDIS_URL) }]),
+];
+
+describe.for(kinds)("rates in $name", ({ open }) => {
+  let ephemeral: Ephemeral;
+  beforeAll(async () => {
+    ephemeral = open();
+    await until(() => ephemeral.ping());
+  });
+  afterAll(() => ephemeral.close());
+
+  test("of 64 parallel calls exactly the limit goes through, and the rest are told how long to wait", async () => {
+    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 10, 60);
+    const waits = await Promise.all(Array.from({ length: 64 }, () => limiter.hit("192.0.2.1")));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
+    expect(waits.filter((wait) => wait > 0).every((wait) => Number.isInteger(wait) && wait <= 60)).toBe(true);
+    expect(await limiter.hit("192.0.2.2")).toBe(0);
+  });
+
+  test("a window ends", async () => {
+    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 1, 1);
+    expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
+    await until(async () => (await limiter.hit("k")) === 0);
+  });
+});
+
+if (TEST_REDIS_URL !== undefined)
+  describe("Redis", () => {
+    test("two processes share what they count", async () => {
+      const [one, two] = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
+      await until(async () => (await one.ping()) && (await two.ping()));
+      const name = `test-${randomUUID()}`;
+      await one.rateLimiter(name, 1, 60).hit("k");
+      expect(await two.rateLimiter(name, 1, 60).hit("k")).toBeGreaterThan(0);
+      await one.close();
+      await two.close();
+    });
+
+    test.for(["cut", "hold"] as const)(
+      "while it is away (%s) each process goes on counting by itself, quickly, and then it is used again",
+      async (how) => {
+        const url = new URL(TEST_REDIS_URL as string);
+        const wire = await wireTo(url.hostname, Number(url.port === "" ? 6379 : url.port));
+        url.hostname = "127.0.0.1";
+        url.port = String(wire.port);
+        const ephemeral = redisEphemeral(url.href);
+        await until(() => ephemeral.ping());
+        const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 3, 60);
+        expect(await limiter.hit("k")).toBe(0);
+        await wire[how]();
+        const started = performance.now();
+        const waits: number[] = [];
+        for (let n = 0; n < 20; n++) waits.push(await limiter.hit("k"));
+        expect(performance.now() - started).toBeLessThan(1_000);
+        // One of three was used up before.
+        expect(waits.filter((wait) => wait === 0)).toHaveLength(2);
+        expect(await ephemeral.ping()).toBe(false);
+        await wire.mend();
+        await until(() => ephemeral.ping());
+        await ephemeral.close();
+        await wire.close();
+      },
+    );
+
+    test("a Redis that was never there refuses nothing", async () => {
+      const ephemeral = redisEphemeral("redis://127.0.0.1:1");
+      const limiter = ephemeral.rateLimiter("test", 2, 60);
+      expect([await limiter.hit("k"), await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 0, 60]);
+      expect(await ephemeral.ping()).toBe(false);
+      await ephemeral.close();
+    });
+  });

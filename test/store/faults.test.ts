@@ -1,0 +1,138 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { clientDirectory } from "../../src/store/client-directory.ts";
+import { type Database, openDatabase } from "../../src/store/orm.ts";
+import { readiness } from "../../src/store/readiness.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { statement } from "../../src/store/sql.ts";
+import { aHash, anAudit } from "../support/accounts.ts";
+import { emptyPostgresDatabase, freshEmbedded, TEST_DATABASE_URL } from "../support/database.ts";
+import { anOpenFamily, aScene } from "../support/grants.ts";
+import { type Wire, wireTo } from "../support/wire.ts";
+
+const unavailable = { code: "temporarily_unavailable", reason: "storage_unavailable", detail: { retryAfter: 5 } };
+const sleep = (seconds: number) => statement("test_sleep", `select 1 as one from pg_sleep(${seconds})`);
+
+test("the embedded database, once closed, is unavailable and not wrong", async () => {
+  const database = await freshEmbedded();
+  const directory = clientDirectory(database.sql);
+  await database.close();
+  await expect(directory.byClientId("countersign")).rejects.toMatchObject(unavailable);
+  await expect(database.sql.transaction(async () => 1)).rejects.toMatchObject(unavailable);
+  await expect(refreshFamilies(database.sql).holding(aHash())).rejects.toMatchObject(unavailable);
+});
+
+test("a server that is not there is unavailable at once", async () => {
+  await expect(openDatabase({ url: "postgresql://nobody@127.0.0.1:1/none" })).rejects.toMatchObject(unavailable);
+});
+
+if (TEST_DATABASE_URL !== undefined)
+  describe("PostgreSQL out of reach", () => {
+    let closing: (() => Promise<unknown>)[] = [];
+    afterEach(async () => {
+      for (const close of closing.reverse()) await close();
+      closing = [];
+    });
+
+    async function overWire(poolSize = 8): Promise<{ database: Database; wire: Wire }> {
+      const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
+      closing.push(drop);
+      const through = new URL(url);
+      const wire = await wireTo(through.hostname, Number(through.port === "" ? 5432 : through.port));
+      closing.push(wire.close);
+      through.hostname = "127.0.0.1";
+      through.port = String(wire.port);
+      const database = await openDatabase({ url: through.href, poolSize });
+      closing.push(database.close);
+      return { database, wire };
+    }
+
+    test("a cut wire in the middle of work is unavailable, and after it is mended all is well", async () => {
+      const { database, wire } = await overWire();
+      const { family } = await anOpenFamily(database.sql, await aScene(database.sql));
+      const families = refreshFamilies(database.sql);
+      const under = [database.sql.query(sleep(1), []), clientDirectory(database.sql).byClientId("countersign")];
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await wire.cut();
+      await expect(under[0]).rejects.toMatchObject(unavailable);
+      await expect(families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))).rejects.toMatchObject(unavailable);
+      await expect(families.holding(family.tokenHash)).rejects.toMatchObject(unavailable);
+      await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
+      await under[1];
+      await wire.mend();
+      expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
+    });
+
+    test("a wire that died without a word is given up within its deadline", async () => {
+      const { database, wire } = await overWire();
+      await readiness(database.sql, Date.now).ping();
+      wire.hold();
+      const started = performance.now();
+      await expect(readiness(database.sql, Date.now).ping()).rejects.toMatchObject(unavailable);
+      expect(performance.now() - started).toBeLessThan(3_500);
+      await wire.mend();
+      await readiness(database.sql, Date.now).ping();
+    });
+
+    test("a statement past its deadline is unavailable and leaves the pool whole", async () => {
+      const { database } = await overWire(1);
+      await expect(database.sql.query(sleep(10), [])).rejects.toMatchObject(unavailable);
+      await readiness(database.sql, Date.now).ping();
+    });
+
+    test("when every connection is taken the wait is short", async () => {
+      const { database } = await overWire(1);
+      const long = database.sql.query(sleep(1.5), []);
+      const started = performance.now();
+      await expect(readiness(database.sql, Date.now).ping()).rejects.toMatchObject(unavailable);
+      expect(performance.now() - started).toBeLessThan(1_200);
+      await long;
+      await readiness(database.sql, Date.now).ping();
+    });
+
+    test("a transaction that fails leaves nothing behind, and its connection goes on", async () => {
+      const { database } = await overWire(1);
+      const rename = statement("test_rename", "update realms set name = 'other'");
+      const broken = statement("test_broken", "select 1 / 0 as one");
+      await expect(
+        database.sql.transaction(async (tx) => {
+          await tx.query(rename, []);
+          await tx.query(broken, []);
+        }),
+      ).rejects.toMatchObject({ code: "22012" });
+      expect(await database.sql.query(statement("test_names", "select name from realms"), [])).toEqual([{ name: "default" }]);
+    });
+
+    test("two transactions that block each other: both are done in the end", async () => {
+      const { database } = await overWire();
+      const { sql } = database;
+      await sql.query(statement("test_two", "insert into realms (name) values ('a'), ('b')"), []);
+      const touch = (name: string) =>
+        statement(`test_touch_${name}`, `update realms set dynamic_registration_scopes = '{x}' where name = '${name}'`);
+      let tries = 0;
+      const both = (first: string, second: string) =>
+        sql.transaction(async (tx) => {
+          tries += 1;
+          await tx.query(statement("test_patience", "set local lock_timeout = '5s'"), []);
+          await tx.query(touch(first), []);
+          await tx.query(sleep(0.2), []);
+          await tx.query(touch(second), []);
+        });
+      await Promise.all([both("a", "b"), both("b", "a")]);
+      expect(tries).toBeGreaterThan(2);
+    });
+
+    test("durability and deadlines are set on every connection", async () => {
+      const { database } = await overWire();
+      const settings = ["synchronous_commit", "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"];
+      const shown = await database.sql.query<{ name: string; setting: string }>(
+        statement("test_settings", "select name, setting from pg_settings where name = any($1::text[])"),
+        [settings],
+      );
+      expect(Object.fromEntries(shown.map(({ name, setting }) => [name, setting]))).toEqual({
+        synchronous_commit: "on",
+        lock_timeout: "500",
+        statement_timeout: "2000",
+        idle_in_transaction_session_timeout: "5000",
+      });
+    });
+  });

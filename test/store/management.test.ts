@@ -1,0 +1,173 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mintApiKey } from "../../src/clients/api-key.ts";
+import type { Client } from "../../src/clients/client.ts";
+import type { ClientChange, Reach } from "../../src/clients/ports.ts";
+import { Refusal } from "../../src/errors.ts";
+import { asSecretHash, hashSecret } from "../../src/secret.ts";
+import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
+import { clientRegistry } from "../../src/store/client-registry.ts";
+import { managedClients } from "../../src/store/clients-admin.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { managedRealms } from "../../src/store/realms-admin.ts";
+import { managedUsers } from "../../src/store/users-admin.ts";
+import { aClient } from "../support/builders.ts";
+import { databaseKinds } from "../support/database.ts";
+import { addUser, aNewId, DEFAULT_REALM } from "../support/management.ts";
+
+const audit = { event: "client.changed", outcome: "success", actor: { type: "user", id: "somebody" } } as const;
+const all: Reach = { kind: "all" };
+const renamed =
+  (name: string) =>
+  (client: Client): ClientChange => ({ settings: { ...client, name: `${client.name}${name}` }, dropSecret: false });
+
+describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
+  let database: Database;
+  let owner: string;
+  let stranger: Reach;
+  let mine: Reach;
+  beforeAll(async () => {
+    database = await fresh();
+    owner = await addUser(database, "owner@example.test");
+    mine = { kind: "owner", userId: owner };
+    stranger = { kind: "owner", userId: await addUser(database, "stranger@example.test") };
+  });
+  afterAll(() => database.close());
+
+  const stored = (members: Partial<Client> = {}) => {
+    const {
+      createdAt: _,
+      updatedAt: __,
+      lastUsedAt: ___,
+      ...client
+    } = aClient({ id: aNewId(), clientId: aNewId(), realmId: DEFAULT_REALM, ownerId: owner });
+    return clientRegistry(database.sql).register(
+      { ...client, environment: "development", ...members },
+      { ...audit, event: "client.registered" },
+    );
+  };
+
+  test("a stranger's reach ends before every record and every write", async () => {
+    const clients = managedClients(database.sql);
+    const keys = apiKeys(database.sql);
+    const { id } = await stored();
+    const { key: _, ...minted } = mintApiKey(randomBytes);
+    const key = { ...minted, id: aNewId(), clientId: id, name: "k" };
+    expect(await keys.create(key, mine, audit)).toMatchObject({ clientId: id });
+    const decided = () => {
+      throw new Error("nobody decides on what is out of reach");
+    };
+    expect([
+      await clients.byId(id, stranger),
+      await clients.change(id, stranger, decided, audit),
+      await clients.replaceSecret(id, stranger, hashSecret("x"), audit),
+      await clients.delete(id, stranger, audit),
+      await keys.create({ ...key, id: aNewId(), hash: hashSecret("y") }, stranger, audit),
+      await keys.ofClient(id, stranger),
+      await keys.revoke(key.id, id, stranger, audit),
+    ]).toEqual([undefined, undefined, undefined, false, undefined, [], undefined]);
+    expect(await clients.byId(id, mine)).toMatchObject({
+      secretHash: asSecretHash((await clients.byId(id, all))?.secretHash ?? new Uint8Array()),
+    });
+    expect(await keys.ofClient(id, mine)).toHaveLength(1);
+  });
+
+  test("of sixteen changes at once each sees the one before it", async () => {
+    const { id, name } = await stored();
+    const clients = managedClients(database.sql);
+    await Promise.all(Array.from({ length: 16 }, () => clients.change(id, mine, renamed("+"), audit)));
+    expect((await clients.byId(id, mine))?.name).toBe(`${name}${"+".repeat(16)}`);
+  });
+
+  test("a decision that refuses leaves everything as it was, and no record", async () => {
+    const { id, clientId, name } = await stored();
+    const clients = managedClients(database.sql);
+    await clients.change(id, mine, (client) => ({ settings: client, dropSecret: false }), audit);
+    const refuse = () => {
+      throw new Refusal("invalid_request", "client_incoherent");
+    };
+    await expect(clients.change(id, mine, refuse, audit)).rejects.toMatchObject({ reason: "client_incoherent" });
+    expect((await clients.byId(id, mine))?.name).toBe(name);
+    expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
+  });
+
+  test("of eight deletions at once one finds the client", async () => {
+    const { id, clientId } = await stored();
+    const clients = managedClients(database.sql);
+    const found = await Promise.all(Array.from({ length: 8 }, () => clients.delete(id, mine, { ...audit, event: "client.deleted" })));
+    expect(found.filter(Boolean)).toHaveLength(1);
+    expect((await auditTrail(database.sql).list({ clientId, event: "client.deleted" }, 10)).items).toHaveLength(1);
+  });
+
+  test("a key that is revoked while it is used eight times at once counts no more afterwards", async () => {
+    const { id } = await stored();
+    const { key: _, ...minted } = mintApiKey(randomBytes);
+    const created = await apiKeys(database.sql).create({ ...minted, id: aNewId(), clientId: id, name: "k" }, mine, audit);
+    const directory = apiKeyDirectory(database.sql);
+    const uses = Array.from({ length: 8 }, () => directory.byHash(minted.hash));
+    const revoked = await apiKeys(database.sql).revoke(created?.id ?? "", id, mine, audit);
+    expect(await directory.byHash(minted.hash)).toBeUndefined();
+    await Promise.all(uses);
+    expect(revoked?.revokedAt).toBeTypeOf("number");
+    expect(await directory.byHash(minted.hash)).toBeUndefined();
+  });
+
+  test("every attribute comes back as it was stored", async () => {
+    const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
+    const { id } = await stored();
+    const settings = {
+      environment: "staging",
+      isAgent: true,
+      maxAgentMode: "admin",
+      audience: ["https://a.test/"],
+      jwks,
+      tokenEndpointAuthMethod: "private_key_jwt",
+    } as const;
+    const clients = managedClients(database.sql);
+    const change = (client: Client) => ({ settings: { ...client, ...settings }, dropSecret: true });
+    expect(await clients.change(id, all, change, audit)).toMatchObject({ ...settings, secretHash: null, updatedAt: expect.any(Number) });
+    const back = (client: Client) => ({
+      settings: { ...client, jwks: null, audience: null, environment: null, maxAgentMode: null },
+      dropSecret: true,
+    });
+    expect(await clients.change(id, all, back, audit)).toMatchObject({ jwks: null, audience: null, environment: null, maxAgentMode: null });
+    expect(await clients.replaceSecret(id, all, hashSecret("x"), audit)).toBeUndefined();
+  });
+
+  test("lists go newest first, page by page, through every filter", async () => {
+    const person = await addUser(database, "lister@example.test");
+    const made = [
+      await stored({ ownerId: person, name: "Alpha" }),
+      await stored({ ownerId: person, name: "beta", enabled: false, isAgent: true }),
+    ];
+    const clients = managedClients(database.sql);
+    const first = await clients.list({ ownerId: person }, 1);
+    const second = await clients.list({ ownerId: person }, 1, first.next ?? undefined);
+    expect([first.items.length, second.items.length, second.next]).toEqual([1, 1, null]);
+    expect([...first.items, ...second.items].map(({ id }) => id).sort()).toEqual(made.map(({ id }) => id).sort());
+    for (const filter of [{ enabled: false }, { isAgent: true }, { search: "BET" }]) {
+      expect((await clients.list({ ownerId: person, ...filter }, 5)).items.map(({ name }) => name)).toEqual(["beta"]);
+    }
+    expect((await clients.list({ ownerId: person, origin: "dynamic" }, 5)).items).toEqual([]);
+    expect((await clients.list({ ownerId: person, environment: "development" }, 5)).items).toHaveLength(2);
+    expect(await clients.ofOwner(person)).toHaveLength(2);
+    expect(await clients.list({ search: "\0" }, 5)).toEqual({ items: [], next: null });
+  });
+
+  test("people and realms change with their record", async () => {
+    const id = await addUser(database, "Person@example.test");
+    const users = managedUsers(database.sql);
+    const told = { ...audit, event: "user.changed", userId: id } as const;
+    expect(await users.setEnabled(id, false, told)).toMatchObject({ enabled: false });
+    expect(await users.setRole(id, "operator", told)).toMatchObject({ role: "operator", enabled: false });
+    expect((await users.list({ search: "person@", role: "operator", enabled: false }, 5)).items.map((user) => user.id)).toEqual([id]);
+    const trail = auditTrail(database.sql);
+    expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, 5)).items).toHaveLength(2);
+    const realms = managedRealms(database.sql);
+    expect(await realms.setRegistrationScopes(DEFAULT_REALM, ["a", "b"], audit)).toMatchObject({ dynamicRegistrationScopes: ["a", "b"] });
+    expect(await realms.setRegistrationScopes(DEFAULT_REALM, null, audit)).toMatchObject({ dynamicRegistrationScopes: null });
+    expect(await realms.setRegistrationScopes(aNewId(), [], audit)).toBeUndefined();
+    expect(await users.setEnabled("nobody", true, told)).toBeUndefined();
+  });
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../src/store/orm.ts";
+import { outbox } from "../../src/store/outbox.ts";
+import { pendingRequests } from "../../src/store/pending-requests.ts";
+import { readiness } from "../../src/store/readiness.ts";
+import { signInFailures } from "../../src/store/sign-in-failures.ts";
+import { users } from "../../src/store/users.ts";
+import { aHash, aNewUser, anAudit } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  const run = (text: string) => runText(database.sql, text);
+
+  describe("failed sign-ins", () => {
+    test.for([20, 64])("of %i parallel attempts exactly the limit goes on", async (attempts) => {
+      const key = aHash();
+      const waits = await Promise.all(Array.from({ length: attempts }, () => signInFailures(database.sql).count(key, 10, 900)));
+      expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
+      expect(waits.filter((wait) => wait > 0).every((wait) => Number.isInteger(wait) && wait <= 900)).toBe(true);
+      expect(await signInFailures(database.sql).count(aHash(), 10, 900)).toBe(0);
+    });
+
+    test("a success forgets what was before it, and so does the end of the window", async () => {
+      const key = aHash();
+      const failures = signInFailures(database.sql);
+      for (let n = 0; n < 3; n++) await failures.count(key, 2, 900);
+      expect(await failures.count(key, 2, 900)).toBeGreaterThan(0);
+      await failures.clear(key);
+      expect(await failures.count(key, 2, 900)).toBe(0);
+      for (let n = 0; n < 3; n++) await failures.count(key, 2, 900);
+      await run("update sign_in_failures set window_ends_at = now()");
+      expect(await failures.count(key, 2, 900)).toBe(0);
+    });
+  });
+
+  describe("pending requests", () => {
+    test("a request is found until it is taken, and of 64 callers one takes it", async () => {
+      const id = aHash();
+      const store = pendingRequests(database.sql);
+      await store.put(id, "response_type=code&state=%22%27", 600);
+      const found = await store.byId(id);
+      expect(found).toMatchObject({ query: "response_type=code&state=%22%27" });
+      expect(Math.abs((found?.createdAt ?? 0) - Date.now() / 1_000)).toBeLessThan(5);
+      const taken = await Promise.all(Array.from({ length: 64 }, () => store.take(id)));
+      expect(taken.filter((request) => request !== undefined)).toEqual([found]);
+      expect(await store.byId(id)).toBeUndefined();
+    });
+
+    test("an expired request is unknown", async () => {
+      const id = aHash();
+      const store = pendingRequests(database.sql);
+      await store.put(id, "x=1", 600);
+      await run("update pending_requests set expires_at = now()");
+      expect([await store.byId(id), await store.take(id)]).toEqual([undefined, undefined]);
+    });
+  });
+
+  describe("the outbox", () => {
+    const mail = { to: "ada@example.test", subject: "Verify your address", text: "https://…", html: "<a>…</a>" };
+    const queue = async (count: number) => {
+      await run("delete from outbox");
+      for (let n = 0; n < count; n++) {
+        await users(database.sql).register(aNewUser(), { tokenHash: aHash(), ttl: 60 }, mail, anAudit("user.registered"));
+      }
+    };
+
+    test("parallel claims share the mails; a claimed one is nobody else's until its lease is over", async () => {
+      await queue(10);
+      const store = outbox(database.sql);
+      const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim(3, 60)));
+      const ids = claims.flat().map(({ id }) => id);
+      expect(ids).toHaveLength(10);
+      expect(new Set(ids).size).toBe(10);
+      expect(claims.flat()[0]).toMatchObject({ ...mail, attempts: 0 });
+      expect(await store.claim(10, 60)).toEqual([]);
+      await run("update outbox set due_at = now() - interval '1 second'");
+      expect(await store.claim(20, 60)).toHaveLength(10);
+    });
+
+    test("a delivered or abandoned mail is gone with its link; a postponed one comes back, counted", async () => {
+      await queue(3);
+      const store = outbox(database.sql);
+      const [first, second, third] = await store.claim(3, 60);
+      await store.delivered(first!.id);
+      await store.abandoned(second!.id);
+      await store.postponed(third!.id, 0);
+      const again = await store.claim(3, 60);
+      expect(again.map(({ id, attempts }) => [id, attempts])).toEqual([[third!.id, 1]]);
+      await store.postponed(third!.id, 3_600);
+      expect(await store.claim(3, 60)).toEqual([]);
+    });
+  });
+
+  test("the database answers, and the offset of its clock is known", async () => {
+    const { ping, clockOffset } = readiness(database.sql, Date.now);
+    await ping();
+    expect(Math.abs(await clockOffset())).toBeLessThan(1);
+    expect(await readiness(database.sql, () => Date.now() - 40_000).clockOffset()).toBeGreaterThan(39);
+  });
+});

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { AuditEntry } from "../../src/audit.ts";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { clientDirectory } from "../../src/store/client-directory.ts";
+import { grants } from "../../src/store/grants.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { anAudit, anId, auditOf } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+import { aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
+
+describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
+  let database: Database;
+  let scene: Scene;
+  const run = (text: string, id: string) => runText(database.sql, text, [id]);
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    scene = await aScene(database.sql);
+  });
+  const states = () => tokenStates(database.sql);
+  const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
+
+  describe("states", () => {
+    test("a user's token hangs on revocation, grant, client and person, each read anew", async () => {
+      const { grant } = await anOpenFamily(database.sql, scene);
+      const token = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
+      const store = states();
+      const alive = {
+        revoked: false,
+        grantLives: true,
+        clientEnabled: true,
+        subject: { userId: scene.userId, enabled: true, role: "developer" },
+      };
+      expect(await store.of(token)).toMatchObject(alive);
+      await store.revoke(token, inAnHour(), anAudit("token.revoked", { clientId: scene.clientId }));
+      await store.revoke(token, inAnHour(), anAudit("token.revoked", { clientId: scene.clientId }));
+      expect(await store.of(token)).toMatchObject({ ...alive, revoked: true });
+      expect((await auditOf(database.sql, "token.revoked")).filter(({ client_id }) => client_id === scene.clientId)).toHaveLength(1);
+      await run("update users set enabled = false where id = $1::uuid", scene.userId);
+      await run("update clients set enabled = false where client_id = $1", scene.clientId);
+      await grants(database.sql).revoke(grant.id, anAudit("token.revoked"));
+      expect(await store.of(token)).toMatchObject({ revoked: true, grantLives: false, clientEnabled: false, subject: { enabled: false } });
+    });
+
+    test("a client's own token has neither grant nor person", async () => {
+      expect(await states().of({ jti: anId(), clientId: scene.clientId })).toEqual({
+        revoked: false,
+        grantLives: false,
+        clientEnabled: true,
+        subject: undefined,
+      });
+    });
+
+    test("another client's or another person's grant does not count", async () => {
+      const { grant } = await anOpenFamily(database.sql, scene);
+      const other = await aScene(database.sql);
+      const of = (more: object) => states().of({ jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId, ...more });
+      expect(await of({ clientId: other.clientId })).toMatchObject({ grantLives: false, clientEnabled: true });
+      expect(await of({ userId: other.userId })).toMatchObject({ grantLives: false });
+      expect(await of({})).toMatchObject({ grantLives: true });
+    });
+
+    test.for(["", "\0", "\ud800", "not-a-uuid", "0".repeat(10_000)])("%j names nothing", async (word) => {
+      const nothing = { revoked: false, grantLives: false, clientEnabled: false, subject: undefined };
+      expect(await states().of({ jti: word, clientId: word, grantId: word, userId: word })).toEqual(nothing);
+    });
+
+    test("many tokens of a moment, each with its own answer", async () => {
+      const store = states();
+      const tokens = Array.from({ length: 100 }, (_, n) => ({ jti: anId(), clientId: n % 2 === 0 ? scene.clientId : "nobody" }));
+      await store.revoke(tokens[0]!, inAnHour(), anAudit("token.revoked"));
+      const answers = await Promise.all([...tokens, ...tokens].map((token) => store.of(token)));
+      expect(answers.map(({ clientEnabled }) => clientEnabled)).toEqual(
+        [...tokens, ...tokens].map(({ clientId }) => clientId === scene.clientId),
+      );
+      expect(answers.filter(({ revoked }) => revoked)).toHaveLength(2);
+    });
+  });
+
+  describe("grants without a code", () => {
+    test("a signed-in person's grant opens with its family", async () => {
+      const [grant, family] = [aGrant(scene), aFamily()];
+      expect(await grants(database.sql).open(grant, family, scene.sessionId, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
+      expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ grantId: grant.id, usedAt: null });
+      expect((await auditOf(database.sql, "token.issued")).filter(({ grant_id }) => grant_id === grant.id)).toHaveLength(1);
+    });
+
+    const endings: readonly [string, (scene: Scene) => Promise<unknown>][] = [
+      ["the session has ended", (s) => sessions(database.sql).end(s.sessionHash, anAudit("session.ended"))],
+      ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
+      ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
+    ];
+    test.for(endings)("none opens when %s", async ([, happens]) => {
+      await happens(scene);
+      const family = aFamily();
+      expect(await grants(database.sql).open(aGrant(scene), family, scene.sessionId, anAudit("token.issued"))).toBe(false);
+      expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toBeUndefined();
+    });
+
+    test("none opens on another person's session, or on none", async () => {
+      const other = await aScene(database.sql);
+      for (const session of [other.sessionId, anId(), "not-a-uuid"]) {
+        expect(await grants(database.sql).open(aGrant(scene), aFamily(), session, anAudit("token.issued"))).toBe(false);
+      }
+    });
+
+    test("a sign-in and a sign-out everywhere at once: no living family is left", async () => {
+      for (let round = 0; round < 15; round++) {
+        const here = await aScene(database.sql);
+        const families = [aFamily(), aFamily(), aFamily()];
+        await Promise.all([
+          ...families.map((family) => grants(database.sql).open(aGrant(here), family, here.sessionId, anAudit("token.issued"))),
+          sessions(database.sql).endAll(here.userId, anAudit("session.ended")),
+        ]);
+        const held = await Promise.all(families.map(({ tokenHash }) => refreshFamilies(database.sql).holding(tokenHash)));
+        expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+      }
+    });
+
+    test("signing out everywhere leaves the grant, so that access tokens live to their expiry", async () => {
+      const { grant } = await anOpenFamily(database.sql, scene);
+      await sessions(database.sql).endAll(scene.userId, anAudit("session.ended"));
+      expect(await states().of({ jti: anId(), clientId: scene.clientId, grantId: grant.id })).toMatchObject({ grantLives: true });
+    });
+  });
+
+  describe("the audit trail", () => {
+    test("a record holds what the entry says, and whatever text was in it", async () => {
+      const entry: AuditEntry = {
+        event: "token.refused",
+        outcome: "failure",
+        reason: "code_expired",
+        actor: { type: "client", id: scene.clientId },
+        userId: scene.userId,
+        clientId: `bad\0id\ud800'"\\`,
+        grantType: "authorization_code",
+        scope: "openid crm:read",
+        resources: ["https://a.example.test", 'x,y{}"'],
+        jti: anId(),
+        grantId: anId(),
+        actChain: ["agent-1", "agent-2"],
+        address: "2001:db8::1",
+        requestId: "r-1",
+      };
+      await auditLog(database.sql).record(entry);
+      const [row] = await run(
+        "select *, at <= now() as in_time from audit_records where user_id = $1 and event = 'token.refused'",
+        scene.userId,
+      );
+      expect(row).toMatchObject({
+        in_time: true,
+        outcome: "failure",
+        reason: "code_expired",
+        actor_type: "client",
+        actor_id: scene.clientId,
+        client_id: "bad\ufffdid\ufffd'\"\\",
+        grant_type: "authorization_code",
+        scope: "openid crm:read",
+        resources: entry.resources,
+        jti: entry.jti,
+        grant_id: entry.grantId,
+        act_chain: ["agent-1", "agent-2"],
+        address: "2001:db8::1",
+        request_id: "r-1",
+      });
+    });
+
+    test("100 issues at once are 100 records, and the client's last use moves, at most once a minute", async () => {
+      const log = auditLog(database.sql);
+      const entry = anAudit("token.issued", { clientId: scene.clientId });
+      await Promise.all(Array.from({ length: 100 }, () => log.recordIssue(entry)));
+      expect((await auditOf(database.sql, "token.issued")).filter(({ client_id }) => client_id === scene.clientId)).toHaveLength(100);
+      const directory = clientDirectory(database.sql);
+      expect((await directory.byClientId(scene.clientId))?.lastUsedAt).not.toBeNull();
+      await run("update clients set last_used_at = now() - interval '30 seconds' where client_id = $1", scene.clientId);
+      const before = (await directory.byClientId(scene.clientId))?.lastUsedAt;
+      await log.recordIssue(entry);
+      expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBe(before);
+      await run("update clients set last_used_at = now() - interval '2 minutes' where client_id = $1", scene.clientId);
+      await log.recordIssue(entry);
+      expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBeGreaterThan(before as number);
+    });
+
+    test("a refusal that stands alone does not count as a use of the client", async () => {
+      await auditLog(database.sql).record(anAudit("token.refused", { outcome: "failure", clientId: scene.clientId }));
+      expect((await clientDirectory(database.sql).byClientId(scene.clientId))?.lastUsedAt).toBeNull();
+    });
+  });
+});

@@ -1,0 +1,92 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+/** A real Chromium; CHROMIUM_PATH says where, else Debian's place. */
+export const startChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+/** A page in a browser of its own, with what it should never have done: asked another host, or broken its policy. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ locale: "en-GB", ...options });
+  const page = await context.newPage();
+  const wrongs: string[] = [];
+  page.on("request", (request) => {
+    const { hostname } = new URL(request.url());
+    if (hostname !== "localhost" && hostname !== "127.0.0.1") wrongs.push(`asked ${request.url()}`);
+  });
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) wrongs.push(message.text());
+  });
+  page.on("pageerror", (error) => wrongs.push(String(error)));
+  return { page, wrongs, close: () => context.close() };
+}
+
+/** Where a client waits for the browser to come back, on a free loopback port. */
+export async function startCallback() {
+  const server = createServer((request, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(request.url?.startsWith("/cb") ? "<h1>Back at the client</h1>" : "");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { uri: `http://127.0.0.1:${port}/cb`, close };
+}
+
+/** What is wrong with a page for people who see little, or use no mouse. Needs scripts. */
+export const flawsOf = (page: Page): Promise<string[]> => page.evaluate(findFlaws);
+
+/** Runs in the browser: structure, names, sizes and contrasts (WCAG 2.2: 1.3.1, 1.4.3, 1.4.10, 2.4.2, 2.5.8, 3.1.1, 4.1.2). */
+function findFlaws(): string[] {
+  const flaws: string[] = [];
+  const all = <E extends Element>(selector: string) => [...document.querySelectorAll<E & HTMLElement>(selector)];
+  const seen = (element: HTMLElement) => element.offsetWidth > 0 && element.offsetHeight > 0;
+
+  if (document.documentElement.lang === "") flaws.push("no language");
+  if (document.title === "") flaws.push("no title");
+  if (all("main").length !== 1) flaws.push("not one main");
+  if (all("h1").length !== 1) flaws.push("not one h1");
+  let level = 1;
+  for (const heading of all("h1, h2, h3, h4")) {
+    const next = Number(heading.tagName[1]);
+    if (next > level + 1) flaws.push(`heading jumps to ${heading.textContent}`);
+    level = next;
+  }
+  for (const input of all<HTMLInputElement>("input:not([type=hidden])")) {
+    if ((input as HTMLInputElement).labels?.length !== 1) flaws.push(`no label: ${(input as HTMLInputElement).name}`);
+    const described = input.getAttribute("aria-describedby")?.split(" ") ?? [];
+    for (const id of described) if (!document.getElementById(id)) flaws.push(`describes nothing: ${id}`);
+  }
+  for (const element of all("button, a")) {
+    if ((element.getAttribute("aria-label") ?? element.textContent ?? "").trim() === "") flaws.push("a control without a name");
+    const inText = element.parentElement !== null && getComputedStyle(element).display === "inline";
+    if (seen(element) && !inText && element.offsetHeight < 24) flaws.push(`small: ${element.textContent}`);
+  }
+  const ids = all("[id]").map(({ id }) => id);
+  if (new Set(ids).size !== ids.length) flaws.push("an id twice");
+  if (document.documentElement.scrollWidth > window.innerWidth) flaws.push("scrolls sideways");
+
+  const parse = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  const luminance = (color: readonly number[]) => {
+    const [r = 0, g = 0, b = 0] = color.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element: Element | null): readonly number[] => {
+    if (element === null) return [255, 255, 255];
+    const color = parse(getComputedStyle(element).backgroundColor);
+    return color.length === 3 || color[3] === 1 ? color : ground(element.parentElement);
+  };
+  for (const element of all("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && (node.textContent ?? "").trim() !== "");
+    if (!own || !seen(element)) continue;
+    const [a, b] = [luminance(parse(getComputedStyle(element).color).slice(0, 3)), luminance(ground(element).slice(0, 3))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) flaws.push(`contrast ${contrast.toFixed(2)}: ${element.textContent}`);
+  }
+  return flaws;
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from "node:crypto";
+import { managementPorts as composed } from "../../src/compose/management.ts";
+import { Refusal } from "../../src/errors.ts";
+import { clientApiRoutes } from "../../src/front/api/clients.ts";
+import { trpcRoutes } from "../../src/front/api/trpc.ts";
+import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
+import { newId } from "../../src/identifier.ts";
+import type { ManagementPorts } from "../../src/management/ports.ts";
+import { hashSecret } from "../../src/secret.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { users } from "../../src/store/users.ts";
+import { freshEmbedded } from "./database.ts";
+import { coreWith } from "./fake-core.ts";
+import { ISSUER, startFront, type TestFront } from "./front.ts";
+
+export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
+export const clock = (): number => Math.floor(Date.now() / 1000);
+export const aNewId = (): string => newId(clock, randomBytes);
+
+/** A person in the database, who may then be signed in by name. */
+export async function addUser(database: Database, email: string, role: "developer" | "operator" = "developer"): Promise<string> {
+  const user = {
+    id: aNewId(),
+    email,
+    realmId: DEFAULT_REALM,
+    firstName: null,
+    lastName: null,
+    role,
+    emailVerified: true,
+    passwordHash: "x",
+  };
+  const hash = hashSecret(email);
+  const mail = { to: email, subject: "", text: "", html: "" };
+  const audit = { event: "user.registered", outcome: "success", actor: { type: "user", id: user.id } } as const;
+  await users(database.sql).register(user, { tokenHash: hash, ttl: 60 }, mail, audit);
+  return user.id;
+}
+
+/** A core that knows the bearers of a test: the token of a person is her id, of an operator `op:` and her id. */
+const coreOfPeople = () =>
+  coreWith({
+    verifyAccessToken: async ({ accessToken, use }) => {
+      const [, operator, sub] = /^(op\.)?([0-9a-f-]{36})$/.exec(accessToken) ?? [];
+      if (use !== AccessTokenUse.MANAGEMENT || sub === undefined) throw new Refusal("invalid_token", "not_an_access_token");
+      return { sub, clientId: "countersign", scopes: [], role: operator === undefined ? "developer" : "operator" };
+    },
+  });
+
+export interface ManagementFront extends TestFront {
+  readonly database: Database;
+  readonly ports: ManagementPorts;
+  /** One request of a person; the body is sent as JSON. */
+  call(bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response>;
+}
+
+/** The management API over HTTP on a database of its own. */
+export async function startManagement(members: Partial<ManagementPorts> = {}): Promise<ManagementFront> {
+  const database = await freshEmbedded();
+  const ports = { ...managementPorts(database), ...members };
+  const front = await frontOf(ports);
+  return {
+    ...front,
+    database,
+    ports,
+    call: (bearer, method, path, body) => callFront(front.url, bearer, method, path, body),
+    close: async () => {
+      await front.close();
+      await database.close();
+    },
+  };
+}
+
+export const callFront = (url: string, bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response> =>
+  fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+
+export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
+  const faults: unknown[] = [];
+  const options = { issuer: ISSUER, ports, fault: ({ error }: { error: unknown }) => void faults.push(error) };
+  return startFront({ groups: [clientApiRoutes(options), trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
+};
+
+/** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */
+export const managementPorts = (database: Database): ManagementPorts => ({
+  ...composed({ defaultClientEnvironment: "development" }, database.sql, coreOfPeople(), {
+    hash: async () => "no hash",
+    verify: async () => ({ kind: "wrong" }),
+  }),
+});

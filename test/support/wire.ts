@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A wire to a server that a test can cut, hold and mend. */
+export interface Wire {
+  readonly port: number;
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>;
+  /** Keeps connections open and lets nothing through any more, not even later: a network that has died without a word. */
+  hold(): void;
+  /** Carries again what goes over new connections. */
+  mend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function wireTo(host: string, port: number): Promise<Wire> {
+  const sockets = new Set<Socket>();
+  const silent = new WeakSet<Socket>();
+  let held = false;
+  const server = createServer((inner) => {
+    const outer = connect(port, host);
+    for (const [from, to] of [
+      [inner, outer],
+      [outer, inner],
+    ] as const) {
+      sockets.add(from);
+      from.on("data", (data) => {
+        if (held) silent.add(from);
+        if (!silent.has(from)) to.write(data);
+      });
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  const listen = async (at: number) => {
+    server.listen(at, "127.0.0.1");
+    await once(server, "listening");
+  };
+  const cut = async () => {
+    const closed = server.listening ? once(server, "close") : undefined;
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  await listen(0);
+  const own = (server.address() as AddressInfo).port;
+  return {
+    port: own,
+    cut,
+    hold: () => {
+      held = true;
+      for (const socket of sockets) silent.add(socket);
+    },
+    mend: async () => {
+      held = false;
+      if (!server.listening) await listen(own);
+    },
+    close: cut,
+  };
+}

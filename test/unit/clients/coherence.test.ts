@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { impliedResponseTypes, incoherences } from "../../../src/clients/coherence.ts";
+import { aClient } from "../../support/builders.ts";
+
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const paths = (members: Parameters<typeof aClient>[0]) => incoherences(aClient(members)).map(({ path }) => path);
+
+describe("a client must not contradict itself", () => {
+  test.for([
+    ["as it is", {}, []],
+    ["no redirect URI yet", { redirectUris: [] }, []],
+    ["private_key_jwt without keys yet", { tokenEndpointAuthMethod: "private_key_jwt" }, []],
+    ["code without authorization_code", { grantTypes: ["client_credentials"] }, ["responseTypes"]],
+    ["authorization_code without code", { responseTypes: [] }, ["responseTypes"]],
+    ["public and acting for itself", { tokenEndpointAuthMethod: "none" }, ["tokenEndpointAuthMethod"]],
+    [
+      "public and exchanging",
+      { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", EXCHANGE] },
+      ["tokenEndpointAuthMethod"],
+    ],
+    ["public with codes", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] }, []],
+    ["http on loopback in production", { redirectUris: ["https://a.test/", "http://127.0.0.1/cb"] }, ["redirectUris.1"]],
+    ["http on loopback in staging", { redirectUris: ["http://127.0.0.1/cb"], environment: "staging" }, []],
+    ["http on loopback, unset", { redirectUris: ["http://127.0.0.1/cb"], environment: null }, []],
+    ["https on a private host, unset", { redirectUris: ["https://intranet/cb"], environment: null }, ["redirectUris.0"]],
+    ["keys twice", { jwks: { keys: [] }, jwksUri: "https://a.test/jwks" }, ["jwksUri"]],
+  ] as const)("%s", ([, members, expected]) => {
+    expect(paths(members)).toEqual(expected);
+  });
+});
+
+test("response types that nobody names follow the grants", () => {
+  expect(impliedResponseTypes(["authorization_code", "refresh_token"])).toEqual(["code"]);
+  expect(impliedResponseTypes(["client_credentials"])).toEqual([]);
+});

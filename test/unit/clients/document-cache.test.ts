@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { clientDocuments, documentLifetime } from "../../../src/clients/document-cache.ts";
+import { resolveClient } from "../../../src/clients/resolve.ts";
+import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { aClient } from "../../support/builders.ts";
+import { aClock } from "../../support/clock.ts";
+import { type Publisher, publisher } from "../../support/publisher.ts";
+
+let site: Publisher;
+let url: string;
+let before = 0;
+
+beforeAll(async () => {
+  site = await publisher();
+  url = `https://localhost:${site.port}/client.json`;
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  before = site.requests().length;
+  site.serveJson(aDocument());
+});
+
+const aDocument = (members: object = {}) => ({
+  client_id: url,
+  client_name: "First",
+  redirect_uris: ["https://a.example.test/cb"],
+  ...members,
+});
+const asked = () => site.requests().length - before;
+
+function aService() {
+  const clock = aClock();
+  const realm = {
+    id: "01900000-0000-7000-8000-000000000002",
+    name: "default",
+    dynamicRegistrationScopes: null as readonly string[] | null,
+  };
+  const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
+  const documents = clientDocuments({ fetch, clock: clock.now, registrationScopes: ["openid"], realms: { default: async () => realm } });
+  const outcome = (id = url) =>
+    documents.byUrl(id).then(
+      (client) => client.name,
+      (error) => [error.code, error.reason],
+    );
+  return { clock, realm, documents, outcome };
+}
+
+test.for([
+  [undefined, 300],
+  [0, 60],
+  [59, 60],
+  [61, 61],
+  [86_400, 86_400],
+  [86_401, 86_400],
+  [999_999_999, 86_400],
+] as const)("CIMD §5: a document that is fresh for %s is kept for %s seconds", ([freshFor, expected]) => {
+  expect(documentLifetime(freshFor)).toBe(expected);
+});
+
+test("a document is kept for its time and not a second longer", async () => {
+  site.serveJson(aDocument(), { "cache-control": "max-age=100" });
+  const { outcome, clock } = aService();
+  expect(await outcome()).toBe("First");
+  site.serveJson(aDocument({ client_name: "Second" }));
+  clock.pass(99);
+  expect([await outcome(), asked()]).toEqual(["First", 1]);
+  clock.pass(1);
+  expect([await outcome(), asked()]).toEqual(["Second", 2]);
+});
+
+test("CIMD §5: an old document does not stand in for one that cannot be had", async () => {
+  const { outcome, clock } = aService();
+  expect(await outcome()).toBe("First");
+  clock.pass(300);
+  site.serve((_request, response) => response.writeHead(500).end());
+  expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+});
+
+test("CIMD §5: neither a failure nor an unacceptable document is kept", async () => {
+  const { outcome } = aService();
+  site.serve((_request, response) => response.writeHead(404).end());
+  expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+  site.serveJson(aDocument({ client_id: "https://other.example.test/x" }));
+  expect(await outcome()).toEqual(["invalid_client", "document_of_another_client"]);
+  site.serveJson(aDocument());
+  expect([await outcome(), asked()]).toEqual(["First", 3]);
+});
+
+test("many who ask for one document at once cause one fetch", async () => {
+  const { outcome } = aService();
+  expect(new Set(await Promise.all(Array.from({ length: 50 }, () => outcome())))).toEqual(new Set(["First"]));
+  expect(asked()).toBe(1);
+});
+
+test("a change of the realm's allowlist holds for documents that are kept", async () => {
+  const { documents, realm } = aService();
+  expect((await documents.byUrl(url)).scopes).toEqual(["openid"]);
+  realm.dynamicRegistrationScopes = ["openid", "notes:read"];
+  expect((await documents.byUrl(url)).scopes).toEqual(["openid", "notes:read"]);
+});
+
+test("an URL is asked twenty times a minute at most, however often it fails", async () => {
+  const { outcome, clock } = aService();
+  site.serve((_request, response) => response.writeHead(500).end());
+  for (let attempt = 0; attempt < 20; attempt++) expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+  expect(await outcome()).toEqual(["too_many_requests", "fetch_budget_spent"]);
+  expect(asked()).toBe(20);
+  clock.pass(60);
+  expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+});
+
+test("an URL that may be none is refused without asking anybody", async () => {
+  const { outcome } = aService();
+  expect(await outcome(`https://127.0.0.1:${site.port}/client.json`)).toEqual(["invalid_client", "document_host_is_an_address"]);
+  expect(await outcome(`${url}?x=1`)).toEqual(["invalid_client", "document_url_with_query"]);
+  expect(asked()).toBe(0);
+});
+
+test("specification §5: a registered client stands before the document, disabled or not; other ids name no document", async () => {
+  const { documents } = aService();
+  const registered = aClient({ clientId: url, enabled: false });
+  const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };
+  const nobody = { byClientId: async () => undefined };
+  expect(await resolveClient(url, { clients: known, documents })).toBe(registered);
+  expect(asked()).toBe(0);
+  expect((await resolveClient(url, { clients: nobody, documents }))?.origin).toBe("metadata_document");
+  expect(await resolveClient("c_unknown", { clients: nobody, documents })).toBeUndefined();
+  expect(await resolveClient(url, { clients: nobody, documents: undefined })).toBeUndefined();
+});

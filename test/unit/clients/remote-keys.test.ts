@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { remoteKeys } from "../../../src/clients/remote-keys.ts";
+import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { aClock } from "../../support/clock.ts";
+import { type Publisher, publisher } from "../../support/publisher.ts";
+
+let site: Publisher;
+let uri: string;
+let before = 0;
+const KEY = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "one" };
+
+beforeAll(async () => {
+  site = await publisher();
+  uri = `https://localhost:${site.port}/jwks.json`;
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  before = site.requests().length;
+  publish("one");
+});
+
+const publish = (...kids: string[]) => site.serveJson({ keys: kids.map((kid) => ({ ...KEY, kid })) });
+const asked = () => site.requests().length - before;
+
+function aService() {
+  const clock = aClock();
+  const keys = remoteKeys(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
+  const told = (answer: Promise<readonly { kid?: unknown }[]>) =>
+    answer.then(
+      (found) => found.map(({ kid }) => kid),
+      (error) => error.reason,
+    );
+  return { clock, at: () => told(keys.at(uri)), renewed: () => told(keys.renewed(uri)) };
+}
+
+test("keys are asked for once in ten minutes", async () => {
+  const { at, clock } = aService();
+  expect(await Promise.all([at(), at(), at()])).toEqual([["one"], ["one"], ["one"]]);
+  clock.pass(599);
+  publish("two");
+  expect([await at(), asked()]).toEqual([["one"], 1]);
+  clock.pass(1);
+  expect([await at(), asked()]).toEqual([["two"], 2]);
+});
+
+test("an unknown key id makes them be asked anew, once a minute at most", async () => {
+  const { at, renewed, clock } = aService();
+  await at();
+  clock.pass(59);
+  publish("one", "two");
+  expect([await renewed(), asked()]).toEqual([["one"], 1]);
+  clock.pass(1);
+  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
+  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
+});
+
+test("keys that cannot be renewed are used no longer, and a host that fails is left alone for some seconds", async () => {
+  const { at, clock } = aService();
+  await at();
+  clock.pass(600);
+  site.serve((_request, response) => response.writeHead(503).end());
+  expect(await at()).toBe("status_not_200");
+  publish("two");
+  expect([await at(), asked()]).toEqual(["failed_just_now", 2]);
+  clock.pass(5);
+  expect([await at(), asked()]).toEqual([["two"], 3]);
+});
+
+test.for([
+  ["no set", [KEY]],
+  ["a private key among them", { keys: [KEY, { ...KEY, kid: "two", d: "x" }] }],
+  ["a symmetric key among them", { keys: [KEY, { kty: "oct", k: "eA" }] }],
+  ["too many keys", { keys: Array.from({ length: 101 }, () => KEY) }],
+] as const)("%s: none of the keys count", async ([, document]) => {
+  site.serveJson(document);
+  expect(await aService().at()).toBe("no_public_key_set");
+});
+
+test("a set may have 64 KiB, and no more", async () => {
+  site.serveJson({ keys: [KEY], more: "x".repeat(60_000) });
+  expect(await aService().at()).toEqual(["one"]);
+  site.serveJson({ keys: [KEY], more: "x".repeat(66_000) });
+  expect(await aService().at()).toBe("too_large");
+});

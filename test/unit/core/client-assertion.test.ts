@@ -1,0 +1,343 @@
+import { createHmac } from "node:crypto";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { CLIENT_ASSERTION_ALGORITHMS, type Client } from "../../../src/clients/client.ts";
+import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
+import type { PublishedKey } from "../../../src/clients/key-set.ts";
+import { authenticationThrottle } from "../../../src/clients/throttle.ts";
+import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
+import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
+import { Refusal } from "../../../src/errors.ts";
+import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { ASSERTION_TYPE, anAssertion, jws, keyFor, type TestKey } from "../../support/assertions.ts";
+import { aClient, refusalOf } from "../../support/builders.ts";
+
+const NOW = 1_000_000;
+const ISSUER = "https://auth.example.test";
+const key = keyFor("EdDSA", "one");
+const strangersKey = keyFor("EdDSA", "one");
+
+const keyClient = (members: Partial<Client> = {}): Client =>
+  aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] }, ...members });
+
+/** Ports over plain memory, which also tell what was asked of them. */
+function surroundings(client: Client) {
+  const used = new Set<string>();
+  const asked: string[] = [];
+  return {
+    used,
+    asked,
+    ports: {
+      clients: { byClientId: async (id: string) => (id === client.clientId ? client : undefined) },
+      throttle: authenticationThrottle(() => NOW),
+      clock: () => NOW,
+      assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
+      remoteKeys: {
+        at: async (uri: string): Promise<readonly PublishedKey[]> => {
+          asked.push(`at ${uri}`);
+          return [];
+        },
+        renewed: async (uri: string): Promise<readonly PublishedKey[]> => {
+          asked.push(`renewed ${uri}`);
+          return [];
+        },
+      },
+      consumedIds: {
+        consume: async (kind: string, issuer: string, id: string, ttl: number) => {
+          const entry = `${kind} ${issuer} ${id} ${ttl}`;
+          if (used.has(entry)) return false;
+          used.add(entry);
+          return true;
+        },
+      },
+    },
+  };
+}
+
+type Around = ReturnType<typeof surroundings>;
+
+const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = exactMethod) =>
+  authenticateClient(create(ClientCredentialSchema, credential), rule, around.ports).then(
+    (client) => client.clientId,
+    (error) => [error.code, error.reason],
+  );
+const assertion = (clientAssertion: string, clientAssertionType = ASSERTION_TYPE) => ({
+  assertion: { clientAssertion, clientAssertionType },
+});
+const made = (claims: object = {}, header: object = {}, by: TestKey = key) =>
+  anAssertion(by, { clientId: "notes-app", audience: ISSUER, now: NOW, claims, header });
+const outcome = (text: string, client = keyClient()) => present(assertion(text), surroundings(client));
+const refused = (reason: string) => ["invalid_client", reason];
+
+describe("specification §4.7 private_key_jwt: what is accepted", () => {
+  test.for(CLIENT_ASSERTION_ALGORITHMS)("a signature by %s, as the metadata advertises it", async (alg) => {
+    const own = keyFor(alg, "k");
+    expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
+    const named = { ...own.jwk, alg };
+    expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [named] } }))).toBe("notes-app");
+  });
+
+  test.for([
+    ["EdDSA", "Ed25519"],
+    ["Ed25519", "EdDSA"],
+  ] as const)("ruling 8: a signature by %s with a key that says %s", async ([alg, named]) => {
+    const own = keyFor(alg, "k", { alg: named });
+    expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
+  });
+
+  test.for([
+    ["no type", undefined],
+    ["JWT", "JWT"],
+    ["jwt", "jwt"],
+    ["application/jwt", "application/jwt"],
+    ["client-authentication+jwt", "client-authentication+jwt"],
+    ["application/client-authentication+jwt", "application/client-authentication+jwt"],
+  ] as const)("typ: %s", async ([, typ]) => {
+    expect(await outcome(made({}, { typ }))).toBe("notes-app");
+  });
+
+  test.for([
+    ["the audience as a list of one", { aud: [ISSUER] }],
+    ["without iat", { iat: undefined }],
+    ["an iat within the skew", { iat: NOW + 60 }],
+    ["an nbf within the skew", { nbf: NOW + 60 }],
+    ["just expired, within the skew", { exp: NOW - 59 }],
+    ["an hour ahead", { exp: NOW + 3_600 }],
+  ] as const)("%s", async ([, claims]) => {
+    expect(await outcome(made(claims))).toBe("notes-app");
+  });
+
+  test("client_id beside it, if it names the same client", async () => {
+    const client = keyClient();
+    expect(await present({ ...assertion(made()), clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
+    expect(await present({ ...assertion(made()), clientId: "other" }, surroundings(client))).toEqual(refused("contradicting_client_ids"));
+  });
+
+  test("the only key of the client where the assertion names none", async () => {
+    expect(await outcome(made({}, { kid: undefined }))).toBe("notes-app");
+  });
+
+  test("compat takes the token endpoint too, and nothing else", async () => {
+    const around = surroundings(keyClient());
+    around.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
+    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), around)).toBe("notes-app");
+    expect(await present(assertion(made()), around)).toBe("notes-app");
+    const others = [`${ISSUER}/`, `${ISSUER}/oauth/introspect`, [ISSUER, `${ISSUER}/oauth/token`]];
+    for (const aud of others) expect(await present(assertion(made({ aud })), around)).toEqual(refused("assertion_for_another_audience"));
+  });
+});
+
+describe("specification §4.7 private_key_jwt: what is refused", () => {
+  const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const unsigned = (alg: string) =>
+    `${encoded({ alg })}.${encoded({ iss: "notes-app", sub: "notes-app", aud: ISSUER, exp: NOW + 60, jti: "1" })}.`;
+
+  test("abuse 32: alg none, and HS256 keyed with the public key", async () => {
+    expect(await outcome(unsigned("none"))).toEqual(refused("assertion_algorithm_not_accepted"));
+    const input = unsigned("HS256").slice(0, -1);
+    const secret = JSON.stringify(key.jwk);
+    expect(await outcome(`${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`)).toEqual(
+      refused("assertion_algorithm_not_accepted"),
+    );
+  });
+
+  test.for([
+    ["jwk", { jwk: strangersKey.jwk }],
+    ["jku", { jku: "https://evil.example/keys" }],
+    ["x5u", { x5u: "https://evil.example/cert" }],
+    ["x5c", { x5c: ["MII"] }],
+    ["crit", { crit: ["exp"] }],
+    ["b64", { b64: false }],
+    ["zip", { zip: "DEF" }],
+  ] as const)("abuse 33: the header member %s, by whomever it is signed, and nobody is asked for keys", async ([, header]) => {
+    for (const by of [key, strangersKey]) {
+      const around = surroundings(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made({}, header, by)), around)).toEqual(refused("assertion_brings_its_key"));
+      expect(around.asked).toEqual([]);
+    }
+  });
+
+  test.for([
+    ["abuse 31: the token endpoint as audience", { aud: `${ISSUER}/oauth/token` }, "assertion_for_another_audience"],
+    ["abuse 31: the issuer with another", { aud: [ISSUER, "https://other.example.test"] }, "assertion_for_another_audience"],
+    ["the issuer with a slash", { aud: `${ISSUER}/` }, "assertion_for_another_audience"],
+    ["abuse 31: no audience", { aud: undefined }, "assertion_for_another_audience"],
+    ["an empty list of audiences", { aud: [] }, "assertion_for_another_audience"],
+    ["no exp", { exp: undefined }, "assertion_without_expiry"],
+    ["an exp that is no number", { exp: "soon" }, "assertion_without_expiry"],
+    ["an exp beyond all bounds", { exp: 1e300 }, "assertion_without_expiry"],
+    ["expired", { exp: NOW - 60 }, "assertion_expired"],
+    ["more than an hour ahead", { exp: NOW + 3_661 }, "assertion_lives_too_long"],
+    ["issued in the future", { iat: NOW + 61 }, "assertion_not_yet_valid"],
+    ["an iat that is no time", { iat: "now" }, "assertion_not_yet_valid"],
+    ["not valid before later", { nbf: NOW + 61 }, "assertion_not_yet_valid"],
+    ["no jti", { jti: undefined }, "assertion_without_id"],
+    ["an empty jti", { jti: "" }, "assertion_without_id"],
+    ["a jti that is no text", { jti: 7 }, "assertion_without_id"],
+    ["another issuer", { iss: "other" }, "assertion_subject_not_issuer"],
+    ["no issuer", { iss: undefined }, "assertion_subject_not_issuer"],
+    ["no subject", { sub: undefined }, "assertion_subject_not_issuer"],
+    ["an object as subject", { iss: {}, sub: {} }, "assertion_subject_not_issuer"],
+    ["another client", { iss: "other", sub: "other" }, "client_unknown"],
+  ] as const)("%s", async ([, claims, reason]) => {
+    expect(await outcome(made(claims))).toEqual(refused(reason));
+  });
+
+  test.for(["at+jwt", "oauth-id-jag+jwt", "dpop+jwt", "logout+jwt", "secevent+jwt", "", 7])(
+    "typ %j: a token of another kind",
+    async (typ) => {
+      expect(await outcome(made({}, { typ }))).toEqual(refused("assertion_of_another_kind"));
+    },
+  );
+
+  test.for([
+    ["", "assertion_malformed"],
+    ["a.b", "assertion_malformed"],
+    ["a.b.c.d", "assertion_malformed"],
+    [`${made()}\n`, "assertion_malformed"],
+    [`${made()}=`, "assertion_malformed"],
+    [`${"x".repeat(8_192)}.e30.e30`, "assertion_malformed"],
+    [jws([], key), "assertion_malformed"],
+  ] as const)("%#: what is no JWT", async ([text, reason]) => {
+    expect(await outcome(text)).toEqual(refused(reason));
+  });
+
+  test.for(["", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer", `${ASSERTION_TYPE} `, ASSERTION_TYPE.toUpperCase()])(
+    "client_assertion_type %j is not the one",
+    async (type) => {
+      expect(await present(assertion(made(), type), surroundings(keyClient()))).toEqual(refused("assertion_type_unknown"));
+    },
+  );
+
+  test("a stranger's signature, a changed claim, and a signature that is none", async () => {
+    expect(await outcome(made({}, {}, strangersKey))).toEqual(refused("signature_wrong"));
+    const [header, , signature] = made().split(".");
+    expect(await outcome(`${header}.${made().split(".")[1]}.${signature}`)).toEqual(refused("signature_wrong"));
+    expect(await outcome(`${header}.${made().split(".")[1]}.`)).toEqual(refused("signature_wrong"));
+  });
+
+  const rsa = keyFor("RS256", "r");
+  test.for([
+    ["no keys at all", {}, "key_unknown"],
+    ["no such kid", { keys: [{ ...key.jwk, kid: "two" }] }, "key_unknown"],
+    ["two keys of one kid", { keys: [key.jwk, strangersKey.jwk] }, "key_ambiguous"],
+    ["a key for encryption", { keys: [{ ...key.jwk, use: "enc" }] }, "key_unknown"],
+    ["a key for other operations", { keys: [{ ...key.jwk, key_ops: ["sign"] }] }, "key_unknown"],
+    ["a key for another algorithm", { keys: [{ ...key.jwk, alg: "ES256" }] }, "key_unknown"],
+    ["a key of another type under the kid", { keys: [{ ...rsa.jwk, kid: "one" }] }, "key_unknown"],
+    ["a key on another curve", { keys: [{ ...key.jwk, crv: "Ed448" }] }, "key_unknown"],
+    ["a private key in the set", { keys: [key.jwk, { ...rsa.jwk, d: "AQAB" }] }, "key_unknown"],
+  ] as const)("the client's keys: %s", async ([, jwks, reason]) => {
+    expect(await outcome(made(), keyClient({ jwks }))).toEqual(refused(reason));
+  });
+
+  test("several keys that could have signed, and no kid that says which", async () => {
+    const jwks = { keys: [key.jwk, { ...strangersKey.jwk, kid: "two" }] };
+    expect(await outcome(made({}, { kid: undefined }), keyClient({ jwks }))).toEqual(refused("key_ambiguous"));
+    expect(await outcome(made(), keyClient({ jwks }))).toBe("notes-app");
+  });
+
+  test("RS256 under a key that says PS256, and the other way round", async () => {
+    const jwks = { keys: [{ ...rsa.jwk, alg: "PS256" }] };
+    expect(await outcome(made({}, {}, rsa), keyClient({ jwks }))).toEqual(refused("key_unknown"));
+    const confused = { ...rsa, alg: "PS256" };
+    expect(await outcome(made({}, {}, confused), keyClient({ jwks: { keys: [{ ...rsa.jwk, alg: "RS256" }] } }))).toEqual(
+      refused("key_unknown"),
+    );
+  });
+
+  test("a disabled client, and one without keys", async () => {
+    expect(await outcome(made(), keyClient({ enabled: false }))).toEqual(refused("client_disabled"));
+    expect(await outcome(made(), keyClient({ jwks: null }))).toEqual(refused("client_without_keys"));
+  });
+
+  test("abuse 28: a client that is registered for another method, whatever keys it has; nothing is asked or used up", async () => {
+    for (const method of ["client_secret_basic", "client_secret_post", "none"] as const) {
+      const around = surroundings(keyClient({ tokenEndpointAuthMethod: method, jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made()), around)).toEqual(refused("method_not_registered"));
+      expect([around.asked, around.used.size]).toEqual([[], 0]);
+    }
+  });
+
+  test("a method that a metadata document lists besides", async () => {
+    const client = keyClient({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
+    expect(await present(assertion(made()), surroundings(client))).toBe("notes-app");
+    expect(await present(assertion(made({}, {}, strangersKey)), surroundings(client))).toEqual(refused("signature_wrong"));
+    expect(await present({ clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
+    expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("wrong_secret"));
+  });
+
+  test("specification §5: assertions do not count at introspection and revocation", async () => {
+    const around = surroundings(keyClient());
+    expect(await present(assertion(made()), around, anySecretMethod)).toEqual(refused("method_not_registered"));
+    expect(around.used.size).toBe(0);
+  });
+});
+
+describe("an identifier is used once", () => {
+  test("abuse 30: the second presentation is refused; it is remembered until the assertion can have no further use", async () => {
+    const around = surroundings(keyClient());
+    const text = made({ jti: "only" });
+    expect(await present(assertion(text), around)).toBe("notes-app");
+    expect(await present(assertion(text), around)).toEqual(refused("assertion_used_before"));
+    expect([...around.used]).toEqual(["client_assertion notes-app only 360"]);
+  });
+
+  test("a stranger cannot use up an identifier", async () => {
+    const around = surroundings(keyClient());
+    expect(await present(assertion(made({ jti: "only" }, {}, strangersKey)), around)).toEqual(refused("signature_wrong"));
+    expect(await present(assertion(made({ jti: "only" })), around)).toBe("notes-app");
+  });
+
+  test("where the store cannot say, nobody is let in", async () => {
+    const around = surroundings(keyClient());
+    const ports = {
+      ...around.ports,
+      consumedIds: { consume: () => Promise.reject(new Refusal("temporarily_unavailable", "storage_unreachable")) },
+    };
+    expect(await present(assertion(made()), { ...around, ports })).toEqual(["temporarily_unavailable", "storage_unreachable"]);
+  });
+});
+
+describe("keys at an address", () => {
+  const uri = "https://client.example.test/keys";
+  const remoteClient = keyClient({ jwks: null, jwksUri: uri });
+  const withKeys = (known: readonly PublishedKey[], renewed: readonly PublishedKey[] = known) => {
+    const around = surroundings(remoteClient);
+    const remoteKeys = {
+      at: async () => {
+        around.asked.push("at");
+        return known;
+      },
+      renewed: async () => {
+        around.asked.push("renewed");
+        return renewed;
+      },
+    };
+    return { ...around, ports: { ...around.ports, remoteKeys } };
+  };
+
+  test("those that are known are enough", async () => {
+    const around = withKeys([key.jwk]);
+    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["at"]]);
+  });
+
+  test("they are asked for anew for a kid that is not among them", async () => {
+    const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
+    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["at", "renewed"]]);
+    const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);
+    expect(await present(assertion(made()), still)).toEqual(refused("key_unknown"));
+  });
+
+  test("keys that cannot be had prove nothing", async () => {
+    const around = surroundings(remoteClient);
+    const remoteKeys = { at: () => Promise.reject(new FetchFailure("too_slow")), renewed: async () => [] };
+    expect(await present(assertion(made()), { ...around, ports: { ...around.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
+  });
+});
+
+test("reading an assertion gives the client that it names, and nothing that chooses a key but a name", () => {
+  const { clientId, kid, alg } = readAssertion(ASSERTION_TYPE, made());
+  expect([clientId, kid, alg]).toEqual(["notes-app", "one", "EdDSA"]);
+  expect(refusalOf(() => readAssertion(ASSERTION_TYPE, made({}, { kid: 7 })))).toEqual(refused("assertion_malformed"));
+});

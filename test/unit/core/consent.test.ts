@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { Client } from "../../../src/clients/client.ts";
+import { consentMark, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
+import { aClient } from "../../support/builders.ts";
+
+const published = (members: Partial<Client> = {}): Client =>
+  aClient({
+    origin: "metadata_document",
+    clientId: "https://client.example.test/doc",
+    tokenEndpointAuthMethod: "none",
+    secretHash: null,
+    redirectUris: ["https://a.example.test/cb", "http://127.0.0.1/cb"],
+    ...members,
+  });
+
+test.for([
+  ["another order of redirect URIs", { redirectUris: ["http://127.0.0.1/cb", "https://a.example.test/cb"] }],
+  ["another path at the same host", { redirectUris: ["https://a.example.test/cb", "https://a.example.test/two", "http://127.0.0.1/cb"] }],
+  ["another port of the same host", { redirectUris: ["https://a.example.test:8443/cb", "http://127.0.0.1/cb"] }],
+  ["a new name", { name: "Renamed" }],
+  ["other scopes and grants", { scopes: ["openid"], grantTypes: ["authorization_code"] }],
+] as const)('CIMD "Changes": %s leaves a consent as it is', ([, members]) => {
+  expect(consentMark(published(members as Partial<Client>))).toBe(consentMark(published()));
+});
+
+test('CIMD "Changes": new keys alone leave a consent as it is', () => {
+  const withKeys = (x: string) => consentMark(published({ tokenEndpointAuthMethod: "private_key_jwt", jwks: { keys: [{ x }] } }));
+  expect(withKeys("one")).toBe(withKeys("two"));
+});
+
+test.for([
+  ["another method", { tokenEndpointAuthMethod: "private_key_jwt" }],
+  ["a further method", { alternativeAuthMethods: ["private_key_jwt"] }],
+  ["a further redirect host", { redirectUris: ["https://a.example.test/cb", "https://b.example.test/cb", "http://127.0.0.1/cb"] }],
+  ["another scheme", { redirectUris: ["https://a.example.test/cb", "com.example.app:/cb"] }],
+  ["keys at an address", { jwksUri: "https://client.example.test/keys" }],
+  ["keys in the document", { jwks: { keys: [] } }],
+] as const)('CIMD "Changes": %s makes it void', ([, members]) => {
+  expect(consentMark(published(members as Partial<Client>))).not.toBe(consentMark(published()));
+});
+
+test("keys at another address make it void", () => {
+  const at = (jwksUri: string) => consentMark(published({ jwksUri }));
+  expect(at("https://client.example.test/one")).not.toBe(at("https://client.example.test/two"));
+});
+
+test("registered clients have no mark, and may be remembered whatever their redirects", () => {
+  for (const origin of ["operator", "developer", "dynamic", "built_in"] as const) {
+    expect([consentMark(published({ origin })), mustAlwaysAsk(published({ origin }))]).toEqual([undefined, false]);
+  }
+});
+
+test.for([
+  [["https://a.example.test/cb"], false],
+  [["http://127.0.0.1/cb"], true],
+  [["https://a.example.test/cb", "http://localhost/cb"], true],
+  [["com.example.app:/cb"], true],
+] as const)("OAuth 2.1 §7.3.1: for a document with the redirects %j a person is always asked: %s", ([redirectUris, expected]) => {
+  expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
+});

@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
+import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
+import { fittingKeys, isForeignAlgorithm, isSignedBy } from "../../../src/core/signing/published-keys.ts";
+
+interface Case {
+  readonly tcId: number;
+  readonly comment: string;
+  readonly jws: unknown;
+  readonly result: "valid" | "invalid" | "acceptable";
+  readonly flags: readonly string[];
+}
+interface Group {
+  readonly comment: string;
+  readonly public?: PublishedKey;
+  readonly private?: PublishedKey;
+  readonly tests: readonly Case[];
+}
+const groupsOf = (file: string): readonly Group[] =>
+  JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), "utf8")).testGroups;
+
+/** As an assertion is judged: one key of the set that fits, and its signature. */
+function accepts(jws: unknown, keys: readonly PublishedKey[] | undefined): boolean {
+  const parsed = typeof jws === "string" ? parseJws(jws) : undefined;
+  if (parsed === undefined || hasForbiddenMember(parsed) || keys === undefined) return false;
+  const { alg, kid } = parsed.header;
+  if (!isForeignAlgorithm(alg)) return false;
+  const [key, ...others] = fittingKeys(keys, alg, typeof kid === "string" ? kid : undefined);
+  return key !== undefined && others.length === 0 && isSignedBy(parsed, key, alg);
+}
+
+/** What the set says of shared secrets cannot come up here: no key of that kind is ever taken. */
+const isAsymmetric = ({ public: key }: Group) => key !== undefined;
+
+const signatures = groupsOf("json_web_signature_test.json")
+  .filter(isAsymmetric)
+  .flatMap((group) => group.tests.map((each) => ({ ...each, group: group.comment, key: group.public as PublishedKey })));
+
+/** Valid by the set, refused here for another reason: the key says an algorithm that does not exist, or another one than the signature. */
+const STRICTER = new Set(["Figure20", "Figure27"]);
+
+test("the set has all the cases that it had", () => {
+  expect(signatures.length).toBeGreaterThan(350);
+});
+
+test.for(signatures)("Wycheproof JWS $tcId ($group): $comment is $result", ({ jws, key, result, comment }) => {
+  const accepted = accepts(jws, asPublicKeySet({ keys: [key] }));
+  if (result === "valid" && !STRICTER.has(comment)) expect(accepted).toBe(true);
+  if (result === "invalid" || STRICTER.has(comment)) expect(accepted).toBe(false);
+});
+
+const keySets = groupsOf("json_web_key_test.json").flatMap((group) =>
+  group.tests.map((each) => ({ ...each, group: group.comment, set: group.public ?? group.private })),
+);
+
+test.for(keySets)("Wycheproof JWK $tcId ($group): $comment is $result", ({ jws, set, result, group }) => {
+  const accepted = accepts(jws, asPublicKeySet(set));
+  // Symmetric keys are valid in the set and never so here.
+  if (result === "valid" && !/^(?:HS|jws_keyset)/.test(group)) expect(accepted).toBe(true);
+  else if (result !== "acceptable") expect(accepted).toBe(false);
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { developerChange, operatorChange } from "../../../src/management/client-rules.ts";
+import { ClientPatch, CreateClientInput, OperatorClientPatch } from "../../../src/management/inputs.ts";
+import { aClient, refusalOf } from "../../support/builders.ts";
+
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+describe("what a developer's patch makes of a client", () => {
+  test("members that are not sent stay", () => {
+    const client = aClient();
+    const { settings, dropSecret } = developerChange(client, { name: "New" });
+    expect(settings).toMatchObject({ name: "New", redirectUris: client.redirectUris, scopes: client.scopes, enabled: true });
+    expect(dropSecret).toBe(false);
+  });
+
+  test("grants of the operator's stay, and response types follow the grants", () => {
+    const client = aClient({ grantTypes: ["authorization_code", EXCHANGE] });
+    expect(developerChange(client, { grantTypes: ["client_credentials"] }).settings).toMatchObject({
+      grantTypes: ["client_credentials", EXCHANGE],
+      responseTypes: [],
+    });
+  });
+
+  test("null is a value: it takes the description away", () => {
+    expect(developerChange(aClient({ description: "d" }), { description: null }).settings.description).toBeNull();
+  });
+
+  test("a scope that the operator gave may be kept and dropped, not taken", () => {
+    const given = aClient({ scopes: ["clients:manage"] });
+    expect(developerChange(given, { scopes: ["clients:manage", "x"] }).settings.scopes).toEqual(["clients:manage", "x"]);
+    expect(refusalOf(() => developerChange(aClient(), { scopes: ["clients:manage"] }))).toEqual(["forbidden", "scope_is_the_operators"]);
+  });
+
+  test("the secret goes with the method that used it", () => {
+    const client = aClient({ grantTypes: ["authorization_code"] });
+    for (const [method, dropped] of [
+      ["client_secret_post", false],
+      ["private_key_jwt", true],
+      ["none", true],
+    ] as const) {
+      expect(developerChange(client, { tokenEndpointAuthMethod: method }).dropSecret).toBe(dropped);
+    }
+  });
+
+  test("requirePkce is taken and changes nothing", () => {
+    expect(developerChange(aClient(), ClientPatch.parse({ requirePkce: false })).settings).not.toHaveProperty("requirePkce");
+  });
+});
+
+test("an environment that forbids what the client has is refused", () => {
+  const local = aClient({ environment: "development", redirectUris: ["http://localhost:3000/cb"] });
+  expect(refusalOf(() => operatorChange(local, { environment: "production" }))).toEqual(["invalid_request", "client_incoherent"]);
+  expect(operatorChange(local, { environment: "production", redirectUris: ["https://a.test/cb"] }).settings.environment).toBe("production");
+});
+
+test("a built-in client stays as it is", () => {
+  expect(refusalOf(() => operatorChange(aClient({ origin: "built_in" }), { name: "x" }))).toEqual(["forbidden", "client_is_built_in"]);
+});
+
+test("lists lose their repeats, and private key members are refused", () => {
+  expect(
+    CreateClientInput.parse({ name: "x", scopes: ["a", "a"], grantTypes: ["client_credentials", "client_credentials"] }),
+  ).toMatchObject({
+    scopes: ["a"],
+    grantTypes: ["client_credentials"],
+  });
+  for (const member of ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]) {
+    expect(OperatorClientPatch.safeParse({ jwks: { keys: [{ kty: "RSA", [member]: "x" }] } }).success).toBe(false);
+  }
+});

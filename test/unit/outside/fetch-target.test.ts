@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { fetchTarget } from "../../../src/outside/fetch-target.ts";
+
+const outcome = (url: string, loopbackAllowed = false, ownUrl = "https://auth.example.test") => {
+  try {
+    return fetchTarget(url, { ownUrl, loopbackAllowed }).href;
+  } catch (error) {
+    return (error as { reason: string }).reason;
+  }
+};
+
+test.for([
+  ["https://client.example.test/doc.json", "https://client.example.test/doc.json"],
+  ["https://client.example.test:8443/doc.json", "https://client.example.test:8443/doc.json"],
+  ["http://client.example.test/doc.json", "scheme_not_https"],
+  ["ftp://client.example.test/doc.json", "scheme_not_https"],
+  ["file:///etc/passwd", "scheme_not_https"],
+  ["client.example.test", "url_malformed"],
+  ["https://", "url_malformed"],
+  ["https://user@client.example.test/", "userinfo_in_url"],
+  ["https://:secret@client.example.test/", "userinfo_in_url"],
+  ["https://127.0.0.1/", "host_is_an_address"],
+  ["https://8.8.8.8/", "host_is_an_address"],
+  ["https://127.1/", "host_is_an_address"],
+  ["https://0x7f.1/", "host_is_an_address"],
+  ["https://0177.0.0.1/", "host_is_an_address"],
+  ["https://2130706433/", "host_is_an_address"],
+  ["https://①②⑦.⓪.⓪.①/", "host_is_an_address"],
+  ["https://[::1]/", "host_is_an_address"],
+  ["https://[::ffff:169.254.169.254]/", "host_is_an_address"],
+  ["https://client.example.test./", "host_malformed"],
+  ["https://127.0.0.1./", "host_is_an_address"],
+  ["https://localhost/", "host_is_local"],
+  ["https://LOCALHOST/", "host_is_local"],
+  ["https://api.localhost/", "host_is_local"],
+  ["https://printer.local/", "host_is_local"],
+  ["https://metadata.google.internal/", "host_is_local"],
+  ["https://auth.example.test/x", "host_is_our_own"],
+  ["https://AUTH.example.test:8443/x", "host_is_our_own"],
+] as const)("security.md guarded fetch: %s is %s", ([url, expected]) => {
+  expect(outcome(url)).toBe(expected);
+});
+
+test.for([
+  ["https://localhost:8443/doc", "https://localhost:8443/doc"],
+  ["https://api.localhost/doc", "https://api.localhost/doc"],
+  ["https://localhost:3000/doc", "host_is_our_own"],
+  ["https://127.0.0.1:8443/doc", "host_is_an_address"],
+  ["https://[::1]:8443/doc", "host_is_an_address"],
+  ["https://printer.local/", "host_is_local"],
+  ["http://localhost:8443/doc", "scheme_not_https"],
+] as const)("where loopback is allowed, %s is %s", ([url, expected]) => {
+  expect(outcome(url, true, "http://localhost:3000")).toBe(expected);
+});

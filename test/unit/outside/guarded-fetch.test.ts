@@ -1,0 +1,223 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type GuardedFetchOptions, guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { ca, type Publisher, publisher } from "../../support/publisher.ts";
+
+const HOST = "client.example.test";
+let site: Publisher;
+let seen = 0;
+
+beforeAll(async () => {
+  site = await publisher([HOST, "localhost"]);
+});
+afterAll(() => site.close());
+beforeEach(() => {
+  seen = site.connections();
+  site.serveJson({ hello: "world" });
+});
+const came = () => site.connections() - seen;
+const url = (host = HOST) => `https://${host}:${site.port}/doc.json`;
+
+const fetcher = (options: Partial<GuardedFetchOptions> = {}) =>
+  guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true, resolve: async () => ["127.0.0.1"], ...options });
+const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, maxBytes = 5_120) =>
+  fetcher(options)
+    .json(target, maxBytes)
+    .then(
+      ({ value }) => value,
+      (error) => error.reason ?? error,
+    );
+const JSON_TYPE = { "content-type": "application/json" };
+
+test("a document on an allowed address is read, with what it says of its freshness", async () => {
+  site.serveJson({ hello: "world" }, { "cache-control": "max-age=77" });
+  expect(await fetcher().json(url(), 5_120)).toEqual({ value: { hello: "world" }, freshFor: 77 });
+  const [request] = site.requests().slice(-1);
+  expect(request?.headers).toMatchObject({ host: `${HOST}:${site.port}`, accept: "application/json", "accept-encoding": "identity" });
+  expect(request?.headers.cookie).toBeUndefined();
+});
+
+test("the system's resolver is asked where no other is given", async () => {
+  const plain = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
+  expect((await plain.json(url("localhost"), 5_120)).value).toEqual({ hello: "world" });
+});
+
+test.for([
+  ["127.0.0.1"],
+  ["10.0.0.1"],
+  ["169.254.169.254"],
+  ["::1"],
+  ["fd00::1"],
+  ["::ffff:127.0.0.1"],
+  ["64:ff9b::7f00:1"],
+  ["8.8.8.8", "127.0.0.1"],
+])("abuse 54: a name with the address %s is refused and nobody is connected to", async (addresses) => {
+  expect(await outcome(url(), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
+  expect(came()).toBe(0);
+});
+
+test("where loopback is allowed, other private addresses are still refused", async () => {
+  expect(await outcome(url(), { resolve: async () => ["127.0.0.1", "10.0.0.1"] })).toBe("address_not_public");
+  expect(came()).toBe(0);
+});
+
+test.for([
+  ["an IP literal", () => `https://127.0.0.1:${site.port}/doc.json`, "host_is_an_address"],
+  ["an IPv6 literal", () => `https://[::1]:${site.port}/doc.json`, "host_is_an_address"],
+  ["a number that means an address", () => `https://2130706433:${site.port}/doc.json`, "host_is_an_address"],
+  ["plain http", () => `http://${HOST}:${site.port}/doc.json`, "scheme_not_https"],
+] as const)("abuse 53: %s is refused before any name is looked up", async ([, target, expected]) => {
+  let lookups = 0;
+  const resolve = async () => {
+    lookups += 1;
+    return ["127.0.0.1"];
+  };
+  expect(await outcome(target(), { resolve })).toBe(expected);
+  expect([lookups, came()]).toEqual([0, 0]);
+});
+
+test("localhost is refused where loopback is not allowed", async () => {
+  expect(await outcome(url("localhost"), { loopbackAllowed: false })).toBe("host_is_local");
+  expect(came()).toBe(0);
+});
+
+test("abuse 56: a name is looked up once, and the connection goes to the address that was judged", async () => {
+  const answers = [["127.0.0.1"], ["10.0.0.1"], ["10.0.0.1"]];
+  let lookups = 0;
+  const resolve = async () => answers[lookups++] ?? [];
+  expect(await outcome(url(), { resolve })).toEqual({ hello: "world" });
+  expect(lookups).toBe(1);
+  expect(await outcome(url(), { resolve })).toBe("address_not_public");
+});
+
+test("a name that has no address, or whose look-up fails, cannot be asked", async () => {
+  expect(await outcome(url(), { resolve: async () => [] })).toBe("name_not_resolved");
+  expect(await outcome(url(), { resolve: () => Promise.reject(new Error("SERVFAIL")) })).toBe("name_not_resolved");
+});
+
+test("abuse 55: a redirect is not followed", async () => {
+  let asked = 0;
+  site.serve((request, response) => {
+    asked += 1;
+    if (request.url === "/good") response.writeHead(200, JSON_TYPE).end("{}");
+    else response.writeHead(302, { location: "/good" }).end();
+  });
+  expect(await outcome(url())).toBe("status_not_200");
+  expect(asked).toBe(1);
+});
+
+test.for([201, 204, 206, 301, 304, 400, 404, 500])("status %s is not 200", async (status) => {
+  site.serve((_request, response) => response.writeHead(status, JSON_TYPE).end(status === 204 || status === 304 ? undefined : "{}"));
+  expect(await outcome(url())).toBe("status_not_200");
+});
+
+test.for(["text/html", "text/plain", "application/octet-stream"])("media type %s is not JSON", async (type) => {
+  site.serve((_request, response) => response.writeHead(200, { "content-type": type }).end("{}"));
+  expect(await outcome(url())).toBe("not_json");
+});
+
+const filled = (size: number) => JSON.stringify("x".repeat(size - 2));
+
+test("abuse 55: 5 120 bytes are read and 5 121 are not, with and without a declared length", async () => {
+  site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(filled(5_120)));
+  expect(await outcome(url())).toHaveLength(5_118);
+  site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(filled(5_121)));
+  expect(await outcome(url())).toBe("too_large");
+  site.serve((_request, response) => {
+    response.writeHead(200, JSON_TYPE).write(filled(5_121).slice(0, 3_000));
+    response.end(filled(5_121).slice(3_000));
+  });
+  expect(await outcome(url())).toBe("too_large");
+});
+
+test("a body without end is cut at the limit", async () => {
+  let written = 0;
+  site.serve((_request, response) => {
+    response.writeHead(200, JSON_TYPE);
+    const more = () => {
+      while (!response.destroyed && response.write("x".repeat(1_024))) written += 1;
+    };
+    response.on("drain", more);
+    more();
+  });
+  expect(await outcome(url())).toBe("too_large");
+  expect(written).toBeLessThan(10_000);
+});
+
+test("an encoded body is refused: what is counted must be what is read", async () => {
+  site.serve((_request, response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": "gzip" }).end(gzipSync("{}")));
+  expect(await outcome(url())).toBe("content_encoded");
+});
+
+test.for(["", "{", "\ufeff{}", "[1,]"])("the body %j is not JSON", async (body) => {
+  site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(body));
+  expect(await outcome(url())).toBe("json_malformed");
+});
+
+test("a body that is not UTF-8 is refused", async () => {
+  site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(Buffer.from([0x22, 0xff, 0x22])));
+  expect(await outcome(url())).toBe("json_malformed");
+});
+
+test("abuse 55: one byte a second is given up within the time allowed", { timeout: 15_000 }, async () => {
+  site.serve((_request, response) => {
+    response.writeHead(200, JSON_TYPE);
+    const drip = setInterval(() => response.write(" "), 1_000);
+    response.on("close", () => clearInterval(drip));
+  });
+  const began = performance.now();
+  expect(await outcome(url())).toBe("too_slow");
+  expect(performance.now() - began).toBeLessThan(6_500);
+});
+
+test("a certificate for another name is refused", async () => {
+  expect(await outcome(url("other.example.test"))).toBe("unreachable");
+});
+
+test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by nothing less", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "countersign-ca-"));
+  const file = join(dir, "ca.pem");
+  writeFileSync(file, ca.certificatePem);
+  const module = new URL("../../../src/outside/guarded-fetch.ts", import.meta.url).href;
+  const code = `import { guardedFetch } from ${JSON.stringify(module)};
+    const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
+    console.log(JSON.stringify(await fetch.json(${JSON.stringify(url("localhost"))}, 5120).catch((error) => error.reason)));`;
+  const run = async (env: NodeJS.ProcessEnv) =>
+    (await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env })).stdout.trim();
+  try {
+    expect(await run({ NODE_EXTRA_CA_CERTS: file })).toBe('{"value":{"hello":"world"}}');
+    expect(await run({})).toBe('"unreachable"');
+    expect(await run({ NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" })).toBe('"unreachable"');
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test("nobody listens there", async () => {
+  expect(await outcome("https://client.example.test:1/doc.json")).toBe("unreachable");
+});
+
+test("every fetch has a connection of its own, and at most eight are under way", async () => {
+  let open = 0;
+  let most = 0;
+  // Nobody is answered before eight are waiting, however slowly they come.
+  const allIn = Promise.withResolvers<void>();
+  site.serve((_request, response) => {
+    open += 1;
+    most = Math.max(most, open);
+    if (open === 8) allIn.resolve();
+    void allIn.promise.then(() => {
+      open -= 1;
+      response.writeHead(200, JSON_TYPE).end("{}");
+    });
+  });
+  const shared = fetcher();
+  await Promise.all(Array.from({ length: 20 }, () => shared.json(url(), 5_120)));
+  expect(most).toBe(8);
+  expect(came()).toBe(20);
+});

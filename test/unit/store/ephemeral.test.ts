@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { breaker } from "../../../src/store/ephemeral/breaker.ts";
+import { memoryRateLimiter } from "../../../src/store/ephemeral/memory.ts";
+
+test("a window lets the limit through, then says how long to wait, then begins anew", async () => {
+  let now = 100;
+  const limiter = memoryRateLimiter(2, 60, () => now);
+  expect([await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("b")]).toEqual([0, 0, 60, 0]);
+  now = 159.5;
+  expect(await limiter.hit("a")).toBe(1);
+  now = 160;
+  expect(await limiter.hit("a")).toBe(0);
+});
+
+test("three failures in a row open the breaker; then one call a second finds out", () => {
+  let now = 0;
+  const circuit = breaker(() => now);
+  circuit.failed();
+  circuit.failed();
+  circuit.succeeded();
+  for (let n = 0; n < 2; n++) circuit.failed();
+  expect(circuit.mayCall()).toBe(true);
+  circuit.failed();
+  expect(circuit.mayCall()).toBe(false);
+  now = 1;
+  expect([circuit.mayCall(), circuit.mayCall()]).toEqual([true, false]);
+  circuit.failed();
+  now = 2;
+  expect(circuit.mayCall()).toBe(true);
+  circuit.succeeded();
+  expect([circuit.mayCall(), circuit.mayCall()]).toEqual([true, true]);
+});

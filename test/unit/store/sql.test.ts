@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { isStorable, jsonRows } from "../../../src/store/sql.ts";
+import { asUnavailable, leavesConnection, mayBeRepeated } from "../../../src/store/unavailable.ts";
+
+const databaseError = (code: string, severity = "ERROR") => Object.assign(new Error("from the server"), { code, severity });
+
+test.for([
+  ["plain", true],
+  ["", true],
+  ["\0", false],
+  ["a\0b", false],
+  ["\ud800", false],
+  ["\u{1f600}", true],
+] as const)("%j can be stored: %s", ([text, storable]) => {
+  expect(isStorable(text)).toBe(storable);
+});
+
+test("rows for jsonb hold no NUL and no half of a surrogate pair", () => {
+  expect(JSON.parse(jsonRows([{ a: "x\0y", b: ["\ud800", "\u{1f600}"], c: 1, d: null, e: undefined }]))).toEqual([
+    { a: "x\ufffdy", b: ["\ufffd", "\u{1f600}"], c: 1, d: null },
+  ]);
+});
+
+test.for([
+  ["08006", "FATAL"],
+  ["28P01", "FATAL"],
+  ["53300", "FATAL"],
+  ["53100", "ERROR"],
+  ["55P03", "ERROR"],
+  ["57014", "ERROR"],
+  ["57P01", "FATAL"],
+  ["25006", "ERROR"],
+] as const)("SQLSTATE %s is told as unavailable, with the time to wait", ([code, severity]) => {
+  const error = databaseError(code, severity);
+  expect(asUnavailable(error)).toMatchObject({
+    code: "temporarily_unavailable",
+    reason: "storage_unavailable",
+    detail: { cause: error, retryAfter: 5 },
+  });
+});
+
+test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays the fault that it is", (code) => {
+  const error = databaseError(code);
+  expect(asUnavailable(error)).toBe(error);
+});
+
+test("a lost connection is told as unavailable; a mistake of ours and a refusal stay what they are", () => {
+  expect(asUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
+  expect(asUnavailable(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
+  for (const message of [
+    "timeout exceeded when trying to connect",
+    "Query read timeout",
+    "PGlite is closed",
+    "Cannot use a pool after calling end on the pool",
+  ]) {
+    expect(asUnavailable(new Error(message))).toMatchObject({ reason: "storage_unavailable" });
+  }
+  for (const mistake of [new TypeError("undefined is not a function"), new Error("Prepared statements must be unique")]) {
+    expect(asUnavailable(mistake)).toBe(mistake);
+  }
+  const refusal = new Refusal("conflict", "client_id_taken");
+  expect(asUnavailable(refusal)).toBe(refusal);
+});
+
+test("only what the database could not put in an order is repeated", () => {
+  expect(["40001", "40P01", "23505", "57014"].map((code) => mayBeRepeated(databaseError(code)))).toEqual([true, true, false, false]);
+});
+
+test("a connection goes on serving after a plain refusal of the server, and after nothing else", () => {
+  expect(leavesConnection(databaseError("23505"))).toBe(true);
+  expect(leavesConnection(asUnavailable(databaseError("57014")))).toBe(true);
+  expect(leavesConnection(asUnavailable(databaseError("57P01", "FATAL")))).toBe(false);
+  expect(leavesConnection(asUnavailable(new Error("Query read timeout")))).toBe(false);
+  expect(leavesConnection(new Refusal("conflict", "client_id_taken"))).toBe(true);
+});
