@@ -3,7 +3,7 @@ import { clientDocuments } from "../clients/document-cache.ts";
 import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle } from "../clients/throttle.ts";
-import { systemClock } from "../clock.ts";
+import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
@@ -65,7 +65,7 @@ export async function composeCore(
     issuer: config.issuer,
     lifetimes: config.lifetimes,
     clock: systemClock,
-    randomBytes,
+    randomBytes: pooled(randomBytes),
     keys,
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),

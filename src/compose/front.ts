@@ -146,7 +146,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   ];
   for (const { fixed, router } of groups)
     for (const path of [...Object.keys(fixed ?? {}), ...(router?.stack ?? []).map((layer) => String(layer.path))]) around.routes.add(path);
-  const app = createApp({
+  const pages = createApp({
     issuer,
     groups,
     lifecycle: alive,
@@ -166,9 +166,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
-  const pages = app.callback();
   const handler: RequestListener = (request, response) => {
-    if (!introspection(request, response)) void pages(request, response);
+    if (!introspection(request, response)) pages(request, response);
   };
   const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
   return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };
