@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
+import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
@@ -100,5 +101,6 @@ const terminal = systemTerminal(() => {
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
 registerAuditCommands(program, terminal);
+registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);
