@@ -178,6 +178,22 @@ describe("refusals that leave a record", () => {
     expect((await run(["export"])).out).not.toContain("canary");
   });
 
+  test("a token request of a client that has proved who it is, with the reason that it is not told; not what is asked in a public client's name", async () => {
+    await server.token(server.clients.oneShot, {
+      grant_type: "authorization_code",
+      code: "c".repeat(43),
+      redirect_uri: "x",
+      code_verifier: "v".repeat(43),
+    });
+    await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
+    await server.refresh(server.clients.publicApp, "0".repeat(64));
+    expect(await list({ event: "token.refused", clientId: "one-shot" })).toMatchObject([
+      { outcome: "failure", reason: "code_unknown", grantType: "authorization_code", requestId: expect.any(String) },
+    ]);
+    expect(await list({ event: "token.refused", clientId: "worker" })).toMatchObject([{ grantType: "client_credentials" }]);
+    expect(await list({ event: "token.refused", clientId: "public-app" })).toEqual([]);
+  });
+
   test("a person who says no", async () => {
     const { browser, id } = await server.person({ verified: false });
     const { challenge } = server.pkce();
