@@ -12,7 +12,7 @@ import { aBinding, aCode, aFamily, aGrant, aScene, RESOURCE, type Scene } from "
 
 const issued = anAudit("token.issued");
 
-describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
+describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) => {
   let database: Database;
   let scene: Scene;
   const run = (text: string, id: string) => runText(database.sql, text, [id]);
