@@ -38,6 +38,8 @@ export interface Guard {
   admit(inbound: Inbound, scopes?: readonly string[]): Promise<Verdict>;
   /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
   metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
+  /** Ends what its verification keeps open to the authorization server, so that a process can end. Nothing with local verification. */
+  close(): void;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface Guard {
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);
   const { resource, scopes: defaultScopes, onRefusal } = settings;
-  const verify = localVerification(settings);
+  const { verify, close } = settings.verification?.(settings) ?? { verify: localVerification(settings), close: () => undefined };
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
   async function verifyToken(token: string): Promise<Principal> {
@@ -93,6 +95,7 @@ export function createGuard(options: GuardOptions): Guard {
     verifyToken,
     admit,
     metadataAnswer: site.answer,
+    close,
   });
 }
 

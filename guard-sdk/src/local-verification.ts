@@ -1,22 +1,17 @@
 import { readPrincipal } from "./claims.ts";
 import { fetchKeys } from "./issuer-document.ts";
-import { issuerKeys } from "./issuer-keys.ts";
-import type { Principal } from "./principal.ts";
+import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { tokenDigest } from "./signature.ts";
-import type { Clocks } from "./time.ts";
+import { tokenDigest, type VerificationKey } from "./signature.ts";
 import { MAX_TOKEN_LENGTH, parseToken } from "./token.ts";
-import { tokenCache } from "./token-cache.ts";
+import { type Remembered, tokenCache } from "./token-cache.ts";
+import type { VerificationSettings, VerifyToken } from "./verification.ts";
 
-/** Says whose token this is. @throws {GuardRefusal} invalid_token, temporarily_unavailable */
-export type VerifyToken = (token: string) => Promise<Principal>;
-
-export interface LocalVerification {
-  readonly issuers: readonly string[];
-  readonly audiences: ReadonlySet<string>;
-  readonly clocks: Clocks;
-  readonly fetch: typeof globalThis.fetch;
-  readonly tokenCacheSize: number;
+/** A token that was found good, and what must still hold for it to stay so. */
+interface VerifiedToken extends Remembered {
+  readonly keys: IssuerKeys;
+  readonly kid: string | undefined;
+  readonly key: VerificationKey;
 }
 
 /**
@@ -25,10 +20,10 @@ export interface LocalVerification {
  * while its issuer still has the key that signed it.
  * @see specification §4.9, RFC 9068 §4
  */
-export function localVerification({ issuers, audiences, clocks, fetch, tokenCacheSize }: LocalVerification): VerifyToken {
+export function localVerification({ issuers, audiences, clocks, fetch, tokenCacheSize }: VerificationSettings): VerifyToken {
   const keysOf = new Map(issuers.map((issuer) => [issuer, issuerKeys((known) => fetchKeys(issuer, known, fetch), clocks.elapsed)]));
   const profile = { issuers: new Set(issuers), audiences };
-  const cache = tokenCache(tokenCacheSize);
+  const cache = tokenCache<VerifiedToken>(tokenCacheSize);
 
   return async (text) => {
     if (text.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
