@@ -8,7 +8,7 @@ export const settings = {
   entities,
   extensions: [Migrator],
   migrations: { migrationsList: migrations, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
-  // uuid_v7() is made by a migration and belongs to no entity.
-  schemaGenerator: { ignoreRoutines: true },
+  // uuid_v7() and what marks revocations are made by migrations and belong to no entity.
+  schemaGenerator: { ignoreRoutines: true, ignoreTriggers: true },
   logger: () => {},
 };

@@ -117,11 +117,17 @@ export async function startServer({
     shape === "split" ? loadConfig({ ...settings, TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }, "front") : loadConfig(settings);
   const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
-  try {
+  const start = async () => {
     if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, provision: plan }));
     running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
+  };
+  const stop = async () => {
+    for (const part of running.splice(0).reverse()) await part.close(0);
+  };
+  try {
+    await start();
   } catch (error) {
-    for (const part of running) await part.close(0);
+    await stop();
     await database.close();
     throw error;
   }
@@ -132,8 +138,14 @@ export async function startServer({
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
+    /** Stops every process, does something to the data alone, and starts them again. */
+    async restart(meanwhile: () => Promise<void>) {
+      await stop();
+      await meanwhile();
+      await start();
+    },
     async close() {
-      for (const part of running.reverse()) await part.close(0);
+      await stop();
       await database.close();
       await postgres?.drop();
       rmSync(dataDir, { recursive: true, force: true });

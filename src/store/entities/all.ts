@@ -21,6 +21,7 @@ export const entities = [
   grants.RefreshFamilyRow,
   grants.RefreshTokenRow,
   grants.RevocationRow,
+  grants.RevocationMarkRow,
   grants.ConsumedIdRow,
   records.AuditRecordRow,
   records.SigningKeyRow,
