@@ -2,7 +2,7 @@ import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import { signJwt } from "../signing/jws.ts";
-import { accessTokenClaims } from "../tokens/access-token.ts";
+import { type Actor, accessTokenClaims } from "../tokens/access-token.ts";
 
 export interface AccessTokenWish {
   readonly subject: string;
@@ -12,6 +12,7 @@ export interface AccessTokenWish {
   readonly jti: string;
   /** Seconds. */
   readonly lifetime: number;
+  readonly act?: Actor | undefined;
 }
 
 /** The members that every token answer has (specification §2.6). */
@@ -25,6 +26,7 @@ export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
     jti: wish.jti,
     now: core.clock(),
     lifetime: wish.lifetime,
+    act: wish.act,
   });
   return {
     accessToken: await signJwt(claims, "at+jwt", core.keys.accessToken, core.sign),

@@ -1,5 +1,6 @@
 import * as accounts from "./accounts.ts";
 import { ApiKeyRow, ClientRow } from "./clients.ts";
+import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
 
@@ -23,6 +24,8 @@ export const entities = [
   grants.RevocationRow,
   grants.RevocationMarkRow,
   grants.ConsumedIdRow,
+  delegations.DelegationRow,
+  delegations.IdentityLinkRow,
   records.AuditRecordRow,
   records.SigningKeyRow,
 ];

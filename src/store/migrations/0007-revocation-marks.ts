@@ -11,7 +11,7 @@ const marking = (name: string, event: string, when: string | undefined, body: st
 
 /**
  * Marks of what ended, for guards that verify tokens by themselves. Triggers write them, so that no statement can end anything in silence,
- * and in the very transaction. A mark has its transaction's id, by which readers find what was committed late (decision 0011).
+ * and in the very transaction. A mark has its transaction's id, by which readers find what was committed late (decision 0013).
  */
 const statements = [
   `create table revocation_marks (
