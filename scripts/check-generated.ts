@@ -8,26 +8,30 @@ const root = join(import.meta.dirname, "..");
 const scratch = mkdtempSync(join(tmpdir(), "generated-"));
 const run = (...args: string[]) => execFileSync("buf", args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
 
-/** Every file below a directory, by its path in it. */
-const filesOf = (directory: string) =>
+/** The server's, and the guard's own. */
+const GENERATED = ["src/gen", "guard-sdk/src/gen"];
+
+/** Every file below a directory of a tree, by its path in the tree. */
+const filesOf = (base: string, directory: string) =>
   new Map(
-    readdirSync(directory, { recursive: true, withFileTypes: true })
+    readdirSync(join(base, directory), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
-      .map((path) => [path.slice(directory.length + 1), readFileSync(path)]),
+      .map((path) => [path.slice(base.length + 1), readFileSync(path)]),
   );
 
 try {
   run("generate", "--output", scratch);
+  run("generate", "--template", "guard-sdk/buf.gen.yaml", "--output", scratch);
   run("build", "-o", join(scratch, "src/gen/api.binpb"));
-  const fresh = filesOf(join(scratch, "src/gen"));
-  const committed = filesOf(join(root, "src/gen"));
+  const treeOf = (base: string) => new Map(GENERATED.flatMap((directory) => [...filesOf(base, directory)]));
+  const [fresh, committed] = [treeOf(scratch), treeOf(root)];
   const differing = [...new Set([...fresh.keys(), ...committed.keys()])].filter((path) => {
     const [a, b] = [fresh.get(path), committed.get(path)];
     return a === undefined || b === undefined || !a.equals(b);
   });
   if (differing.length > 0) {
-    console.error(`src/gen is not what \`npm run generate\` writes:\n${differing.map((path) => `  src/gen/${path}`).join("\n")}`);
+    console.error(`the committed code is not what \`npm run generate\` writes:\n${differing.map((path) => `  ${path}`).join("\n")}`);
     process.exitCode = 1;
   }
 } finally {

@@ -15,6 +15,7 @@ import { type ProvisionFile, readProvisionFile } from "./management/provision.ts
 import { connectDatabase, type Database, openDatabase } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness } from "./store/readiness.ts";
+import { revocationMarks } from "./store/revocation-marks.ts";
 import { sweep } from "./store/sweep.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
@@ -75,7 +76,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
       const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
       const local: TokenCore = observedCore(localTokenCore(core), metrics);
-      const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault });
+      const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations: revocationMarks(sql) });
       grpcPort = listener.port;
       const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
       listener.setServing(true);

@@ -38,6 +38,8 @@ export interface Guard {
   admit(inbound: Inbound, scopes?: readonly string[]): Promise<Verdict>;
   /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
   metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
+  /** Ends what its verification keeps open to the authorization server, so that a process can end. Nothing with local verification. */
+  close(): void;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface Guard {
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);
   const { resource, scopes: defaultScopes, onRefusal } = settings;
-  const verify = localVerification(settings);
+  const { verify, close } = settings.verification?.(settings) ?? { verify: localVerification(settings), close: () => undefined };
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
   async function verifyToken(token: string): Promise<Principal> {
@@ -75,11 +77,9 @@ export function createGuard(options: GuardOptions): Guard {
   function protect(handler: GuardedHandler, route: RouteOptions = {}) {
     const scopes = scopeList(route.scopes ?? defaultScopes);
     return async (request: Request): Promise<Response> => {
-      const { pathname, search } = new URL(request.url);
-      const document = site.answer(request.method, pathname);
+      const document = site.answer(request.method, new URL(request.url).pathname);
       if (document !== undefined) return toResponse(document);
-      const authorization = request.headers.get("authorization");
-      const verdict = await admit({ authorization: authorization === null ? [] : [authorization], query: search }, scopes);
+      const verdict = await admit(readInbound(request), scopes);
       return verdict.admitted ? handler(withoutToken(request), verdict.principal) : toResponse(verdict.answer);
     };
   }
@@ -93,11 +93,18 @@ export function createGuard(options: GuardOptions): Guard {
     verifyToken,
     admit,
     metadataAnswer: site.answer,
+    close,
   });
 }
 
+/** What of a Fetch request may carry credentials. Several fields come joined into one. */
+export function readInbound(request: Request): Inbound {
+  const authorization = request.headers.get("authorization");
+  return { authorization: authorization === null ? [] : [authorization], query: new URL(request.url).search };
+}
+
 /** A copy, since the headers of a received request are read-only in some runtimes. */
-function withoutToken(request: Request): Request {
+export function withoutToken(request: Request): Request {
   const headers = new Headers(request.headers);
   headers.delete("authorization");
   return new Request(request, { headers });

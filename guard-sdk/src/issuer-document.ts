@@ -1,7 +1,7 @@
+import { fetchObject } from "./fetch-object.ts";
 import { importEd25519, type VerificationKey } from "./signature.ts";
 
 const TIMEOUT_MS = 5_000;
-const MAX_DOCUMENT_BYTES = 262_144;
 const MAX_KEYS = 100;
 
 /** Keys of one issuer by `kid`; a key that has none is under the empty string. */
@@ -29,12 +29,26 @@ const isLoopback = (host: string) =>
  */
 export async function fetchKeys(issuer: string, known: KeySet | undefined, fetch: typeof globalThis.fetch): Promise<KeySet> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const metadata = await firstOf(metadataUrls(issuer), (url) => fetchObject(url, fetch, signal));
-  if (metadata.issuer !== issuer) throw new Error(`the metadata document of ${issuer} names another issuer`);
+  const metadata = await fetchMetadata(issuer, fetch, signal);
   if (typeof metadata.jwks_uri !== "string") throw new Error(`the metadata document of ${issuer} has no jwks_uri`);
-  const { keys } = await fetchObject(trustworthyUrl(metadata.jwks_uri, "jwks_uri").href, fetch, signal);
+  const { keys } = await fetchObject(trustworthyUrl(metadata.jwks_uri, "jwks_uri").href, fetch, { signal });
   if (!Array.isArray(keys)) throw new Error(`the key set of ${issuer} has no keys member`);
   return readKeySet(keys.slice(0, MAX_KEYS), known);
+}
+
+/**
+ * The metadata document of an issuer.
+ * @throws when it is not to be had, or names another issuer
+ * @see RFC 8414 §3, §3.3
+ */
+export async function fetchMetadata(
+  issuer: string,
+  fetch: typeof globalThis.fetch,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  const metadata = await firstOf(metadataUrls(issuer), (url) => fetchObject(url, fetch, { signal }));
+  if (metadata.issuer !== issuer) throw new Error(`the metadata document of ${issuer} names another issuer`);
+  return metadata;
 }
 
 /** RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect Discovery after it. */
@@ -68,28 +82,4 @@ export async function readKeySet(entries: readonly unknown[], known?: KeySet): P
     if (key !== undefined) keys.set(kid, key);
   }
   return keys;
-}
-
-async function fetchObject(url: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const response = await fetch(url, { headers: { accept: "application/json" }, redirect: "error", signal });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new Error(`${url} answered ${response.status}`);
-  }
-  const value: unknown = JSON.parse(await readText(response, url));
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${url} is no JSON object`);
-  return value as Record<string, unknown>; // an object by the line above
-}
-
-/** Counts what arrives, since a length header may be missing or speak of the compressed form. */
-async function readText(response: Response, url: string): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_DOCUMENT_BYTES) throw new Error(`${url} is longer than ${MAX_DOCUMENT_BYTES} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -1,22 +1,19 @@
 import { readPrincipal } from "./claims.ts";
 import { fetchKeys } from "./issuer-document.ts";
-import { issuerKeys } from "./issuer-keys.ts";
-import type { Principal } from "./principal.ts";
+import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { tokenDigest } from "./signature.ts";
-import type { Clocks } from "./time.ts";
+import { tokenDigest, type VerificationKey } from "./signature.ts";
 import { MAX_TOKEN_LENGTH, parseToken } from "./token.ts";
-import { tokenCache } from "./token-cache.ts";
+import { type Remembered, tokenCache } from "./token-cache.ts";
+import type { VerificationSettings, VerifyToken } from "./verification.ts";
 
-/** Says whose token this is. @throws {GuardRefusal} invalid_token, temporarily_unavailable */
-export type VerifyToken = (token: string) => Promise<Principal>;
-
-export interface LocalVerification {
-  readonly issuers: readonly string[];
-  readonly audiences: ReadonlySet<string>;
-  readonly clocks: Clocks;
-  readonly fetch: typeof globalThis.fetch;
-  readonly tokenCacheSize: number;
+/** A token that was found good, and what must still hold for it to stay so. */
+export interface VerifiedToken<Note> extends Remembered {
+  /** What was noted of its claims. */
+  readonly note: Note;
+  readonly keys: IssuerKeys;
+  readonly kid: string | undefined;
+  readonly key: VerificationKey;
 }
 
 /**
@@ -25,16 +22,25 @@ export interface LocalVerification {
  * while its issuer still has the key that signed it.
  * @see specification §4.9, RFC 9068 §4
  */
-export function localVerification({ issuers, audiences, clocks, fetch, tokenCacheSize }: LocalVerification): VerifyToken {
+export function localVerification(settings: VerificationSettings): VerifyToken {
+  const verify = verifying(settings, () => undefined);
+  return async (text) => (await verify(text)).principal;
+}
+
+/** The same for who must know more of a token than its principal. @param note reads it from the claims, once for each token */
+export function verifying<Note>(
+  { issuers, audiences, clocks, fetch, tokenCacheSize }: VerificationSettings,
+  note: (claims: Readonly<Record<string, unknown>>) => Note | Promise<Note>,
+): (token: string) => Promise<VerifiedToken<Note>> {
   const keysOf = new Map(issuers.map((issuer) => [issuer, issuerKeys((known) => fetchKeys(issuer, known, fetch), clocks.elapsed)]));
   const profile = { issuers: new Set(issuers), audiences };
-  const cache = tokenCache(tokenCacheSize);
+  const cache = tokenCache<VerifiedToken<Note>>(tokenCacheSize);
 
   return async (text) => {
     if (text.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
     const digest = await tokenDigest(text);
     const known = cache.get(digest, clocks.now());
-    if (known !== undefined && (await known.keys.find(known.kid)) === known.key) return known.principal;
+    if (known !== undefined && (await known.keys.find(known.kid)) === known.key) return known;
 
     const { kid, claims, input, signature } = parseToken(text);
     const principal = readPrincipal(claims, profile, clocks.now());
@@ -42,7 +48,8 @@ export function localVerification({ issuers, audiences, clocks, fetch, tokenCach
     if (keys === undefined) throw new GuardRefusal("invalid_token", "issuer_unknown");
     const key = await keys.find(kid);
     if (!(await key.verifies(input, signature))) throw new GuardRefusal("invalid_token", "signature_invalid");
-    cache.set(digest, { principal, keys, kid, key });
-    return principal;
+    const verified = { principal, keys, kid, key, note: await note(claims) };
+    cache.set(digest, verified);
+    return verified;
   };
 }

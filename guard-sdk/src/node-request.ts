@@ -43,7 +43,8 @@ export function send(response: ServerResponse, answer: HttpAnswer): void {
   response.end(answer.body);
 }
 
-const EXPOSED = "Access-Control-Expose-Headers";
+/** The header that says what a script of another origin may read. */
+export const EXPOSED = "Access-Control-Expose-Headers";
 
 /** The answer's headers, with what was to be exposed before. */
 export function mergeExposed(
@@ -66,7 +67,7 @@ function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query:
  * `headers` keeps only the first of several. The other two forms are made from that list when they are first looked at,
  * by its length at arrival: so they are looked at before it gets shorter.
  */
-function takeAuthorization(request: IncomingMessage): readonly string[] {
+export function takeAuthorization(request: IncomingMessage): readonly string[] {
   const { headers, rawHeaders } = request;
   const distinct: NodeJS.Dict<string[]> | undefined = request.headersDistinct; // a request of HTTP/2 has none
   delete headers.authorization;

@@ -2,6 +2,7 @@ import { trustworthyUrl } from "./issuer-document.ts";
 import type { GuardRefusal } from "./refusal.ts";
 import { scopeList } from "./scopes.ts";
 import { type Clocks, systemClocks } from "./time.ts";
+import type { Verification } from "./verification.ts";
 
 export interface GuardOptions {
   /** The identifier of the protected resource, as clients call it: an http(s) URL without fragment. Tokens must name it in `aud`. */
@@ -16,6 +17,8 @@ export interface GuardOptions {
   readonly resourceName?: string;
   /** URL of documentation for developers, for the metadata document. */
   readonly resourceDocumentation?: string;
+  /** How tokens are verified. Default: in this process, against the JWK Sets of the issuers. */
+  readonly verification?: Verification;
   /** How many verified tokens are remembered until they expire. Default 1000; 0 verifies every request anew. */
   readonly tokenCacheSize?: number;
   /** Learns of every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
@@ -42,6 +45,7 @@ export function settle(options: GuardOptions) {
     resourceDocumentation: options.resourceDocumentation,
     tokenCacheSize: checkedSize(options.tokenCacheSize ?? 1000),
     onRefusal: options.onRefusal,
+    verification: options.verification,
     // Looked up at each call, so that a fetch that is instrumented later is the one that is used.
     fetch: options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request)),
     clocks: options.clocks ?? systemClocks,

@@ -1,18 +1,13 @@
-import type { IssuerKeys } from "./issuer-keys.ts";
 import type { Principal } from "./principal.ts";
-import type { VerificationKey } from "./signature.ts";
 
-/** A token that was found good, and what must still hold for it to stay so. */
-export interface VerifiedToken {
+/** What is remembered of a token that was found good. */
+export interface Remembered {
   readonly principal: Principal;
-  readonly keys: IssuerKeys;
-  readonly kid: string | undefined;
-  readonly key: VerificationKey;
 }
 
-export interface TokenCache {
-  get(digest: string, now: number): VerifiedToken | undefined;
-  set(digest: string, token: VerifiedToken): void;
+export interface TokenCache<Entry extends Remembered> {
+  get(digest: string, now: number): Entry | undefined;
+  set(digest: string, token: Entry): void;
 }
 
 /**
@@ -20,8 +15,8 @@ export interface TokenCache {
  * any time, and holds no token text.
  * @param capacity entries; 0 remembers nothing
  */
-export function tokenCache(capacity: number): TokenCache {
-  const entries = new Map<string, VerifiedToken>(); // a Map iterates in the order of insertion: oldest first
+export function tokenCache<Entry extends Remembered>(capacity: number): TokenCache<Entry> {
+  const entries = new Map<string, Entry>(); // a Map iterates in the order of insertion: oldest first
   return {
     get(digest, now) {
       const entry = entries.get(digest);

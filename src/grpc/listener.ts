@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import { logVerbosity, Server, setLogVerbosity } from "@grpc/grpc-js";
+import type { RevocationMarks } from "../core/ports.ts";
 import {
   type IntrospectBatchRequest,
   IntrospectionService,
@@ -8,14 +9,17 @@ import {
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { admission, MAX_IN_FLIGHT } from "./admission.ts";
-import { type FrontAccess, resourceServerCredential } from "./caller-auth.ts";
+import type { FrontAccess } from "./caller-auth.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
 import { intake } from "./intake.ts";
-import { type IntrospectionCall, introspectionService } from "./introspection.ts";
+import { introspectionService } from "./introspection.ts";
 import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCore } from "./local.ts";
 import { isLoopback } from "./loopback.ts";
-import { authorizationOf, callRunner, type OnFault, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
+import { asResourceServer } from "./resource-server-call.ts";
+import { revocationFeed } from "./revocation-feed.ts";
+import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
+import { callRunner, type OnFault, type RunCall, serveUnary } from "./served-call.ts";
 import { type ServerTls, serverCredentials } from "./server-credentials.ts";
 import { standardServices } from "./standard-services.ts";
 import { serveTokenCore } from "./token-core-service.ts";
@@ -32,6 +36,8 @@ export interface GrpcListenerOptions {
   /** Calls in flight above which the next is refused at once. */
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
+  /** What WatchRevocations tells; without it the method is not offered. */
+  readonly revocations?: RevocationMarks | undefined;
 }
 
 export interface GrpcListener {
@@ -54,14 +60,6 @@ const SERVER_OPTIONS = {
   "grpc.enable_channelz": 0,
   interceptors: [intake(15_000)],
 };
-
-/** The address of `address:port`, the form in which grpc-js tells a peer; IPv4 as such, even where it came through a socket for both. */
-const peerAddress = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(":"))).replace(/^::ffff:(?=\d+\.)/, "");
-
-const asResourceServer = (call: UnaryCall, signal: AbortSignal): IntrospectionCall => ({
-  client: resourceServerCredential(authorizationOf(call), peerAddress(call.getPeer())),
-  signal,
-});
 
 function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
   const service = introspectionService(core);
@@ -96,6 +94,7 @@ export async function startGrpcListener({
   fronts,
   onFault,
   maxInFlight,
+  revocations,
 }: GrpcListenerOptions): Promise<GrpcListener> {
   const mutualTls = tls?.clientCa !== undefined;
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
@@ -106,6 +105,14 @@ export async function startGrpcListener({
   const server = new Server(SERVER_OPTIONS);
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
   serveIntrospection(server, core, run);
+  const streams: RevocationStreams | undefined =
+    revocations &&
+    serveRevocations(
+      server,
+      core,
+      run,
+      revocationFeed(revocations, (fault) => onFault(fault, "WatchRevocations")),
+    );
   const conversations = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
 
@@ -120,6 +127,7 @@ export async function startGrpcListener({
       standard.setServing(false);
       standard.close();
       conversations?.close();
+      streams?.close();
       // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
       server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));

@@ -13,6 +13,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   sessions: "expires_at < now()",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
+  revocation_marks: "expires_at < now() - interval '1 hour'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
   delegations: "expires_at < now() - interval '1 day'",

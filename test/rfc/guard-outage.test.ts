@@ -61,7 +61,7 @@ test("a handler that fails is a plain 500, and a route without a guard has no pr
   const response = await fetch(server.origin, { headers: { authorization: `Bearer ${await issuer.token(RESOURCE)}` } });
   expect([response.status, await response.text()]).toEqual([500, ""]);
   expect(String(warnings[0])).toContain("a fault of the handler");
-  for (const kind of ["Express", "Koa"] as const) {
+  for (const kind of ["Express", "Koa", "Fastify", "Hono"] as const) {
     const open = await serve(kind, guard);
     onTestFinished(open.close);
     expect((await fetch(`${open.origin}/open`)).status).toBe(500);

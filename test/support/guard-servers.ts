@@ -3,9 +3,13 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { Guard, Principal } from "@countersign/guard";
 import * as viaExpress from "@countersign/guard/express";
+import * as viaFastify from "@countersign/guard/fastify";
+import * as viaHono from "@countersign/guard/hono";
 import * as viaKoa from "@countersign/guard/koa";
 import * as viaNode from "@countersign/guard/node";
 import express from "express";
+import fastify, { type RouteHandlerMethod } from "fastify";
+import { type Handler, Hono } from "hono";
 import Koa from "koa";
 import { listen } from "./guard-issuer.ts";
 
@@ -65,7 +69,55 @@ function koaListener(guard: Guard): RequestListener {
   return app.callback();
 }
 
-/** The Fetch core itself, with the few lines that a runtime would bring. */
+function fastifyListener(guard: Guard): RequestListener {
+  const app = fastify({ forceCloseConnections: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  app.addHook("onRequest", viaFastify.metadata(guard));
+  const answer: RouteHandlerMethod = async ({ raw, body }, reply) => {
+    const sent = body instanceof Readable ? await text(body) : "";
+    return reply.send(seen(raw, viaFastify.principalOf({ raw }), sent));
+  };
+  for (const [url, scopes] of Object.entries(ROUTES)) app.all(url, { onRequest: viaFastify.protect(guard, { scopes }) }, answer);
+  for (const url of ["/mcp", "/mcp/*"]) app.all(url, { onRequest: viaFastify.protect(guard) }, answer);
+  app.get("/open", async (request) => viaFastify.principalOf(request));
+  const ready = app.ready();
+  return async (request, response) => {
+    await ready;
+    app.routing(request, response);
+  };
+}
+
+function honoListener(guard: Guard): RequestListener {
+  const app = new Hono();
+  app.onError((_, context) => context.text("", 500));
+  app.use(viaHono.metadata(guard));
+  const answer: Handler = async (context) => {
+    const { req, env } = context;
+    const { incoming } = env as { incoming: IncomingMessage };
+    const told = seen(incoming, viaHono.principalOf(context), await req.text());
+    return context.json({ ...told, visible: told.visible + JSON.stringify([req.header(), [...req.raw.headers]]) });
+  };
+  for (const [path, scopes] of Object.entries(ROUTES)) app.all(path, viaHono.protect(guard, { scopes }), answer);
+  app.all("/mcp/*", viaHono.protect(guard), answer);
+  app.get("/open", (context) => context.json(viaHono.principalOf(context)));
+  return overFetch((inbound, incoming) => app.fetch(inbound, { incoming }));
+}
+
+/** The few lines that a runtime brings to whoever speaks Fetch. */
+function overFetch(answer: (inbound: Request, incoming: IncomingMessage) => Response | Promise<Response>): RequestListener {
+  return async (request, response) => {
+    const headers = new Headers();
+    for (let at = 0; at < request.rawHeaders.length; at += 2) headers.append(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);
+    const { method = "GET" } = request;
+    const body = method === "POST" ? Readable.toWeb(request) : null;
+    const inbound = new Request(`http://${request.headers.host}${request.url}`, { method, headers, body, duplex: "half" } as RequestInit);
+    const given = await answer(inbound, request);
+    response.writeHead(given.status, Object.fromEntries(given.headers)).end(await given.text());
+  };
+}
+
+/** The Fetch core itself. */
 function fetchListener(guard: Guard): RequestListener {
   const handler = async (request: Request, principal: Principal) => {
     const body = await request.text();
@@ -73,18 +125,17 @@ function fetchListener(guard: Guard): RequestListener {
   };
   const guarded = guard.protect(handler);
   const routes = new Map(Object.entries(ROUTES).map(([path, scopes]) => [path, guard.protect(handler, { scopes })]));
-  return async (request, response) => {
-    const headers = new Headers();
-    for (let at = 0; at < request.rawHeaders.length; at += 2) headers.append(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);
-    const { method = "GET" } = request;
-    const body = method === "POST" ? Readable.toWeb(request) : null;
-    const inbound = new Request(`http://${request.headers.host}${request.url}`, { method, headers, body, duplex: "half" } as RequestInit);
-    const answer = await (routes.get(pathOf(request)) ?? guarded)(inbound);
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
-  };
+  return overFetch((inbound, incoming) => (routes.get(pathOf(incoming)) ?? guarded)(inbound));
 }
 
-const LISTENERS = { fetch: fetchListener, "node:http": nodeListener, Express: expressListener, Koa: koaListener };
+const LISTENERS = {
+  fetch: fetchListener,
+  "node:http": nodeListener,
+  Express: expressListener,
+  Koa: koaListener,
+  Fastify: fastifyListener,
+  Hono: honoListener,
+};
 
 export type ServerKind = keyof typeof LISTENERS;
 export const SERVER_KINDS = Object.keys(LISTENERS) as ServerKind[];

@@ -121,13 +121,19 @@ export async function startServer({
   const running: Running[] = [];
   const logged: string[] = [];
   const logSink = { write: (line: string) => void logged.push(line) };
-  try {
+  const start = async () => {
     if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, logSink, provision: plan }));
     running.push(
       await compose(config, shape === "split" ? "front" : "all", { database, logSink, ...(shape === "one" && { provision: plan }) }),
     );
+  };
+  const stop = async () => {
+    for (const part of running.splice(0).reverse()) await part.close(0);
+  };
+  try {
+    await start();
   } catch (error) {
-    for (const part of running) await part.close(0);
+    await stop();
     await database.close();
     throw error;
   }
@@ -138,12 +144,18 @@ export async function startServer({
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
+    /** Stops every process, does something to the data alone, and starts them again. */
+    async restart(meanwhile: () => Promise<void>) {
+      await stop();
+      await meanwhile();
+      await start();
+    },
     /** The lines of the log, from warnings on unless LOG_LEVEL says otherwise. */
     logged,
     /** The lines that tell of faults: of what should never happen, whatever a client sends. */
     faults: () => logged.filter((line) => /"event":"(?:fault|uncaught)"/.test(line)),
     async close() {
-      for (const part of running.reverse()) await part.close(0);
+      await stop();
       await database.close();
       await postgres?.drop();
       rmSync(dataDir, { recursive: true, force: true });

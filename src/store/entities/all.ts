@@ -22,6 +22,7 @@ export const entities = [
   grants.RefreshFamilyRow,
   grants.RefreshTokenRow,
   grants.RevocationRow,
+  grants.RevocationMarkRow,
   grants.ConsumedIdRow,
   delegations.DelegationRow,
   delegations.IdentityLinkRow,

@@ -100,6 +100,29 @@ export const RevocationRow = defineEntity({
   },
 });
 
+/** What ended before its time, for guards that verify by themselves; written by triggers (migration 0007, decision 0013). */
+export const RevocationMarkRow = defineEntity({
+  name: "RevocationMarkRow",
+  tableName: "revocation_marks",
+  properties: {
+    id: p.bigint("string").primary().autoincrement(),
+    /** The transaction that wrote it. */
+    xid: p.bigint("string").index("revocation_marks_xid_index"),
+    kind: p.text(),
+    key: p.text(),
+    lifted: p.boolean(),
+    revokedAt: createdAt(),
+    expiresAt: moment().index("revocation_marks_expires_at_index"),
+  },
+  indexes: [{ name: "revocation_marks_kind_key_index", properties: ["kind", "key"] }],
+  checks: [
+    {
+      name: "revocation_marks_kind_check",
+      expression: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text])",
+    },
+  ],
+});
+
 /** Identifiers of assertions that were accepted and are never to be accepted again, per use. */
 export const ConsumedIdRow = defineEntity({
   name: "ConsumedIdRow",

@@ -1,5 +1,12 @@
 /** The names of all migrations, by themselves, so that a start on a current schema needs no migration tooling. */
-export const MIGRATION_NAMES = ["0001_start", "0002_api_keys", "0003_metadata_documents", "0004_delegations", "0005_audit_chain"] as const;
+export const MIGRATION_NAMES = [
+  "0001_start",
+  "0002_api_keys",
+  "0003_metadata_documents",
+  "0004_delegations",
+  "0005_audit_chain",
+  "0007_revocation_marks",
+] as const;
 
 /** Where the database keeps the names of those that have run. */
 export const MIGRATION_TABLE = "schema_migrations";

@@ -1,12 +1,8 @@
 import { expect, test } from "vitest";
-import { tokenCache, type VerifiedToken } from "../../../guard-sdk/src/token-cache.ts";
+import { type Remembered, tokenCache } from "../../../guard-sdk/src/token-cache.ts";
 
-const key = { x: "x", verifies: () => true };
-const aToken = (sub: string, expiresAt = 100): VerifiedToken => ({
+const aToken = (sub: string, expiresAt = 100): Remembered => ({
   principal: { sub, clientId: undefined, scopes: [], actors: [], audience: [], expiresAt, issuer: "https://as.example" },
-  keys: { find: async () => key },
-  kid: "k",
-  key,
 });
 
 test("remembers until the second of expiry", () => {

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/introspection/v1/introspection.proto.
  */
 export const file_countersign_introspection_v1_introspection: GenFile = /*@__PURE__*/
-  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UiIgoTVmVyaWZ5QXBpS2V5UmVxdWVzdBILCgNrZXkYASABKAkiaAoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USEwoGYWN0aXZlGAEgASgISACIAQESEQoJY2xpZW50X2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVzY29wZRgEIAEoCUIJCgdfYWN0aXZlMv4CChRJbnRyb3NwZWN0aW9uU2VydmljZRJvCgpJbnRyb3NwZWN0Ei8uY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVxdWVzdBowLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlc3BvbnNlEn4KD0ludHJvc3BlY3RCYXRjaBI0LmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdEJhdGNoUmVxdWVzdBo1LmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USdQoMVmVyaWZ5QXBpS2V5EjEuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5WZXJpZnlBcGlLZXlSZXF1ZXN0GjIuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5WZXJpZnlBcGlLZXlSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UiIgoTVmVyaWZ5QXBpS2V5UmVxdWVzdBILCgNrZXkYASABKAkiaAoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USEwoGYWN0aXZlGAEgASgISACIAQESEQoJY2xpZW50X2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVzY29wZRgEIAEoCUIJCgdfYWN0aXZlIikKF1dhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCSJ2ChhXYXRjaFJldm9jYXRpb25zUmVzcG9uc2USOwoFbWFya3MYASADKAsyLC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLlJldm9jYXRpb25NYXJrEg4KBmN1cnNvchgCIAEoCRINCgVyZXNldBgDIAEoCCJqCg5SZXZvY2F0aW9uTWFyaxIOCgZkaWdlc3QYASABKAwSEAoIc2VxdWVuY2UYAiABKAQSDgoGbGlmdGVkGAMgASgIEhIKCnJldm9rZWRfYXQYBCABKA0SEgoKZXhwaXJlc19hdBgFIAEoDTKEBAoUSW50cm9zcGVjdGlvblNlcnZpY2USbwoKSW50cm9zcGVjdBIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QaMC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXNwb25zZRJ+Cg9JbnRyb3NwZWN0QmF0Y2gSNC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlcXVlc3QaNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlc3BvbnNlEnUKDFZlcmlmeUFwaUtleRIxLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVxdWVzdBoyLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVzcG9uc2USgwEKEFdhdGNoUmV2b2NhdGlvbnMSNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLldhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0GjYuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5XYXRjaFJldm9jYXRpb25zUmVzcG9uc2UwAWIGcHJvdG8z");
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectRequest
@@ -239,6 +239,107 @@ export const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse> = /*@_
   messageDesc(file_countersign_introspection_v1_introspection, 6);
 
 /**
+ * @generated from message countersign.introspection.v1.WatchRevocationsRequest
+ */
+export type WatchRevocationsRequest = Message<"countersign.introspection.v1.WatchRevocationsRequest"> & {
+  /**
+   * The last cursor that was told, to go on from there. Empty: from the beginning.
+   *
+   * @generated from field: string cursor = 1;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.WatchRevocationsRequest.
+ * Use `create(WatchRevocationsRequestSchema)` to create a new message.
+ */
+export const WatchRevocationsRequestSchema: GenMessage<WatchRevocationsRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 7);
+
+/**
+ * @generated from message countersign.introspection.v1.WatchRevocationsResponse
+ */
+export type WatchRevocationsResponse = Message<"countersign.introspection.v1.WatchRevocationsResponse"> & {
+  /**
+   * In any order, and perhaps told before.
+   *
+   * @generated from field: repeated countersign.introspection.v1.RevocationMark marks = 1;
+   */
+  marks: RevocationMark[];
+
+  /**
+   * All marks up to here have been told. Empty while those of the beginning are still coming.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+
+  /**
+   * What was told before counts no more: all that still matters follows.
+   *
+   * @generated from field: bool reset = 3;
+   */
+  reset: boolean;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.WatchRevocationsResponse.
+ * Use `create(WatchRevocationsResponseSchema)` to create a new message.
+ */
+export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 8);
+
+/**
+ * Something ended, or (`lifted`) no longer counts as ended. Of two marks with the same digest the one with the greater sequence counts.
+ *
+ * @generated from message countersign.introspection.v1.RevocationMark
+ */
+export type RevocationMark = Message<"countersign.introspection.v1.RevocationMark"> & {
+  /**
+   * What ended: the first 16 bytes of SHA-256 over one of these texts, each made of the claims of a token.
+   *   `jti:`    and `jti`: this token
+   *   `grant:`  and the part of `jti` before its dot: every token of that person's grant
+   *   `client:` and `client_id`: every token that this client holds
+   *   `user:`   and `sub`: every token for this person; a token that stands for a person has a dot in its `jti`
+   *
+   * @generated from field: bytes digest = 1;
+   */
+  digest: Uint8Array;
+
+  /**
+   * @generated from field: uint64 sequence = 2;
+   */
+  sequence: bigint;
+
+  /**
+   * @generated from field: bool lifted = 3;
+   */
+  lifted: boolean;
+
+  /**
+   * Seconds since the epoch.
+   *
+   * @generated from field: uint32 revoked_at = 4;
+   */
+  revokedAt: number;
+
+  /**
+   * Seconds since the epoch. From then on no token is left that the mark could be about.
+   *
+   * @generated from field: uint32 expires_at = 5;
+   */
+  expiresAt: number;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.RevocationMark.
+ * Use `create(RevocationMarkSchema)` to create a new message.
+ */
+export const RevocationMarkSchema: GenMessage<RevocationMark> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 9);
+
+/**
  * For resource servers. Every call carries the metadata `authorization: Basic …` of a confidential client.
  *
  * @generated from service countersign.introspection.v1.IntrospectionService
@@ -273,6 +374,17 @@ export const IntrospectionService: GenService<{
     methodKind: "unary";
     input: typeof VerifyApiKeyRequestSchema;
     output: typeof VerifyApiKeyResponseSchema;
+  },
+  /**
+   * What ended before its time, told as it happens, for whoever verifies tokens without asking about each. Something is told at least every
+   * second; who has heard nothing for longer knows nothing of the present. The server ends the stream now and then: call again with the cursor.
+   *
+   * @generated from rpc countersign.introspection.v1.IntrospectionService.WatchRevocations
+   */
+  watchRevocations: {
+    methodKind: "server_streaming";
+    input: typeof WatchRevocationsRequestSchema;
+    output: typeof WatchRevocationsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_introspection_v1_introspection, 0);

@@ -1,0 +1,107 @@
+// A resource server in Go that introspects over gRPC, from the .proto files alone.
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	introspection "example.test/notes/gen/countersign/introspection/v1"
+)
+
+const (
+	neededScope = "notes:read"
+	deadline    = 2 * time.Second
+)
+
+var errUnavailable = errors.New("the authorization server gave no answer")
+
+type guard struct {
+	client     introspection.IntrospectionServiceClient
+	credential string
+	resource   string
+}
+
+// principal answers who calls, nil for a token that is not good here, or errUnavailable.
+func (g guard) principal(ctx context.Context, token string) (*introspection.IntrospectResponse, error) {
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "authorization", g.credential), deadline)
+	defer cancel()
+	state, err := g.client.Introspect(ctx, &introspection.IntrospectRequest{Token: token})
+	if err != nil {
+		// Whatever went wrong, be it our own credential: nobody said that the token is bad.
+		return nil, fmt.Errorf("%w: %v", errUnavailable, err)
+	}
+	if !state.GetActive() || !slices.Contains(state.GetAud(), g.resource) {
+		return nil, nil
+	}
+	return state, nil
+}
+
+func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	if request.URL.Path == "/.well-known/oauth-protected-resource" {
+		answer(response, http.StatusOK, map[string]any{"resource": g.resource, "authorization_servers": []string{os.Getenv("ISSUER")}})
+		return
+	}
+	challenge := fmt.Sprintf(`scope="%s", resource_metadata="%s/.well-known/oauth-protected-resource"`, neededScope, g.resource)
+	token, isBearer := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
+	request.Header.Del("Authorization")
+	if !isBearer {
+		response.Header().Set("WWW-Authenticate", "Bearer "+challenge)
+		response.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	caller, err := g.principal(request.Context(), token)
+	switch {
+	case err != nil:
+		log.Print(err)
+		response.Header().Set("Retry-After", "5")
+		answer(response, http.StatusServiceUnavailable, map[string]any{"error": "temporarily_unavailable"})
+	case caller == nil:
+		response.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", `+challenge)
+		answer(response, http.StatusUnauthorized, map[string]any{"error": "invalid_token"})
+	case !slices.Contains(strings.Fields(caller.GetScope()), neededScope):
+		response.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", `+challenge)
+		answer(response, http.StatusForbidden, map[string]any{"error": "insufficient_scope"})
+	default:
+		answer(response, http.StatusOK, map[string]any{"sub": caller.GetSub(), "client_id": caller.GetClientId()})
+	}
+}
+
+func answer(response http.ResponseWriter, status int, body map[string]any) {
+	response.Header().Set("Content-Type", "application/json")
+	response.WriteHeader(status)
+	if err := json.NewEncoder(response).Encode(body); err != nil {
+		log.Print(err)
+	}
+}
+
+func main() {
+	transport := credentials.NewTLS(nil)
+	if os.Getenv("GRPC_PLAINTEXT") == "true" { // on one machine only: the credential travels with each call
+		transport = insecure.NewCredentials()
+	}
+	connection, err := grpc.NewClient(os.Getenv("GRPC_ADDRESS"), grpc.WithTransportCredentials(transport))
+	if err != nil {
+		log.Fatal(err)
+	}
+	pair := url.QueryEscape(os.Getenv("CLIENT_ID")) + ":" + url.QueryEscape(os.Getenv("CLIENT_SECRET"))
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), guard{
+		client:     introspection.NewIntrospectionServiceClient(connection),
+		credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(pair)),
+		resource:   os.Getenv("RESOURCE"),
+	}))
+}

@@ -1,0 +1,72 @@
+"""A resource server in Python that introspects over gRPC, from the .proto files alone."""
+
+import base64
+import json
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote_plus
+
+import grpc
+from countersign.introspection.v1 import introspection_pb2, introspection_pb2_grpc
+
+NEEDED_SCOPE = "notes:read"
+DEADLINE_SECONDS = 2
+
+RESOURCE = os.environ["RESOURCE"]
+PAIR = f"{quote_plus(os.environ['CLIENT_ID'])}:{quote_plus(os.environ['CLIENT_SECRET'])}"
+CREDENTIAL = (("authorization", "Basic " + base64.b64encode(PAIR.encode()).decode()),)
+CHALLENGE = f'scope="{NEEDED_SCOPE}", resource_metadata="{RESOURCE}/.well-known/oauth-protected-resource"'
+
+
+def connect():
+    address = os.environ["GRPC_ADDRESS"]
+    if os.environ.get("GRPC_PLAINTEXT") == "true":  # on one machine only: the credential travels with each call
+        return grpc.insecure_channel(address)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials())
+
+
+INTROSPECTION = introspection_pb2_grpc.IntrospectionServiceStub(connect())
+
+
+def principal(token):
+    """Who calls, or None for a token that is not good here. Raises grpc.RpcError when nobody could say."""
+    request = introspection_pb2.IntrospectRequest(token=token)
+    state = INTROSPECTION.Introspect(request, metadata=CREDENTIAL, timeout=DEADLINE_SECONDS)
+    return state if state.active and RESOURCE in state.aud else None
+
+
+class Notes(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/.well-known/oauth-protected-resource":
+            return self.answer(200, {"resource": RESOURCE, "authorization_servers": [os.environ["ISSUER"]]})
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        del self.headers["Authorization"]
+        if scheme.lower() != "bearer":
+            return self.answer(401, None, {"WWW-Authenticate": f"Bearer {CHALLENGE}"})
+        try:
+            caller = principal(token)
+        except grpc.RpcError as error:
+            # Whatever went wrong, be it our own credential: nobody said that the token is bad.
+            self.log_error("introspection: %s", error.code())
+            return self.answer(503, {"error": "temporarily_unavailable"}, {"Retry-After": "5"})
+        if caller is None:
+            return self.refuse(401, "invalid_token")
+        if NEEDED_SCOPE not in caller.scope.split():
+            return self.refuse(403, "insufficient_scope")
+        return self.answer(200, {"sub": caller.sub, "client_id": caller.client_id})
+
+    def refuse(self, status, error):
+        self.answer(status, {"error": error}, {"WWW-Authenticate": f'Bearer error="{error}", {CHALLENGE}'})
+
+    def answer(self, status, body, headers=()):
+        text = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in dict(headers).items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Notes).serve_forever()

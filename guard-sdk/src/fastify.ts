@@ -1,0 +1,50 @@
+import type { IncomingMessage } from "node:http";
+import type { HttpAnswer } from "./answer.ts";
+import type { Guard, RouteOptions } from "./guard.ts";
+import { EXPOSED, judge, mergeExposed, metadataAnswer, principalOfRequest } from "./node-request.ts";
+import type { Principal } from "./principal.ts";
+import { scopeList } from "./scopes.ts";
+
+/** What the guard uses of a Fastify request. */
+export interface Request {
+  readonly raw: IncomingMessage;
+}
+
+/** What the guard uses of a Fastify reply. */
+export interface Reply {
+  code(status: number): unknown;
+  headers(values: Record<string, string>): unknown;
+  getHeader(name: string): number | string | string[] | undefined;
+  send(payload?: Uint8Array): unknown;
+}
+
+/** An `onRequest` hook of Fastify. */
+export type Hook = (request: Request, reply: Reply) => Promise<unknown>;
+
+/** Serves the metadata document at its addresses: `app.addHook("onRequest", metadata(guard))`, at the root of the application. */
+export function metadata(guard: Guard): Hook {
+  return async (request, reply) => {
+    const answer = metadataAnswer(guard, request.raw);
+    return answer === undefined ? undefined : give(reply, answer);
+  };
+}
+
+/** Lets in only requests with a good token; takes the token off them. An `onRequest` hook of a route, a plugin or the application. */
+export function protect(guard: Guard, route: RouteOptions = {}): Hook {
+  const scopes = scopeList(route.scopes ?? guard.scopes);
+  return async (request, reply) => {
+    const verdict = await judge(guard, request.raw, scopes);
+    return "answer" in verdict ? give(reply, verdict.answer) : undefined;
+  };
+}
+
+/** The principal of a request that the guard let in. @throws {Error} when it did not pass the guard */
+export const principalOf = (request: Request): Principal => principalOfRequest(request.raw);
+
+/** Fastify takes a hook that answers its reply for one that has answered the request. */
+function give(reply: Reply, answer: HttpAnswer): Reply {
+  reply.code(answer.status);
+  reply.headers(mergeExposed(answer, reply.getHeader(EXPOSED)));
+  reply.send(answer.body === "" ? undefined : Buffer.from(answer.body)); // to the type of a text Fastify would add a charset
+  return reply;
+}

@@ -1,0 +1,76 @@
+import { askOverGrpc, type GrpcAccess, grpcChannel } from "./grpc-channel.ts";
+import { introspecting } from "./introspection.ts";
+import { verifying } from "./local-verification.ts";
+import { GuardRefusal } from "./refusal.ts";
+import { checkedTimeout } from "./resource-server.ts";
+import { endsOf } from "./revocation-marks.ts";
+import { watchRevocations } from "./revocation-watch.ts";
+import { onlyIssuer, type Verification } from "./verification.ts";
+
+export type { GrpcAccess } from "./grpc-channel.ts";
+
+export interface GrpcIntrospectionOptions extends GrpcAccess {
+  /** Seconds that a question may take. Default 2. */
+  readonly timeoutSeconds?: number;
+}
+
+/**
+ * Verification by introspection over gRPC: the same answers as over HTTP, on one connection that stays open. Needs `@grpc/grpc-js` and
+ * `@bufbuild/protobuf` beside this package.
+ * @throws {TypeError} when an option is wrong
+ * @see RFC 7662, proto countersign.introspection.v1
+ */
+export function grpcIntrospection(options: GrpcIntrospectionOptions): Verification {
+  const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
+  grpcChannel(options); // a mistake shows at once
+  return (settings) => {
+    onlyIssuer(settings.issuers);
+    const channel = grpcChannel(options);
+    return { verify: introspecting((token) => askOverGrpc(channel, token, timeout), settings), close: () => channel.close() };
+  };
+}
+
+export interface RevocationOptions extends GrpcIntrospectionOptions {
+  /** Seconds for which it may be silent and still be believed that nothing was revoked. Default 5; the server tells something every second. */
+  readonly maxAgeSeconds?: number;
+  /** What is done when it was silent for longer: ask about each token (default), or refuse with 503. */
+  readonly whenStale?: "introspect" | "refuse";
+}
+
+/**
+ * Local verification that refuses a revoked token in well under a second: the server tells of each revocation as it happens. A delegated token
+ * is asked about each time, since what ended may be anywhere above it.
+ * @throws {TypeError} when an option is wrong
+ * @see proto countersign.introspection.v1, WatchRevocations
+ */
+export function localWithRevocations(options: RevocationOptions): Verification {
+  const { maxAgeSeconds = 5, whenStale = "introspect" } = options;
+  const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
+  if (!(maxAgeSeconds >= 2)) throw new TypeError(`maxAgeSeconds must be at least 2: ${maxAgeSeconds}`);
+  grpcChannel(options); // a mistake shows at once
+  return (settings) => {
+    onlyIssuer(settings.issuers);
+    const channel = grpcChannel(options);
+    const watch = watchRevocations(channel, settings.clocks);
+    const verify = verifying(settings, endsOf);
+    // Answers are not used again: the marks say what ended sooner than ten seconds later.
+    const ask = introspecting((token) => askOverGrpc(channel, token, timeout), { ...settings, tokenCacheSize: 0 });
+    return {
+      async verify(token) {
+        const { principal, note: ends } = await verify(token);
+        if (ends === undefined) return ask(token);
+        await watch.ready(timeout);
+        if (watch.age() <= maxAgeSeconds) {
+          if (watch.marks.anyEnded(ends)) throw new GuardRefusal("invalid_token", "token_revoked");
+          return principal;
+        }
+        if (whenStale === "introspect") return ask(token);
+        throw new GuardRefusal("temporarily_unavailable", "revocations_stale");
+      },
+      close() {
+        watch.close();
+        channel.close();
+      },
+    };
+  };
+}

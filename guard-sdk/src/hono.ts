@@ -1,0 +1,67 @@
+import type { IncomingMessage } from "node:http";
+import { type HttpAnswer, toResponse } from "./answer.ts";
+import { type Guard, type RouteOptions, readInbound, withoutToken } from "./guard.ts";
+import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
+import type { Principal } from "./principal.ts";
+import { scopeList } from "./scopes.ts";
+
+/** What the guard uses of a Hono context. */
+export interface Context {
+  readonly req: { raw: Request };
+  readonly res: Response;
+  readonly env: unknown;
+}
+
+/** A middleware of Hono. */
+export type Middleware = (context: Context, next: () => Promise<void>) => Promise<Response | undefined>;
+
+const principals = new WeakMap<Context, Principal>();
+
+/** Serves the metadata document at its addresses: `app.use(metadata(guard))`, at the root of the application. */
+export function metadata(guard: Guard): Middleware {
+  return async (context, next) => {
+    const answer = documentOf(guard, context.req.raw);
+    return answer === undefined ? void (await next()) : give(context, answer);
+  };
+}
+
+/** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
+export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
+  const scopes = scopeList(route.scopes ?? guard.scopes);
+  return async (context, next) => {
+    const { raw } = context.req;
+    const document = documentOf(guard, raw);
+    if (document !== undefined) return give(context, document);
+    const inbound = readInbound(raw);
+    context.req.raw = withoutToken(raw);
+    const incoming = incomingOf(context.env);
+    if (incoming !== undefined) takeAuthorization(incoming);
+    const verdict = await guard.admit(inbound, scopes);
+    if (!verdict.admitted) return give(context, verdict.answer);
+    principals.set(context, verdict.principal);
+    await next();
+    return undefined;
+  };
+}
+
+/** The principal of a context that the guard let in. @throws {Error} when it did not pass the guard */
+export function principalOf(context: Pick<Context, "req">): Principal {
+  const principal = principals.get(context as Context); // a context is looked up by itself alone
+  if (principal === undefined) throw new Error("no principal: this request did not pass the guard");
+  return principal;
+}
+
+const documentOf = (guard: Guard, { method, url }: Request) => guard.metadataAnswer(method, new URL(url).pathname);
+
+/** On Node the request of the server stays within reach of handlers, as `env.incoming`. */
+function incomingOf(env: unknown): IncomingMessage | undefined {
+  const { incoming } = (env ?? {}) as { incoming?: Partial<IncomingMessage> };
+  return Array.isArray(incoming?.rawHeaders) ? (incoming as IncomingMessage) : undefined;
+}
+
+/** Hono puts headers that were set before over those of the answer, so the merged list takes the place of the earlier one. */
+function give({ res }: Context, answer: HttpAnswer): Response {
+  const headers = mergeExposed(answer, res.headers.get(EXPOSED) ?? undefined);
+  res.headers.delete(EXPOSED);
+  return toResponse({ ...answer, headers });
+}

@@ -1,0 +1,61 @@
+import { readPrincipal } from "./claims.ts";
+import type { Principal } from "./principal.ts";
+import { GuardRefusal } from "./refusal.ts";
+import { tokenDigest } from "./signature.ts";
+import { MAX_TOKEN_LENGTH } from "./token.ts";
+import { type Remembered, tokenCache } from "./token-cache.ts";
+import { onlyIssuer, type VerificationSettings, type VerifyToken } from "./verification.ts";
+
+/** Asks the authorization server for the state of a token: the members of RFC 7662 §2.2. Throws when there is no answer. */
+export type Ask = (token: string) => Promise<Readonly<Record<string, unknown>>>;
+
+/** Seconds for which a good answer is used again, at most. */
+export const REUSE_SECONDS = 10;
+
+interface GoodAnswer extends Remembered {
+  /** By the clock that never steps back. */
+  readonly askedAt: number;
+}
+
+/**
+ * Verification by asking. A good answer serves for ten seconds, counted from the question, and never past `exp`; a bad one for nothing but
+ * the request that asked. Where there is no answer there is no verdict: temporarily_unavailable.
+ * @see RFC 7662 §2.2, §4; specification §2.9, §4.9
+ */
+export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCacheSize }: VerificationSettings): VerifyToken {
+  const issuer = onlyIssuer(issuers);
+  const profile = { issuers: new Set([issuer]), audiences };
+  const cache = tokenCache<GoodAnswer>(tokenCacheSize);
+
+  return async (token) => {
+    if (token.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
+    const digest = await tokenDigest(token);
+    const known = cache.get(digest, clocks.now());
+    if (known !== undefined && clocks.elapsed() - known.askedAt < REUSE_SECONDS) return known.principal;
+    const askedAt = clocks.elapsed();
+    const state = await answerOf(ask, token);
+    const principal = readState(state, issuer, (claims) => readPrincipal(claims, profile, clocks.now()));
+    cache.set(digest, { principal, askedAt });
+    return principal;
+  };
+}
+
+async function answerOf(ask: Ask, token: string) {
+  try {
+    return await ask(token);
+  } catch (cause) {
+    throw new GuardRefusal("temporarily_unavailable", "introspection_unavailable", { cause });
+  }
+}
+
+/** An answer that is none is an outage: nobody said that the token is bad. */
+function readState(
+  { active, token_type = "Bearer", ...claims }: Readonly<Record<string, unknown>>,
+  issuer: string,
+  read: (claims: Readonly<Record<string, unknown>>) => Principal,
+): Principal {
+  if (active === false) throw new GuardRefusal("invalid_token", "token_inactive");
+  if (active !== true) throw new GuardRefusal("temporarily_unavailable", "introspection_malformed");
+  if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer") throw new GuardRefusal("invalid_token", "token_bound");
+  return read({ iss: issuer, ...claims });
+}

@@ -1,0 +1,73 @@
+/** Something that ended, as the authorization server tells it. */
+export interface Mark {
+  readonly digest: Uint8Array;
+  /** Of two marks with one digest the one with the greater sequence counts. */
+  readonly sequence: bigint;
+  readonly lifted: boolean;
+  /** Seconds since the epoch; no token that it could be about lives longer. */
+  readonly expiresAt: number;
+}
+
+/** One message of the stream. */
+export interface Told {
+  readonly marks: readonly Mark[];
+  /** Empty while the marks of a beginning are still coming. */
+  readonly cursor: string;
+  /** All that follows stands in place of what was known. */
+  readonly reset: boolean;
+}
+
+export interface KnownMarks {
+  take(told: Told, now: number): void;
+  /** Whether one of these digests is marked and was not lifted. */
+  anyEnded(digests: readonly string[]): boolean;
+}
+
+/** Marks kept at most; past that the guard forgets all and knows nothing, rather than growing without end or forgetting some. */
+export const MOST_MARKS = 1_000_000;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");
+
+/** What of the marks still matters, by digest. A new beginning takes the place of what was known once it is complete. */
+export function knownMarks(): KnownMarks {
+  let known = new Map<string, Mark>();
+  let coming: Map<string, Mark> | undefined;
+  let pruned = 0;
+
+  return {
+    take({ marks, cursor, reset }, now) {
+      if (reset) coming = new Map();
+      const into = coming ?? known;
+      for (const mark of marks) {
+        const digest = hexOf(mark.digest);
+        const before = into.get(digest);
+        if (before === undefined || before.sequence < mark.sequence) into.set(digest, mark);
+      }
+      if (into.size > MOST_MARKS) throw new RangeError("more marks than a guard can keep");
+      if (cursor === "") return;
+      known = into;
+      coming = undefined;
+      if (now - pruned < 60) return;
+      pruned = now;
+      for (const [digest, { expiresAt }] of known) if (expiresAt <= now - 60) known.delete(digest);
+    },
+    anyEnded: (digests) => digests.some((digest) => known.get(digest)?.lifted === false),
+  };
+}
+
+/**
+ * The digests of what may end a token before its time; undefined for a token that cannot be judged by marks: one that was delegated, for what
+ * ended may be anywhere above it, or one that does not say who it is.
+ * @see RevocationMark in the proto countersign.introspection.v1
+ */
+export async function endsOf({ jti, client_id, sub, act }: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
+  if (typeof jti !== "string" || typeof client_id !== "string" || act !== undefined) return undefined;
+  const dot = jti.indexOf(".");
+  const personal = dot < 0 ? [] : [`grant:${jti.slice(0, dot)}`, `user:${sub}`];
+  return Promise.all([`jti:${jti}`, `client:${client_id}`, ...personal].map(digestOf));
+}
+
+async function digestOf(text: string): Promise<string> {
+  return hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)), 0, 16));
+}

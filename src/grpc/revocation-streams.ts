@@ -1,0 +1,144 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
+import { epochMillis } from "../clock.ts";
+import type { RevocationMark } from "../core/ports.ts";
+import { revocationDigest } from "../core/revocation-digest.ts";
+import { Refusal } from "../errors.ts";
+import {
+  IntrospectionService,
+  type WatchRevocationsRequest,
+  type WatchRevocationsResponseSchema,
+} from "../gen/countersign/introspection/v1/introspection_pb.ts";
+import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { type Received, servedMethod } from "./definition.ts";
+import { REQUEST_BYTES } from "./limits.ts";
+import type { TokenCore } from "./local.ts";
+import { statusOf } from "./refusal.ts";
+import { asResourceServer } from "./resource-server-call.ts";
+import type { RevocationFeed, Told } from "./revocation-feed.ts";
+import type { RunCall } from "./served-call.ts";
+
+type Call = ServerWritableStream<Received, unknown>;
+type Answer = MessageInitShape<typeof WatchRevocationsResponseSchema>;
+
+/** Streams of one process, and of one client there. */
+const MOST = 1_000;
+const MOST_OF_ONE = 100;
+/** Milliseconds after which a stream ends, so that its caller proves itself again. */
+const LONGEST = 300_000;
+/** Milliseconds: something is told at least this often. */
+const PULSE = 800;
+/** Marks of one message. */
+const CHUNK = 1_000;
+/** Messages that may wait for a caller that does not read. */
+const MOST_WAITING = 2_000;
+
+/** The streams of WatchRevocations that are open. */
+export interface RevocationStreams {
+  close(): void;
+}
+
+/** Serves WatchRevocations. */
+export function serveRevocations(
+  server: Server,
+  core: Pick<TokenCore, "introspect">,
+  run: RunCall,
+  feed: RevocationFeed,
+): RevocationStreams {
+  /** The client of each stream. */
+  const open = new Map<Call, string>();
+  const closing = new Set<() => void>();
+  const method = IntrospectionService.method.watchRevocations;
+
+  async function begin(call: Call): Promise<void> {
+    const terms = {
+      method: method.name,
+      limit: INTROSPECTION_LIMIT,
+      callerWaits: Number(call.getDeadline()) - epochMillis(),
+      onLeave: (leave: () => void) => call.on("cancelled", leave),
+    };
+    const pipe = pipeTo(call);
+    const { beginning, stop } = await run(terms, async (signal) => {
+      if (call.request.refusal) throw call.request.refusal;
+      const { client } = asResourceServer(call, signal);
+      await core.introspect({ client, tokens: [] }, { signal }); // asks about nothing, and says who may ask
+      const caller = client.basic?.clientId ?? "";
+      if (open.size >= MOST || [...open.values()].filter((other) => other === caller).length >= MOST_OF_ONE)
+        throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
+      open.set(call, caller);
+      const { cursor } = call.request.message as unknown as WatchRevocationsRequest; // of the type that the method was registered with
+      return feed.watch(cursor === "" ? undefined : cursor, pipe.tell);
+    });
+    const forget = () => {
+      clearTimeout(timer);
+      stop();
+      open.delete(call);
+      closing.delete(close);
+    };
+    const close = () => {
+      forget();
+      call.end();
+    };
+    const timer = setTimeout(close, LONGEST);
+    closing.add(close);
+    call.on("cancelled", forget);
+    if (call.cancelled) forget();
+    else
+      pipe.begin(beginning, () => {
+        forget();
+        call.emit("error", statusOf(new Refusal("too_many_requests", "reader_too_slow")));
+      });
+  }
+
+  const handle: handleServerStreamingCall<Received, unknown> = (call) => {
+    begin(call).catch((thrown: unknown) => {
+      open.delete(call);
+      call.emit("error", statusOf(thrown));
+    });
+  };
+  server.addService({ [method.localName]: servedMethod(method, REQUEST_BYTES.introspect) }, { [method.localName]: handle });
+  return {
+    close() {
+      for (const close of [...closing]) close();
+    },
+  };
+}
+
+/** Writes what is told to a call: first the beginning, then in their order all that was told meanwhile and is told later. */
+function pipeTo(call: Call) {
+  const early: Told[] = [];
+  let tooSlow: (() => void) | undefined;
+  let pulse = Number.NEGATIVE_INFINITY;
+
+  const write = (answer: Answer): void => {
+    pulse = performance.now();
+    call.write(answer);
+  };
+  const send = ({ marks, cursor }: Told, reset: boolean): void => {
+    const answers: Answer[] = [];
+    for (let at = 0; at < marks.length || at === 0; at += CHUNK) answers.push({ marks: marks.slice(at, at + CHUNK).map(printed) });
+    answers.forEach((answer, n) => {
+      write({ ...answer, ...(n === 0 && { reset }), ...(n === answers.length - 1 && { cursor }) });
+    });
+  };
+  return {
+    tell(told: Told): void {
+      if (tooSlow === undefined) early.push(told);
+      else if (call.writableLength > MOST_WAITING) tooSlow();
+      else if (told.marks.length > 0 || performance.now() - pulse >= PULSE) send(told, false);
+    },
+    begin(beginning: Told & { readonly whole: boolean }, onTooSlow: () => void): void {
+      tooSlow = onTooSlow;
+      send(beginning, beginning.whole);
+      for (const told of early) if (told.marks.length > 0) send(told, false);
+    },
+  };
+}
+
+const printed = (mark: RevocationMark) => ({
+  digest: revocationDigest(mark),
+  sequence: BigInt(mark.sequence),
+  lifted: mark.lifted,
+  revokedAt: mark.revokedAt,
+  expiresAt: mark.expiresAt,
+});

@@ -1,0 +1,118 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished } from "vitest";
+import { freePort, type TestServer, test } from "../support/server.ts";
+
+const RESOURCE = "https://crm.example.test/mcp";
+const root = join(import.meta.dirname, "../..");
+const proto = join(root, "proto");
+const contract = join(proto, "countersign/introspection");
+const bin = join(root, "node_modules/.bin");
+const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
+const run = (cwd: string, file: string, ...args: string[]) => promisify(execFile)(file, args, { cwd, env, timeout: 300_000 });
+
+const digest = createHash("sha256")
+  .update(readFileSync(join(contract, "v1/introspection.proto")))
+  .digest("hex")
+  .slice(0, 12);
+
+/** A copy of an example, kept from run to run with all that was made in it while the contract stays as it is. */
+function workplace(name: string): string {
+  const dir = join(tmpdir(), `countersign-${name}-${digest}`);
+  mkdirSync(dir, { recursive: true });
+  cpSync(join(root, "examples", name), dir, { recursive: true });
+  return dir;
+}
+
+/** Whether a step that needs a toolchain, or packages from outside, could be taken. */
+const possible = (step: Promise<unknown>): Promise<boolean> =>
+  step.then(
+    () => true,
+    () => false,
+  );
+
+interface Example {
+  /** False where the toolchain is missing or its packages cannot be had. */
+  prepare(dir: string): Promise<boolean>;
+  /** Makes what the .proto files say, and what there is to run. */
+  build(dir: string): Promise<readonly [file: string, ...args: string[]]>;
+}
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  "go-resource-server": {
+    prepare: (dir) => possible(run(dir, "go", "mod", "download")),
+    async build(dir) {
+      if (!existsSync(join(dir, "gen"))) await run(dir, "buf", "generate", proto, "--template", "buf.gen.yaml", "--path", contract);
+      await run(dir, "go", "build", "-o", "notes", ".");
+      return [join(dir, "notes")];
+    },
+  },
+  "python-resource-server": {
+    async prepare(dir) {
+      const python = join(dir, "venv/bin/python");
+      if (!existsSync(python) && !(await possible(run(dir, "python3", "-m", "venv", "venv")))) return false;
+      return possible(run(dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"));
+    },
+    async build(dir) {
+      const python = join(dir, "venv/bin/python");
+      const made = ["--python_out=.", "--grpc_python_out=."];
+      await run(dir, python, "-m", "grpc_tools.protoc", "-I", proto, ...made, join(contract, "v1/introspection.proto"));
+      return [python, "server.py"];
+    },
+  },
+};
+
+const present = await Promise.all(
+  Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
+);
+
+/** Starts an example against a running server. @returns its origin */
+async function start(name: string, example: Example, { grpc, url }: TestServer): Promise<string> {
+  const cwd = workplace(name);
+  const [file, ...args] = await example.build(cwd);
+  const port = await freePort();
+  const settings = { PORT: `${port}`, RESOURCE, ISSUER: url, GRPC_ADDRESS: grpc, GRPC_PLAINTEXT: "true" };
+  const child: ChildProcess = spawn(file, args, {
+    cwd,
+    env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
+    stdio: "ignore",
+  });
+  onTestFinished(() => void child.kill());
+  const origin = `http://127.0.0.1:${port}`;
+  while (!(await possible(fetch(origin)))) {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    await setTimeout(50);
+  }
+  return origin;
+}
+
+describe.each(present)("$name", ({ name, example, ready }) => {
+  test.skipIf(!ready)(
+    ready ? "introspects over gRPC, from the .proto files alone" : "missing toolchain, or its packages cannot be had",
+    async ({ server }) => {
+      const origin = await start(name, example, server);
+      const call = async (token?: string) => {
+        const response = await fetch(`${origin}/notes`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
+        return [response.status, response.headers.get("www-authenticate")?.match(/error="(\w+)"/)?.[1]];
+      };
+      const ada = await server.person();
+      const { web } = server.clients;
+      const { access_token: good } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: RESOURCE });
+      const { access_token: poor } = await server.tokens(web, ada.browser, { scope: "notes:write", resource: RESOURCE });
+      const { access_token: foreign } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: "https://b.example.test" });
+      const response = await fetch(`${origin}/notes`, { headers: { authorization: `Bearer ${good}` } });
+      expect([response.status, await response.json()]).toEqual([200, { sub: ada.id, client_id: "web" }]);
+      expect(await call()).toEqual([401, undefined]);
+      expect(await call(poor)).toEqual([403, "insufficient_scope"]);
+      expect(await call(foreign)).toEqual([401, "invalid_token"]);
+      await server.revoke(web, good);
+      expect(await call(good)).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+});

@@ -1,0 +1,135 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createGuard, introspection } from "@countersign/guard";
+import { grpcIntrospection } from "@countersign/guard/grpc";
+import { describe, expect, onTestFinished } from "vitest";
+import { statement } from "../../src/store/sql.ts";
+import { AS_RESOURCE_SERVER, aGuardClock, guardFor, INTROSPECTION, KINDS, RESOURCE } from "../support/guard-modes.ts";
+import { refusalOf } from "../support/guard-refusal.ts";
+import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
+import { startServer, type TestServer, test } from "../support/server.ts";
+
+const enable = statement("test_enable", "update clients set enabled = $2::boolean where client_id = $1");
+
+async function aToken(server: TestServer, resource = RESOURCE) {
+  const ada = await server.person();
+  const { access_token } = await server.tokens(server.clients.web, ada.browser, { scope: "notes:read", resource });
+  return { ada, token: access_token as string };
+}
+
+/** A guard that introspects in the given way, and its clock. */
+function aGuard(server: TestServer, kind: string, access = AS_RESOURCE_SERVER) {
+  const { clocks, turn } = aGuardClock();
+  const guard = guardFor(server, { verification: INTROSPECTION[kind]!(server, access), clocks });
+  onTestFinished(() => guard.close());
+  return { guard, turn, now: clocks.now };
+}
+
+describe.for(KINDS)("a guard that introspects %s", (kind) => {
+  test("lets a good token in, and knows the caller as a guard that verifies locally does", async ({ server }) => {
+    const { ada, token } = await aToken(server);
+    const principal = await aGuard(server, kind).guard.verifyToken(token);
+    expect(principal).toMatchObject({ sub: ada.id, clientId: "web", scopes: ["notes:read"], actors: [], audience: [RESOURCE] });
+    expect(principal).toEqual(await guardFor(server, {}).verifyToken(token));
+  });
+
+  test("refuses what is no token for this resource", async ({ server }) => {
+    const { guard } = aGuard(server, kind);
+    const { token } = await aToken(server, "https://elsewhere.example.test/mcp");
+    for (const text of ["rubbish", token])
+      expect(await refusalOf(() => guard.verifyToken(text))).toEqual(["invalid_token", "token_inactive"]);
+    expect(await refusalOf(() => guard.verifyToken("x".repeat(20_000)))).toEqual(["invalid_token", "token_too_long"]);
+  });
+
+  test("refuses a token that is the caller's own affair but not for this resource", async ({ server }) => {
+    const { body } = await server.token(server.clients.agent, {
+      grant_type: "client_credentials",
+      scope: "crm:read",
+      resource: "https://mail.example.test/mcp",
+    });
+    const { guard } = aGuard(server, kind);
+    expect(await refusalOf(() => guard.verifyToken(body.access_token))).toEqual(["invalid_token", "audience_foreign"]);
+  });
+
+  test("uses a good answer again for ten seconds, and a revoked token ends with them", async ({ server }) => {
+    const { guard, turn } = aGuard(server, kind);
+    const { token } = await aToken(server);
+    const principal = await guard.verifyToken(token);
+    await server.revoke(server.clients.web, token);
+    turn(9);
+    expect(await guard.verifyToken(token)).toBe(principal);
+    turn(1);
+    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_inactive"]);
+  });
+
+  test("uses no answer past the expiry of its token", async ({ server }) => {
+    const { guard, turn, now } = aGuard(server, kind);
+    const { token } = await aToken(server);
+    const { expiresAt } = await guard.verifyToken(token);
+    turn(expiresAt - now() - 5);
+    await guard.verifyToken(token); // asked anew, good for ten seconds as far as the server is concerned
+    turn(4);
+    await guard.verifyToken(token);
+    turn(1);
+    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_expired"]);
+  });
+
+  test("asks again after each no", async ({ server }) => {
+    const { guard } = aGuard(server, kind);
+    const { token } = await aToken(server);
+    await server.database.sql.query(enable, ["web", false]);
+    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_inactive"]);
+    await server.database.sql.query(enable, ["web", true]);
+    expect((await guard.verifyToken(token)).clientId).toBe("web");
+  });
+
+  test("whose own credential is wrong has no verdict about anyone's token", async ({ server }) => {
+    const { guard } = aGuard(server, kind, { clientId: "agent", clientSecret: "wrong" });
+    const { token } = await aToken(server);
+    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
+  });
+
+  test("waits no longer than it was told for an answer that does not come", async () => {
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as { port: number };
+    const access = { ...AS_RESOURCE_SERVER, timeoutSeconds: 0.1 };
+    const server = { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}` };
+    const guard = guardFor(server, { verification: INTROSPECTION[kind]!(server, access) });
+    onTestFinished(() => guard.close());
+    expect(await refusalOf(() => guard.verifyToken("some.token"))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
+  });
+
+  test("answers 503 with Retry-After when the server is gone, never 401, never a pass", async () => {
+    const server = await startServer();
+    const { token } = await aToken(server);
+    const { guard, turn } = aGuard(server, kind);
+    await guard.verifyToken(token);
+    await server.close();
+    turn(10);
+    for (const each of SERVER_KINDS) {
+      const resource = await serve(each, guard);
+      onTestFinished(resource.close);
+      const response = await fetch(`${resource.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+      expect([each, response.status, response.headers.get("retry-after"), response.headers.get("www-authenticate")]).toEqual([
+        each,
+        503,
+        "5",
+        null,
+      ]);
+    }
+  });
+});
+
+test("what cannot work is told when the guard is made", () => {
+  const access = { clientId: "rs", clientSecret: "s" };
+  const two = ["https://one.example", "https://two.example"];
+  for (const verification of [introspection(access), grpcIntrospection({ ...access, address: "https://one.example:3001" })]) {
+    expect(() => createGuard({ resource: RESOURCE, authorizationServers: two, verification })).toThrow(TypeError);
+  }
+  expect(() => introspection({ ...access, clientSecret: "" })).toThrow(TypeError);
+  expect(() => introspection({ ...access, endpoint: "http://one.example/introspect" })).toThrow(TypeError);
+  expect(() => introspection({ ...access, timeoutSeconds: 0 })).toThrow(TypeError);
+  expect(() => grpcIntrospection({ ...access, address: "one.example:3001" })).toThrow(TypeError);
+});

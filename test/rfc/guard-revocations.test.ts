@@ -1,0 +1,148 @@
+import { setTimeout } from "node:timers/promises";
+import { localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
+import { describe, expect, onTestFinished } from "vitest";
+import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
+import { statement } from "../../src/store/sql.ts";
+import { AS_RESOURCE_SERVER, aGuardClock, guardFor, RESOURCE } from "../support/guard-modes.ts";
+import { refusalOf } from "../support/guard-refusal.ts";
+import { freePort, startServer, type TestServer, test } from "../support/server.ts";
+
+const sql = (server: TestServer, text: string, ...parameters: (string | boolean)[]) =>
+  server.database.sql.query(statement(`test_${text.slice(0, 50)}`, text), parameters);
+
+async function aToken(server: TestServer) {
+  const ada = await server.person();
+  const tokens = await server.tokens(server.clients.web, ada.browser, { scope: "notes:read offline_access", resource: RESOURCE });
+  return { ada, token: tokens.access_token as string, refreshToken: tokens.refresh_token as string };
+}
+
+function aGuard({ url, grpc }: Pick<TestServer, "url" | "grpc">, options: Partial<RevocationOptions> = {}) {
+  const { clocks, turn } = aGuardClock();
+  const verification = localWithRevocations({ ...AS_RESOURCE_SERVER, address: `http://${grpc}`, whenStale: "refuse", ...options });
+  const guard = guardFor({ url }, { verification, clocks });
+  onTestFinished(() => guard.close());
+  return { guard, turn };
+}
+
+/** What becomes of a token, asked until it is refused as revoked. */
+async function revoked(guard: ReturnType<typeof aGuard>["guard"], token: string): Promise<string> {
+  for (;;) {
+    const reason = await refusalOf(() => guard.verifyToken(token)).then(
+      ([, word]) => word,
+      () => "good",
+    );
+    if (reason !== "good") return reason;
+    await setTimeout(20);
+  }
+}
+
+describe("a guard that verifies locally and is told of revocations", () => {
+  test("lets a good token in", async ({ server }) => {
+    const { ada, token } = await aToken(server);
+    expect(await aGuard(server).guard.verifyToken(token)).toMatchObject({ sub: ada.id, clientId: "web", audience: [RESOURCE] });
+  });
+
+  test("refuses a token soon after it was revoked, and no other", async ({ server }) => {
+    const { guard } = aGuard(server);
+    const [mine, other] = [await aToken(server), await aToken(server)];
+    await guard.verifyToken(mine.token);
+    await server.revoke(server.clients.web, mine.token);
+    expect(await revoked(guard, mine.token)).toBe("token_revoked");
+    expect((await guard.verifyToken(other.token)).sub).toBe(other.ada.id);
+  });
+
+  test("refuses all that came of a grant when its refresh token is revoked", async ({ server }) => {
+    const { guard } = aGuard(server);
+    const { token, refreshToken } = await aToken(server);
+    await guard.verifyToken(token);
+    await server.revoke(server.clients.web, refreshToken);
+    expect(await revoked(guard, token)).toBe("token_revoked");
+  });
+
+  test("refuses the tokens of a client while it is disabled", async ({ server }) => {
+    const { guard } = aGuard(server);
+    const { token } = await aToken(server);
+    await guard.verifyToken(token);
+    await sql(server, "update clients set enabled = $2 where client_id = $1", "web", false);
+    expect(await revoked(guard, token)).toBe("token_revoked");
+    await sql(server, "update clients set enabled = $2 where client_id = $1", "web", true);
+    await expect
+      .poll(
+        () =>
+          guard.verifyToken(token).then(
+            ({ clientId }) => clientId,
+            () => undefined,
+          ),
+        { timeout: 5_000 },
+      )
+      .toBe("web");
+  });
+
+  test("refuses the tokens of a person whose account was disabled", async ({ server }) => {
+    const { guard } = aGuard(server);
+    const { ada, token } = await aToken(server);
+    await guard.verifyToken(token);
+    await sql(server, "update users set enabled = false where id = $1::uuid", ada.id);
+    expect(await revoked(guard, token)).toBe("token_revoked");
+  });
+
+  test("knows from its first word on what ended before it came", async ({ server }) => {
+    const { token } = await aToken(server);
+    await server.revoke(server.clients.web, token);
+    expect(await refusalOf(() => aGuard(server).guard.verifyToken(token))).toEqual(["invalid_token", "token_revoked"]);
+  });
+
+  test("fails closed, or asks, when it heard nothing for too long", async ({ server }) => {
+    const { token } = await aToken(server);
+    const nowhere = `127.0.0.1:${await freePort()}`;
+    const access = { timeoutSeconds: 0.3 };
+    const closed = aGuard({ url: server.url, grpc: nowhere }, access);
+    expect(await refusalOf(() => closed.guard.verifyToken(token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
+    const asking = aGuard({ url: server.url, grpc: nowhere }, { ...access, whenStale: "introspect" });
+    expect(await refusalOf(() => asking.guard.verifyToken(token))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
+    expect((await refusalOf(() => asking.guard.verifyToken("rubbish")))[0]).toBe("invalid_token");
+  });
+
+  test("a credential that may not watch leaves it knowing nothing", async ({ server }) => {
+    const { token } = await aToken(server);
+    const { guard } = aGuard(server, { clientSecret: "wrong", timeoutSeconds: 0.5 });
+    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
+  });
+});
+
+test("a restart of the server loses nothing: silent meanwhile, and what ended in between is refused", async () => {
+  const server = await startServer();
+  const { guard, turn } = aGuard(server);
+  const [lost, kept] = [await aToken(server), await aToken(server)];
+  for (const { token } of [lost, kept]) await guard.verifyToken(token);
+  await server.restart(async () => {
+    turn(6);
+    expect(await refusalOf(() => guard.verifyToken(kept.token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
+    await sql(
+      server,
+      "insert into revocations (jti, client_id, expires_at) values ($1, 'web', now() + interval '1 hour')",
+      jtiOf(lost.token),
+    );
+  });
+  onTestFinished(() => server.close());
+  await expect
+    .poll(
+      () =>
+        guard.verifyToken(kept.token).then(
+          ({ sub }) => sub,
+          () => undefined,
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe(kept.ada.id);
+  expect(await refusalOf(() => guard.verifyToken(lost.token))).toEqual(["invalid_token", "token_revoked"]);
+});
+
+const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
+
+test("a token that was delegated, or does not say who it is, is judged by no mark", async () => {
+  expect(await endsOf({ jti: "a.b", client_id: "c", sub: "u", act: { sub: "agent" } })).toBeUndefined();
+  expect(await endsOf({ client_id: "c", sub: "u" })).toBeUndefined();
+  expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
+  expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(2);
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../src/store/orm.ts";
+import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { statement } from "../../src/store/sql.ts";
+import { databaseKinds } from "../support/database.ts";
+
+const run = (database: Database, text: string) => database.sql.query(statement(`test_${text.length}_${text.slice(-60)}`, text), []);
+const REALM = "00000000-0000-7000-8000-000000000001";
+const client = (clientId: string) =>
+  `insert into clients (client_id, realm_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method)
+   values ('${clientId}', '${REALM}', 'developer', 'c', '{}', '{}', '{refresh_token}', '{}', 'none')`;
+const token = (jti: string) => `insert into revocations (jti, client_id, expires_at) values ('${jti}', 'c', now() + interval '5 minutes')`;
+
+describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  /** Kind, key and whether it was lifted, of all that was marked while `work` ran. */
+  async function marked(work: () => Promise<unknown>) {
+    const marks = revocationMarks(database.sql);
+    const edge = await marks.edge();
+    // An older transaction, of whomever, holds the edge back: what was told may be told again.
+    const before = new Set((await marks.since(edge)).marks.map(({ sequence }) => sequence));
+    await work();
+    const page = await marks.since(edge);
+    expect(page.whole).toBe(false);
+    const news = page.marks.filter(({ sequence }) => !before.has(sequence));
+    return news.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`);
+  }
+
+  test("a token, a grant, a client and a user are marked by whatever statement ends them", async () => {
+    expect(await marked(() => run(database, client("c")))).toEqual([]);
+    const user = "00000000-0000-7000-8000-0000000000aa";
+    const grant = "00000000-0000-7000-8000-0000000000bb";
+    await run(database, `insert into users (id, realm_id, email, email_key) values ('${user}', '${REALM}', 'a@example.test', 'a')`);
+    await run(
+      database,
+      `insert into grants (id, client_id, user_id, scopes, audience, auth_time) values ('${grant}', 'c', '${user}', '{}', '{}', now())`,
+    );
+    expect(await marked(() => run(database, token("t1")))).toEqual(["-jti t1"]);
+    const end = "update grants set revoked_at = now()";
+    expect([await marked(() => run(database, end)), await marked(() => run(database, end))]).toEqual([[`-grant ${grant}`], []]);
+    expect(await marked(() => run(database, "update users set enabled = false"))).toContain(`-user ${user}`);
+    expect(await marked(() => run(database, "update users set enabled = true"))).toContain(`+user ${user}`);
+    expect(await marked(() => run(database, "update clients set enabled = false where client_id = 'c'"))).toEqual(["-client c"]);
+    expect(await marked(() => run(database, "update clients set enabled = true where client_id = 'c'"))).toEqual(["+client c"]);
+    expect(await marked(() => run(database, "update clients set name = 'd' where client_id = 'c'"))).toEqual([]);
+    expect(await marked(() => run(database, "delete from clients where client_id = 'c'"))).toEqual(["-client c"]);
+    expect(await marked(() => run(database, client("c")))).toEqual(["+client c"]);
+    expect(await marked(() => run(database, `delete from users where id = '${user}'`))).toEqual([`-user ${user}`]);
+  });
+
+  test("what a transaction undid is not marked", async () => {
+    const undone = () =>
+      database.sql.transaction(async (tx) => {
+        await tx.query(statement("test_undone", token("undone")), []);
+        throw new Error("undone");
+      });
+    expect(await marked(() => undone().catch(() => undefined))).toEqual([]);
+  });
+
+  test("without a cursor, or with a foreign one, all that still matters is told", async () => {
+    const { since } = revocationMarks(database.sql);
+    await run(database, "insert into revocations (jti, client_id, expires_at) values ('over', 'c', now() - interval '1 minute')");
+    for (const cursor of [undefined, "999999999999999", "-1", "rubbish"]) {
+      const { whole, marks } = await since(cursor);
+      expect([cursor, whole, marks.some(({ key }) => key === "t1"), marks.some(({ key }) => key === "over")]).toEqual([
+        cursor,
+        true,
+        true,
+        false,
+      ]);
+    }
+  });
+
+  // One connection cannot have two transactions at once, so the embedded database cannot show this; nor can it happen there.
+  if (name === "postgresql")
+    test("what is committed late is told by a cursor that was read meanwhile, and so is what was committed before it", async () => {
+      const { edge, since } = revocationMarks(database.sql);
+      let cursor = "";
+      await database.sql.transaction(async (tx) => {
+        await tx.query(statement("test_late", token("late")), []);
+        await run(database, token("early"));
+        cursor = await edge();
+        const seen = (await since(cursor)).marks.map(({ key }) => key);
+        expect([seen.includes("early"), seen.includes("late")]).toEqual([true, false]);
+      });
+      expect((await since(cursor)).marks.map(({ key }) => key)).toEqual(expect.arrayContaining(["early", "late"]));
+    });
+});
