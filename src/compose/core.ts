@@ -9,7 +9,9 @@ import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
+import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
+import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";
 import { apiKeyDirectory } from "../store/api-keys.ts";
@@ -18,6 +20,7 @@ import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
 import { consentBook } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
+import { detachedSignatures } from "../store/detached-signatures.ts";
 import { grants } from "../store/grants.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -69,6 +72,8 @@ export async function composeCore(
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
+    detachedSignatures: detachedSignatures(sql),
+    selfContained: config.pqc.delivery === "self-contained",
     consents: consentBook(sql),
     ...clientSources(config, sql),
     throttle: authenticationThrottle(systemClock),
@@ -105,9 +110,25 @@ function clientSources(config: Config, sql: Sql) {
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
-function keysOf(config: Config, sql: Sql) {
+async function keysOf(config: Config, sql: Sql) {
   const { privateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const accessToken = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
   const idToken = idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : accessToken;
-  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE));
+  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE), await mldsaOf(config));
+}
+
+/** The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is none. */
+async function mldsaOf(config: Config) {
+  const { hybrid } = config.pqc;
+  const text = config.keys.mldsaPrivateKey ?? (hybrid ? developmentKey(config.dataDir, "ml-dsa-65") : undefined);
+  const held = text === undefined ? undefined : readMldsaPrivate(text);
+  if (held === undefined) {
+    if (text !== undefined) throw new Error("the ML-DSA-65 key of the data directory cannot be read");
+    return undefined;
+  }
+  const key = await openMldsaKey(held.seed);
+  if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
+    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv");
+  }
+  return { key, hybrid };
 }

@@ -22,6 +22,7 @@ export const entities = [
   grants.RefreshTokenRow,
   grants.RevocationRow,
   grants.ConsumedIdRow,
+  grants.DetachedSignatureRow,
   records.AuditRecordRow,
   records.SigningKeyRow,
 ];

@@ -1,10 +1,12 @@
 import { Start } from "./0001-start.ts";
 import { ApiKeys } from "./0002-api-keys.ts";
 import { MetadataDocuments } from "./0003-metadata-documents.ts";
+import { DetachedSignatures } from "./0006-detached-signatures.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
   { name: "0001_start", class: Start },
   { name: "0002_api_keys", class: ApiKeys },
   { name: "0003_metadata_documents", class: MetadataDocuments },
+  { name: "0006_detached_signatures", class: DetachedSignatures },
 ];
