@@ -12,8 +12,9 @@ import { type NotesServer, startNotesServer } from "./mcp-server/server.ts";
 const EMAIL = "ada@example.test";
 const REDIRECT = "http://127.0.0.1:9876/callback";
 const NOTES_SECRET = "only-for-the-tour";
+const AGENT_SECRET = "only-for-the-tour-as-well";
 
-/** The operator's file: the notes server as a client that may introspect the tokens made for it. */
+/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for people. */
 const provisioned = (resource: string) => ({
   clients: [
     {
@@ -23,6 +24,15 @@ const provisioned = (resource: string) => ({
       grantTypes: ["client_credentials"],
       tokenEndpointAuthMethod: "client_secret_basic",
       audience: [resource],
+    },
+    {
+      clientId: "summary-agent",
+      clientSecret: AGENT_SECRET,
+      name: "Summary agent",
+      scopes: ["notes:read"],
+      grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"],
+      tokenEndpointAuthMethod: "client_secret_basic",
+      isAgent: true,
     },
   ],
 });
@@ -97,6 +107,35 @@ async function tour(directory: string, opened: { server?: ServerProcess; notes?:
     (error: unknown) => String(error),
   );
   expectThat(refused !== "accepted", "writing a note is refused: the token lacks notes:write");
+
+  chapter("An agent acts on Ada's behalf, and shows it");
+  const delegable = await talk.tokens(agent, browser, { scope: "openid notes:read", resource: [resource, "summary-agent"] });
+  const summary = { clientId: "summary-agent", secret: AGENT_SECRET, redirectUri: REDIRECT };
+  const exchanged = await talk.token(summary, {
+    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+    subject_token: delegable.access_token,
+    subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+    resource,
+  });
+  const delegated = claimsOf(exchanged.body.access_token);
+  expectThat(
+    delegated.sub === claims.sub && delegated.act.sub === "summary-agent",
+    `the new token is Ada's, and says that ${delegated.act.sub} acts for her`,
+    exchanged.body,
+  );
+  expectThat(
+    delegated.aud === resource && delegated.scope === "notes:read",
+    "it is for the notes server alone, and for reading alone",
+    delegated,
+  );
+  say(`the notes server sees: ${await callTool(resource, exchanged.body.access_token, "who_am_i")}`);
+  const wider = await talk.token(summary, {
+    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+    subject_token: delegable.access_token,
+    subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+    scope: "notes:write",
+  });
+  expectThat(wider.body.error === "invalid_scope", "more than Ada gave cannot be had", wider.body);
 
   chapter("The notes server asks what a token is, over HTTP and over gRPC");
   const guard = { clientId: "notes-server", secret: NOTES_SECRET, redirectUri: REDIRECT };

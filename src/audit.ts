@@ -24,6 +24,10 @@ export const AUDIT_EVENTS = [
   "api_key.created",
   "api_key.revoked",
   "key.published",
+  "identity.linked",
+  "identity_assertion.issued",
+  "identity_assertion.refused",
+  "delegation.cut",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -50,7 +54,7 @@ export interface AuditEntry {
   readonly resources?: readonly string[];
   readonly jti?: string;
   readonly grantId?: string;
-  /** Client ids of the delegation chain, the current actor first. */
+  /** Client ids of the delegation chain, the current actor first; its length is the depth. */
   readonly actChain?: readonly string[];
   readonly address?: string;
   readonly requestId?: string;

@@ -8,3 +8,23 @@ export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 
 /** Milliseconds since the epoch: gRPC states deadlines so. For nothing that is stored or signed. */
 export const epochMillis = (): number => Date.now();
+
+/** Bytes that are fetched at once: a call costs more than the bytes do. */
+const POOL = 4096;
+
+/** Random bytes out of a pool that is filled anew when it runs out. What has been handed out is wiped from it. */
+export function pooled(source: RandomBytes): RandomBytes {
+  let pool: Uint8Array = new Uint8Array(0);
+  let at = 0;
+  return (length) => {
+    if (length > POOL / 16) return source(length);
+    if (pool.length - at < length) {
+      pool = source(POOL);
+      at = 0;
+    }
+    const taken = new Uint8Array(pool.subarray(at, at + length)); // a copy; slice() of a Buffer would be none
+    pool.fill(0, at, at + length);
+    at += length;
+    return taken;
+  };
+}

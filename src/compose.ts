@@ -17,6 +17,7 @@ import { type Readiness, readiness } from "./store/readiness.ts";
 import { sweep } from "./store/sweep.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
+import type { LogSink } from "./telemetry/stdout.ts";
 
 /** A running process. */
 export interface Running {
@@ -33,6 +34,8 @@ export interface Given {
   /** Opened and closed by whoever gives it. */
   readonly database?: Database;
   readonly provision?: ProvisionFile;
+  /** Takes the log's lines instead of standard output. */
+  readonly logSink?: LogSink;
 }
 
 /** Seconds that what is in flight may take after the listeners have closed. */
@@ -42,7 +45,7 @@ const location = (config: Config) => (config.databaseUrl === undefined ? { dir: 
 
 /** Builds the process that a role and its settings describe, and starts it. The only place where rooms are wired together. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
-  const log = createLog({ level: config.logLevel, role });
+  const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
   const onFault = (error: unknown, where: string): void => log.error("fault", { route: where, error });
   const failed = (error: unknown): void => log.warn("background_work_failed", { error });
   /** What is to be closed, in the reverse order of its opening. */

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { registerClientCommands } from "./cli/clients.ts";
+import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
@@ -105,5 +106,6 @@ const terminal = systemTerminal(() => {
 }, process.env.XDG_CONFIG_HOME);
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
+registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

@@ -13,8 +13,15 @@ export const GRANT_TYPES = [
 ] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-/** The grants that the token endpoint answers; metadata and check read the same list. */
-export const SERVED_GRANT_TYPES = ["authorization_code", "refresh_token", "client_credentials"] as const satisfies readonly GrantType[];
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange" satisfies GrantType;
+export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer" satisfies GrantType;
+
+/**
+ * The grants that the token endpoint answers; metadata and check read the same list.
+ * @param idJagEnabled ID_JAG_ENABLED: without it identity assertions are not spoken of at all (specification §2.11)
+ */
+export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
+  GRANT_TYPES.filter((grantType) => idJagEnabled || grantType !== JWT_BEARER);
 
 /** The grants that a developer or an open registration may ask for (specification §2.2); the others are the operator's to give. */
 export const SELF_SERVICE_GRANT_TYPES = [

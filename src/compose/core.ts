@@ -1,27 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { clientDocuments } from "../clients/document-cache.ts";
+import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle } from "../clients/throttle.ts";
-import { systemClock } from "../clock.ts";
+import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
+import type { IdentityAssertionPorts } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
-import { isLoopbackHost } from "../outside/public-address.ts";
+import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
 import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
 import { consentBook } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
+import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
 import { grants } from "../store/grants.ts";
+import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Readiness } from "../store/readiness.ts";
 import { realms } from "../store/realms.ts";
@@ -64,7 +68,7 @@ export async function composeCore(
     issuer: config.issuer,
     lifetimes: config.lifetimes,
     clock: systemClock,
-    randomBytes,
+    randomBytes: pooled(randomBytes),
     keys,
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
@@ -72,6 +76,8 @@ export async function composeCore(
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
+    delegations: delegations(sql),
+    identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql) : undefined,
     detachedSignatures: detachedSignatures(sql),
     selfContained: config.pqc.delivery === "self-contained",
     consents: consentBook(sql),
@@ -106,6 +112,19 @@ function clientSources(config: Config, sql: Sql) {
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
     remoteKeys: remoteKeys(ownFetch(), systemClock),
     consumedIds: consumedIds(sql),
+  };
+}
+
+/** What accepting identity assertions takes. Issuers on this machine are asked only where the operator names one, and never in production. */
+function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPorts {
+  const { trustedIssuers, maxAssertionLifetime } = config.idJag;
+  const loopbackAllowed = config.environment !== "production" && trustedIssuers.some((issuer) => isLoopbackUrl(issuer));
+  const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed, plainLoopback: loopbackAllowed });
+  return {
+    trustedIssuers,
+    maxLifetime: maxAssertionLifetime,
+    keys: issuerKeys(fetch, remoteKeys(fetch, systemClock), systemClock),
+    assertions: identityAssertions(sql),
   };
 }
 

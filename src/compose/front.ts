@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Users } from "../accounts/ports.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
-import { SERVED_GRANT_TYPES } from "../clients/client.ts";
+import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
@@ -66,6 +66,7 @@ const GRACE = 20_000;
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics, closing } = around;
   const { issuer } = config;
+  const grantTypes = servedGrantTypes(config.idJag.enabled);
   const remote =
     around.core === undefined
       ? remoteTokenCore({ url: config.tokenCore.url ?? "", secret: config.tokenCore.secret, tls: coreTls(config) })
@@ -88,7 +89,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     log.error("fault", report);
   const alive = lifecycle();
   const groups = [
-    tokenRoutes({ core, issuer, grantTypes: SERVED_GRANT_TYPES }),
+    tokenRoutes({ core, issuer, grantTypes }),
     introspectRoutes({ core, issuer }),
     revokeRoutes({ core, issuer }),
     userinfoRoutes({ core, issuer }),
@@ -130,7 +131,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       scopes: config.registration.scopes,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
-      grantTypes: SERVED_GRANT_TYPES,
+      grantTypes,
     }),
     jwksRoutes({ core, issuer, clock: systemClock }),
     healthRoutes({
@@ -145,7 +146,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   ];
   for (const { fixed, router } of groups)
     for (const path of [...Object.keys(fixed ?? {}), ...(router?.stack ?? []).map((layer) => String(layer.path))]) around.routes.add(path);
-  const app = createApp({
+  const pages = createApp({
     issuer,
     groups,
     lifecycle: alive,
@@ -165,9 +166,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
-  const pages = app.callback();
   const handler: RequestListener = (request, response) => {
-    if (!introspection(request, response)) void pages(request, response);
+    if (!introspection(request, response)) pages(request, response);
   };
   const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
   return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };

@@ -48,7 +48,7 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const claims = verified && asAccessToken(verified);
   if (claims === undefined) return refuse("not_an_access_token");
   const reference = tokenReference(claims);
-  if (reference.grantId === undefined) refuse("no_user_behind_token");
+  if (reference.userId === undefined) refuse("no_user_behind_token");
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;
   if (claims.exp + forgiven <= core.clock()) refuse("token_expired");
   const state = await core.tokens.of(reference);

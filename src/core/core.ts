@@ -1,11 +1,12 @@
 import type { CorePorts } from "./ports.ts";
 import type { OwnTokens } from "./signing/own-tokens.ts";
 import type { Sign } from "./signing/signer.ts";
+import type { RefreshWish } from "./signing/successor.ts";
 
 /** What the core's own files work with: the ports, and the two tools that it makes for itself out of them. */
 export interface Core extends CorePorts {
   readonly sign: Sign;
   readonly ownTokens: OwnTokens;
-  /** The refresh token that follows a given one where parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
-  readonly successor: (refreshToken: string) => string;
+  /** The refresh token that follows upon a given request where parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
+  readonly successor: (wish: RefreshWish) => string;
 }

@@ -9,7 +9,7 @@ const INACTIVE = { active: false };
 
 /** Whether a token whose signature and expiry hold has not been ended by anything behind it. Pure. */
 export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
-  const personal = tokenReference(claims).grantId !== undefined;
+  const personal = tokenReference(claims).userId !== undefined;
   return !state.revoked && state.clientEnabled && (!personal || (state.grantLives && state.subject?.enabled === true));
 };
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
+import type { PublishedKey } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
@@ -120,20 +121,117 @@ export interface RefreshFamilies {
   revoke(familyId: string, audit: AuditEntry): Promise<void>;
 }
 
-/** What the state of an access token hangs on. `grantId` and `userId` are absent for client_credentials tokens. */
+/**
+ * What the state of an access token hangs on. A person's token has `userId`, and either the grant that it comes from or the delegation
+ * that it was issued for; a client_credentials token has none of the three.
+ */
 export interface TokenReference {
   readonly jti: string;
   readonly clientId: string;
-  readonly grantId?: string;
   readonly userId?: string;
+  readonly grantId?: string;
+  readonly delegationId?: string;
 }
 
-/** One row of what may end a token before its time. Everything but `subject` is false or absent when the row behind it is missing. */
+/**
+ * What may end a token before its time. A delegated token is judged with all that it descends from. Members are false or absent when the
+ * row behind them is missing.
+ */
 export interface TokenState {
+  /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled. */
   readonly revoked: boolean;
+  /** The grant at the root lives, and a delegated token has its row. */
   readonly grantLives: boolean;
+  /** The token's client may go on, and so may the one that holds the grant at the root. */
   readonly clientEnabled: boolean;
   readonly subject: (Subject & { readonly role: string }) | undefined;
+  /** What is at the root of a person's token; undefined where that is gone. */
+  readonly root: TokenRoot | undefined;
+}
+
+/** The grant from which a token descends. */
+export interface TokenRoot {
+  readonly grantId: string;
+  /** Seconds since the epoch of the real authentication. */
+  readonly authTime: number;
+  /** The person has signed out since: tokens live to their expiry, but can be exchanged no more. */
+  readonly signedOut: boolean;
+}
+
+/** An exchange that is granted. Times in seconds since the epoch. */
+export interface NewDelegation {
+  readonly id: string;
+  readonly kind: "access_token" | "id_jag";
+  readonly jti: string;
+  /** The token that was exchanged, and the delegation that it was issued for, if it was. */
+  readonly parent: TokenReference;
+  /** The grant at the root. */
+  readonly grantId: string;
+  readonly userId: string;
+  /** client_id of the agent that the new token is for. */
+  readonly actor: string;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly expiresAt: number;
+}
+
+/** Which part of the tree of delegations is to end. */
+export type Cut =
+  | { readonly kind: "delegation"; readonly id: string }
+  /** All that the agent holds, of one person or of everybody. What it is given later stands by itself. */
+  | { readonly kind: "agent"; readonly clientId: string; readonly userId?: string };
+
+export interface Delegations {
+  /**
+   * Stores a delegation if, at that moment, all above it lives: the grant neither revoked nor signed out of, user and clients enabled, no
+   * ancestor cut or revoked. One conditional statement with its audit record, coalesced. @returns whether it was stored
+   */
+  record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
+  /** Ends delegations; with each goes all below it. One record for each that this call ended. @returns how many that were */
+  cut(what: Cut, audit: AuditEntry): Promise<number>;
+}
+
+/** Who an accepted identity assertion speaks of, and the identifier that it uses up. */
+export interface AssertedIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  /** Only where the issuer says that it has been verified. */
+  readonly verifiedEmail: string | undefined;
+  /** The realm in which a person is looked for, or made. */
+  readonly realmId: string;
+  /** The id that a person gets who is not known here yet. */
+  readonly newUserId: string;
+  readonly jti: string;
+  /** Seconds for which the identifier is remembered. */
+  readonly remember: number;
+}
+
+export interface IdentityAssertions {
+  /**
+   * Finds the person by (issuer, subject), else by a verified address, which is then linked, else makes one without a password; uses up
+   * the identifier; opens the grant with its audit record. All or nothing, in one transaction.
+   * @returns the person's id
+   * @throws {Refusal} invalid_grant for an identifier that was used before, and for a person or client that is disabled
+   */
+  accept(identity: AssertedIdentity, grant: Omit<NewGrant, "userId">, audit: AuditEntry): Promise<string>;
+}
+
+/** The keys with which issuers sign identity assertions, found by OpenID Connect discovery. */
+export interface IssuerKeys {
+  /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */
+  at(issuer: string): Promise<readonly PublishedKey[]>;
+  /** The same, asked anew unless that was done within the last minute: for a key id that is not among them. @throws {FetchFailure} */
+  renewed(issuer: string): Promise<readonly PublishedKey[]>;
+}
+
+/** What accepting identity assertions takes. */
+export interface IdentityAssertionPorts {
+  /** ID_JAG_TRUSTED_ISSUERS */
+  readonly trustedIssuers: readonly string[];
+  /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds. */
+  readonly maxLifetime: number;
+  readonly keys: IssuerKeys;
+  readonly assertions: IdentityAssertions;
 }
 
 export interface TokenStates {
@@ -223,6 +321,9 @@ export interface CorePorts {
   readonly families: RefreshFamilies;
   readonly grants: Grants;
   readonly tokens: TokenStates;
+  readonly delegations: Delegations;
+  /** Undefined while ID_JAG_ENABLED is false. */
+  readonly identityAssertions: IdentityAssertionPorts | undefined;
   readonly detachedSignatures: DetachedSignatures;
   /** Whether the token answer carries the second signature too (PQC_TOKEN_DELIVERY=self-contained). */
   readonly selfContained: boolean;

@@ -2,6 +2,7 @@ import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import { hashSecret } from "../secret.ts";
 import type { Core } from "./core.ts";
+import { actorsOf } from "./policy/delegation.ts";
 import { asAccessToken, tokenReference } from "./tokens/access-token.ts";
 
 /** The shape of refresh tokens (specification §8). */
@@ -33,6 +34,8 @@ export async function revoke(token: string, client: Client, requestId: string, c
   await core.tokens.revoke(reference, claims.exp, {
     ...audit,
     jti: claims.jti,
-    ...(reference.grantId && { grantId: reference.grantId, userId: claims.sub }),
+    ...(reference.userId !== undefined && { userId: reference.userId }),
+    ...(reference.grantId !== undefined && { grantId: reference.grantId }),
+    ...(claims.act && { actChain: actorsOf(claims.act) }),
   });
 }

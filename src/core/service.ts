@@ -12,8 +12,10 @@ import type { Core } from "./core.ts";
 import { clientsAtToken } from "./document-client.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
 import { clientCredentialsGrant } from "./grants/client-credentials.ts";
+import { jwtBearerGrant } from "./grants/jwt-bearer.ts";
 import { loginTokens } from "./grants/login.ts";
 import { refreshTokenGrant } from "./grants/refresh-token.ts";
+import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
 import { introspect } from "./introspection.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
@@ -23,13 +25,11 @@ import { ownTokens } from "./signing/own-tokens.ts";
 import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
 
-/** The grant types by the names that the contract gives their members. */
-const GRANT_TYPE: Record<NonNullable<TokenRequest["grant"]["case"]>, GrantType> = {
+/** The grant types by the names that the contract gives their members; the other two look after themselves. */
+const GRANT_TYPE: Record<Exclude<NonNullable<TokenRequest["grant"]["case"]>, "tokenExchange" | "jwtBearer">, GrantType> = {
   authorizationCode: "authorization_code",
   refreshToken: "refresh_token",
   clientCredentials: "client_credentials",
-  tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
-  jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
 };
 
 /** The token core: who asks, may they, which file answers. */
@@ -46,6 +46,9 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       core.keys.hybrid?.assertOpen(); // before anything is consumed
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: clientsAtToken(grant, core) });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
+      // These two leave a record of every refusal, those of the client's registration too.
+      if (grant.case === "tokenExchange") return tokenExchangeGrant(grant.value, client, requestId, core);
+      if (grant.case === "jwtBearer") return jwtBearerGrant(grant.value, client, requestId, core);
       assertMayUseGrant(client, GRANT_TYPE[grant.case]);
       assertGrantComplete(grant);
       switch (grant.case) {
@@ -55,9 +58,6 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
           return refreshTokenGrant(grant.value, client, requestId, core);
         case "clientCredentials":
           return clientCredentialsGrant(grant.value, client, requestId, core);
-        case "tokenExchange":
-        case "jwtBearer":
-          throw new Refusal("unsupported_grant_type", "grant_not_served");
       }
     },
 

@@ -1,10 +1,13 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import Koa, { type Next } from "koa";
 import { Refusal } from "../errors.ts";
+import { Exchange } from "./exchange.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { clientAddress } from "./middleware/address.ts";
 import { apiErrorPrinter, printError, routePattern } from "./middleware/errors.ts";
 import { answerPreflight, openToScripts } from "./middleware/headers.ts";
 import { inFlight } from "./middleware/in-flight.ts";
+import { assertSingleFields } from "./middleware/single-fields.ts";
 import type { FrontTelemetry } from "./ports.ts";
 import type { ErrorPrinter, FixedRoute, FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
 
@@ -32,65 +35,91 @@ interface Target {
 }
 
 /**
- * The HTTP front: one function around all routes, fixed paths by a map, the rest by routers.
- * Paths below the issuer's own path are taken with and without it, so that it matters not whether a proxy cuts it off.
+ * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and its
+ * routers. Paths below the issuer's own path are taken with and without it, so that it matters not whether a proxy cuts it off.
  */
-export function createApp(options: AppOptions): Koa<FrontState> {
+export function createApp(options: AppOptions): RequestListener {
   const { telemetry, lifecycle } = options;
   const basePath = new URL(options.issuer).pathname.replace(/\/$/, "");
   const requests = inFlight(options.cap, options.deadline);
   const targetOf = targets(options);
-  const app = new Koa<FrontState>();
-  app.on("error", (error: unknown) => telemetry.fault({ requestId: "", route: "response", error }));
-  app.use(async (ctx, next) => {
+
+  /** Answers into `ctx`; what is thrown becomes an answer too. @param pattern the route's word for metrics */
+  const answer = async (ctx: FrontContext, target: Target, next: Next, pattern: () => string): Promise<void> => {
     const started = performance.now();
-    ctx.state.requestId = options.requestId();
-    ctx.state.address = clientAddress(ctx.req, options.trustProxy ?? false);
     ctx.set("X-Request-Id", ctx.state.requestId);
     ctx.set("X-Content-Type-Options", "nosniff");
     if (lifecycle.isDraining()) ctx.set("Connection", "close");
-    const target = targetOf(ctx, pathOf(ctx, basePath));
     try {
-      await requests.run((signal) => {
+      await requests.run((signal, receive) => {
         ctx.state.signal = signal;
+        ctx.state.receive = receive;
+        assertSingleFields(ctx.req);
         return target.answer(ctx, next);
       }, target.essential);
     } catch (error) {
       printError(ctx, error, target.print, telemetry.fault, target.name);
     }
-    telemetry.observe(
-      target.name === "router" ? routePattern(ctx) : target.name,
-      methodWord(ctx.method),
-      ctx.status,
-      secondsSince(started),
-    );
+    telemetry.observe(pattern(), methodWord(ctx.method), ctx.status, secondsSince(started));
+  };
+  const stateOf = (req: IncomingMessage): FrontState => ({
+    requestId: options.requestId(),
+    address: clientAddress(req, options.trustProxy ?? false),
+    signal: NEVER,
+    receive: (body) => body(),
   });
-  for (const { router } of options.groups) if (router !== undefined) app.use(router.routes()).use(router.allowedMethods());
-  return app;
+
+  const koa = new Koa<FrontState>();
+  const responseFault = (error: unknown): void => {
+    if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
+  };
+  koa.on("error", responseFault);
+  const routed: Target = { name: "router", print: apiErrorPrinter(options.issuer), essential: false, answer: byRouters };
+  koa.use((ctx, next) => {
+    Object.assign(ctx.state, stateOf(ctx.req));
+    return answer(ctx, routed, next, () => routePattern(ctx));
+  });
+  for (const { router } of options.groups) if (router !== undefined) koa.use(router.routes()).use(router.allowedMethods());
+  const routers = koa.callback();
+
+  const fixed = async (req: IncomingMessage, res: ServerResponse, target: Target): Promise<void> => {
+    const ctx = new Exchange(req, res, stateOf(req), (types) => koa.createContext(req, res).accepts([...types]));
+    await answer(ctx, target, nothingNext, () => target.name);
+    ctx.send();
+  };
+  return (req, res) => {
+    const target = targetOf(req, pathOf(req, basePath));
+    if (target === undefined) void routers(req, res);
+    else fixed(req, res, target).catch(responseFault);
+  };
 }
 
-/** Finds a request's target. All functions are made once, here. */
-function targets({ issuer, groups }: AppOptions): (ctx: FrontContext, path: string | undefined) => Target {
-  const print = apiErrorPrinter(issuer);
+/** Stands in until a request is under way, and has a signal of its own. */
+const NEVER = new AbortController().signal;
+const nothingNext = async (): Promise<void> => {};
+
+async function byRouters(ctx: FrontContext, next: Next): Promise<void> {
+  await next();
+  assertAnswered(ctx);
+}
+
+/** Finds a request's target, or undefined when it is one for the routers. All functions are made once, here. */
+function targets({ issuer, groups }: AppOptions): (req: IncomingMessage, path: string | undefined) => Target | undefined {
   const fixed = new Map<string, FixedTargets>();
   for (const [path, route] of groups.flatMap((group) => Object.entries(group.fixed ?? {}))) {
     if (fixed.has(path)) throw new Error(`two routes for ${path}`);
     fixed.set(path, fixedTargets(path, route));
   }
-  const routed: Target = {
-    name: "router",
-    print,
+  const badPath: Target = {
+    name: "unknown",
+    print: apiErrorPrinter(issuer),
     essential: false,
-    async answer(ctx, next) {
-      await next();
-      assertAnswered(ctx);
-    },
+    answer: () => refuse(new Refusal("invalid_request", "bad_request_target")),
   };
-  const badPath: Target = { ...routed, name: "unknown", answer: () => refuse(new Refusal("invalid_request", "bad_request_target")) };
-  return (ctx, path) => {
+  return (req, path) => {
     if (path === undefined) return badPath;
     const route = fixed.get(path);
-    return route === undefined ? routed : (route.byMethod.get(ctx.method) ?? route.other);
+    return route && (route.byMethod.get(req.method ?? "") ?? route.other);
   };
 }
 
@@ -132,14 +161,30 @@ function assertAnswered(ctx: FrontContext): void {
  * The path as it was sent, less the issuer's own path. An absolute request target (RFC 9112 §3.2.2) loses its authority, which is never believed.
  * @returns undefined for a target that is no path
  */
-function pathOf(ctx: FrontContext, basePath: string): string | undefined {
-  const url = (ctx.req.url ?? "").replace(/^https?:\/\/[^/?#]*/i, "");
+function pathOf(req: IncomingMessage, basePath: string): string | undefined {
+  const sent = req.url ?? "";
+  const url = sent.startsWith("/") ? sent : sent.replace(/^https?:\/\/[^/?#]*/i, "");
   if (!url.startsWith("/")) return undefined;
   const below = basePath !== "" && (url === basePath || url.startsWith(`${basePath}/`) || url.startsWith(`${basePath}?`));
-  ctx.req.url = below ? url.slice(basePath.length).replace(/^(?!\/)/, "/") : url;
-  const mark = ctx.req.url.indexOf("?");
-  return mark === -1 ? ctx.req.url : ctx.req.url.slice(0, mark);
+  req.url = below ? url.slice(basePath.length).replace(/^(?!\/)/, "/") : url;
+  const mark = req.url.indexOf("?");
+  return mark === -1 ? req.url : req.url.slice(0, mark);
 }
+
+/** A client that went away or stopped speaking HTTP in the middle of a request is no fault of ours, and nothing to fill a log with. */
+function isOfTheConnection(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("HPE_") || CONNECTION_CODES.has(code);
+}
+
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ERR_HTTP_REQUEST_TIMEOUT",
+  "ERR_STREAM_PREMATURE_CLOSE",
+]);
 
 function refuse(refusal: Refusal): never {
   throw refusal;

@@ -3,13 +3,13 @@ import type { FrontContext } from "./routes.ts";
 
 /** A document made once and sent as it is. */
 export interface PreparedDocument {
-  readonly body: Buffer;
+  readonly body: string | Buffer;
   readonly contentType: string;
   readonly etag: string;
 }
 
-export function prepareDocument(content: string | Buffer, contentType: string): PreparedDocument {
-  const body = Buffer.from(content);
+/** A text stays one: it leaves in one write with its headers, which bytes do not. */
+export function prepareDocument(body: string | Buffer, contentType: string): PreparedDocument {
   return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
 }
 

@@ -54,7 +54,7 @@ function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> 
   const fetchKeys = async () => {
     tried = clock();
     const { jwksJson } = await core.publicKeys({}, { signal: AbortSignal.timeout(PATIENCE) });
-    const unchanged = last?.document.body.equals(Buffer.from(jwksJson)) ? last.document : undefined;
+    const unchanged = last?.document.body === jwksJson ? last.document : undefined;
     last = { document: unchanged ?? prepareDocument(jwksJson, "application/json"), at: clock() };
   };
   const refresh = () => {

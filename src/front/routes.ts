@@ -1,6 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import type { Router } from "@koa/router";
-import type { ParameterizedContext } from "koa";
 import type { Refusal } from "../errors.ts";
+import type { Receive } from "./middleware/in-flight.ts";
 
 /** What the edge knows of a request before any route sees it. */
 export interface FrontState {
@@ -10,9 +11,25 @@ export interface FrontState {
   address: string;
   /** Aborted when the request's deadline has passed. */
   signal: AbortSignal;
+  /** Every wait for the request's body goes through this. */
+  receive: Receive;
 }
 
-export type FrontContext = ParameterizedContext<FrontState>;
+/** What routes use of Koa's context. So little that fixed paths get an `Exchange` instead. */
+export interface FrontContext {
+  readonly req: IncomingMessage;
+  readonly state: FrontState;
+  readonly method: string;
+  /** 200 once there is a body, unless said. */
+  status: number;
+  body: unknown;
+  set(name: string, value: string): void;
+  remove(name: string): void;
+  append(name: string, value: string): void;
+  vary(name: string): void;
+  /** Which of these media types the request would rather have. */
+  accepts(...types: string[]): string | false;
+}
 
 /** Answers one method of one path. What it throws is printed by the route's `print`. */
 export type Handler = (ctx: FrontContext) => Promise<void> | void;

@@ -39,7 +39,11 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
     if (!PATHS.has(request.url?.split("?", 1)[0] ?? "")) return false;
     response.setHeader("cache-control", "no-store");
     if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
-      refuseEncoding(response);
+      refuse(response, 415, "compression is not accepted");
+      return true;
+    }
+    if ((request.headersDistinct["content-type"]?.length ?? 0) > 1) {
+      refuse(response, 400, "content-type was sent more than once");
       return true;
     }
     loading ??= loadHandler(options);
@@ -54,9 +58,10 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
   };
 }
 
-function refuseEncoding(response: ServerResponse): void {
-  const body = JSON.stringify({ code: "invalid_argument", message: "compression is not accepted" });
-  response.writeHead(415, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
+/** What the library behind would not notice. The body stays unread, so that the connection can carry no further request. */
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const body = JSON.stringify({ code: "invalid_argument", message });
+  response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
 }
 
 async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOptions): Promise<Handler> {

@@ -1,11 +1,14 @@
 import { isIP } from "node:net";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
+import { isLoopbackUrl } from "./public-address.ts";
 
 export interface TargetRules {
   /** Our own base URL: we never fetch from ourselves. */
   readonly ownUrl: string;
   /** In development alone: names of this machine may be asked. Ourselves still not, nor an address that is written as one. */
   readonly loopbackAllowed: boolean;
+  /** With the former, for issuers that the operator named: this machine may be asked by http too, and by its address. */
+  readonly plainLoopback?: boolean;
 }
 
 const LOCAL_SUFFIXES = [".local", ".internal"];
@@ -16,13 +19,14 @@ const isLocalhost = (host: string) => host === "localhost" || host.endsWith(".lo
  * the address that they mean. Pure.
  * @throws {FetchFailure}
  */
-export function fetchTarget(url: string, { ownUrl, loopbackAllowed }: TargetRules): URL {
+export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopback = false }: TargetRules): URL {
   const target = URL.parse(url);
   if (target === null) throw new FetchFailure("url_malformed");
-  if (target.protocol !== "https:") throw new FetchFailure("scheme_not_https");
+  const plain = plainLoopback && loopbackAllowed && isLoopbackUrl(url);
+  if (target.protocol !== "https:" && !(plain && target.protocol === "http:")) throw new FetchFailure("scheme_not_https");
   if (target.username !== "" || target.password !== "") throw new FetchFailure("userinfo_in_url");
   const host = target.hostname;
-  if (host.startsWith("[") || isIP(host) !== 0) throw new FetchFailure("host_is_an_address");
+  if ((host.startsWith("[") || isIP(host) !== 0) && !plain) throw new FetchFailure("host_is_an_address");
   if (host === "" || host.endsWith(".")) throw new FetchFailure("host_malformed");
   if (LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix)) || (isLocalhost(host) && !loopbackAllowed)) {
     throw new FetchFailure("host_is_local");

@@ -66,3 +66,9 @@ export function isLoopbackAddress(address: string): boolean {
 
 /** Whether a listener at this host can be reached from this machine alone. @param host as in HOST: an address or a name */
 export const isLoopbackHost = (host: string): boolean => host === "localhost" || isLoopbackAddress(host);
+
+/** Whether an URL names this machine. */
+export const isLoopbackUrl = (url: string): boolean => {
+  const hostname = URL.parse(url)?.hostname.replace(/^\[|\]$/g, "");
+  return hostname !== undefined && isLoopbackHost(hostname);
+};

@@ -53,6 +53,7 @@ function parseTokenExchange(form: Form): Extract<Grant, { case: "tokenExchange" 
     resource: [...all("resource")],
     audience: [...all("audience")],
     requestedTokenType: get("requested_token_type"),
+    ...(get("authorization_details") !== undefined && { authorizationDetailsPresent: true }),
   };
 }
 

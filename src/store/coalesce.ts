@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 import { isUnavailable } from "./unavailable.ts";
 
@@ -26,8 +27,10 @@ function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly
 
   const drain = async (): Promise<void> => {
     running = true;
-    await Promise.resolve(); // lets the callers of this turn join
-    while (queue.length > 0) await answer(queue.splice(0, limits.batch));
+    while (queue.length > 0) {
+      await endOfTurn(); // lets in all who come in this turn of the event loop
+      await answer(queue.splice(0, limits.batch));
+    }
     running = false;
   };
 

@@ -11,7 +11,8 @@ const CONSUME = statement(
 /** Issuer and identifier are a stranger's texts of any length; their lengths keep two pairs from having one digest. */
 const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").update(`${issuer.length}:${issuer}`).update(id).digest();
 
-export const consumedIds = (sql: Sql): ConsumedIds => ({
-  consume: async (kind, issuer, id, ttlSeconds) =>
-    (await sql.query(CONSUME, [kind, digest(issuer, id), Math.max(1, Math.ceil(ttlSeconds))])).length === 1,
-});
+/** Uses up an identifier, in a transaction or by itself. @returns whether this was the first use */
+export const consume = async (sql: Pick<Sql, "query">, ...[kind, issuer, id, ttlSeconds]: Parameters<ConsumedIds["consume"]>) =>
+  (await sql.query(CONSUME, [kind, digest(issuer, id), Math.max(1, Math.ceil(ttlSeconds))])).length === 1;
+
+export const consumedIds = (sql: Sql): ConsumedIds => ({ consume: (...given) => consume(sql, ...given) });

@@ -55,7 +55,8 @@ const END_ALL = statement("session_end_all", "update sessions set ended_at = now
 const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
 const END_FAMILIES = statement(
   "session_end_families",
-  `update refresh_families set revoked_at = now() from grants
+  `with signed_out as (update grants set signed_out_at = now() where user_id = $1::uuid and signed_out_at is null and revoked_at is null)
+   update refresh_families set revoked_at = now() from grants
    where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null`,
 );
 const RECORD = statement(

@@ -15,6 +15,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   authorization_codes: "expires_at < now() - interval '1 day'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
+  delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
   // No family outlives 90 days; a grant without one has no token that lives longer than a day.

@@ -2,16 +2,26 @@ import type { TokenReference, TokenState, TokenStates } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { endedAbove } from "./delegation-rows.ts";
+import { clientStands } from "./document-client.ts";
+import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
+// A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too.
 const OF = statement(
   "token_states",
-  `select n, exists (select 1 from revocations where revocations.jti = i.jti) as revoked, grants.id is not null as grant_lives,
-     coalesce(clients.enabled, grants.document_client is not null) as client_enabled, ${subjectColumns("users")}
-   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid)
-     left join grants on grants.id = i.grant_id and grants.revoked_at is null and grants.client_id = i.client_id
-       and (i.user_id is null or grants.user_id = i.user_id)
+  `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
+     grants.id is not null and grants.revoked_at is null as grant_lives,
+     (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
+       and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as client_enabled,
+     grants.id::text as root_grant_id, ${seconds("grants.auth_time")} as auth_time, grants.signed_out_at is not null as signed_out,
+     ${subjectColumns("users")}
+   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid)
+     left join lateral (
+       select own.grant_id, ${endedAbove("own.path")} as ended from delegations own
+       where own.id = i.delegation_id and own.jti = i.jti and own.actor = i.client_id and own.user_id = i.user_id) delegation on true
+     left join grants on grants.id = coalesce(delegation.grant_id, i.grant_id)
+       and (i.delegation_id is not null or grants.client_id = i.client_id) and (i.user_id is null or grants.user_id = i.user_id)
      left join clients on clients.client_id = i.client_id
      left join users on users.id = coalesce(i.user_id, grants.user_id)`,
 );
@@ -20,28 +30,36 @@ const REVOKE = statement(
   "token_revoke",
   `with ended as (
      insert into revocations (jti, client_id, expires_at) values ($1, $2, to_timestamp($3::float8)) on conflict (jti) do nothing returning jti),
+   cut as (update delegations set cut_at = now() where id = $5::uuid and jti = $1 and cut_at is null),
    logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
    select 1 as ended from ended`,
 );
 
-type StateColumns = { readonly n: number; readonly revoked: boolean; readonly grant_lives: boolean; readonly client_enabled: boolean } & (
-  | SubjectColumns
-  | { readonly user_id: null }
-);
+type StateColumns = {
+  readonly n: number;
+  readonly revoked: boolean;
+  readonly grant_lives: boolean;
+  readonly client_enabled: boolean;
+  readonly root_grant_id: string | null;
+  readonly auth_time: number;
+  readonly signed_out: boolean;
+} & (SubjectColumns | { readonly user_id: null });
 
 const stateOf = (row: StateColumns): TokenState => ({
   revoked: row.revoked,
   grantLives: row.grant_lives,
   clientEnabled: row.client_enabled,
   subject: row.user_id === null ? undefined : subjectOf(row),
+  root: row.root_grant_id === null ? undefined : { grantId: row.root_grant_id, authTime: row.auth_time, signedOut: row.signed_out },
 });
 
 /** What is no UUID names no row. */
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
-const keyOf = (token: TokenReference): string => JSON.stringify([token.jti, token.clientId, token.grantId, token.userId]);
+const keyOf = (token: TokenReference): string =>
+  JSON.stringify([token.jti, token.clientId, token.grantId, token.userId, token.delegationId]);
 
-const UNKNOWN: TokenState = { revoked: false, grantLives: false, clientEnabled: false, subject: undefined };
+const UNKNOWN: TokenState = { revoked: false, grantLives: false, clientEnabled: false, subject: undefined, root: undefined };
 
 export function tokenStates(sql: Sql): TokenStates {
   const load = coalesceReads(async (tokens: readonly TokenReference[]) => {
@@ -51,6 +69,7 @@ export function tokenStates(sql: Sql): TokenStates {
       client_id: token.clientId,
       grant_id: uuidOrNull(token.grantId),
       user_id: uuidOrNull(token.userId),
+      delegation_id: uuidOrNull(token.delegationId),
     }));
     const found = await sql.query<StateColumns>(OF, [jsonRows(rows)]);
     return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
@@ -58,7 +77,7 @@ export function tokenStates(sql: Sql): TokenStates {
   return {
     of: async (token) => (await load(token)) ?? UNKNOWN,
     revoke: async (token, expiresAt, audit) => {
-      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([auditRow(audit)])]);
+      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([auditRow(audit)]), uuidOrNull(token.delegationId)]);
     },
   };
 }

@@ -38,7 +38,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
   };
   const telemetry = { observe: () => {}, fault: () => {} };
   const app = createApp({ issuer: ISSUER, groups: [routes], telemetry, lifecycle: life, requestId: () => "r" });
-  const front = await listen({ handler: app.callback(), host, port: 0, lifecycle: life, times });
+  const front = await listen({ handler: app, host, port: 0, lifecycle: life, times });
   listener = front;
   return { port: front.addresses[0]?.port ?? 0, life, front };
 }

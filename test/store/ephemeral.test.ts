@@ -55,7 +55,7 @@ if (TEST_REDIS_URL !== undefined)
     });
 
     test.for(["cut", "hold"] as const)(
-      "while it is away (%s) each process counts by itself, quickly, and then it is used again",
+      "while it is away (%s) each process goes on counting by itself, quickly, and then it is used again",
       async (how) => {
         const url = new URL(TEST_REDIS_URL as string);
         const wire = await wireTo(url.hostname, Number(url.port === "" ? 6379 : url.port));
@@ -70,7 +70,8 @@ if (TEST_REDIS_URL !== undefined)
         const waits: number[] = [];
         for (let n = 0; n < 20; n++) waits.push(await limiter.hit("k"));
         expect(performance.now() - started).toBeLessThan(1_000);
-        expect(waits.filter((wait) => wait === 0)).toHaveLength(3);
+        // One of three was used up before.
+        expect(waits.filter((wait) => wait === 0)).toHaveLength(2);
         expect(await ephemeral.ping()).toBe(false);
         await wire.mend();
         await until(() => ephemeral.ping());

@@ -1,10 +1,12 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "../../src/clients/client.ts";
-import type { CodeState, FamilyState, Subject } from "../../src/core/ports.ts";
+import type { CodeState, FamilyState, Subject, TokenState } from "../../src/core/ports.ts";
 import {
   AuthorizationCodeGrantSchema,
   ClientCredentialsGrantSchema,
+  JwtBearerGrantSchema,
   RefreshTokenGrantSchema,
+  TokenExchangeGrantSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../src/secret.ts";
 
@@ -81,6 +83,26 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   now: 1000,
   ...members,
 });
+
+/** The state of a person's token with which all is well. */
+export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
+  revoked: false,
+  grantLives: true,
+  clientEnabled: true,
+  subject: { ...aSubject(), role: "developer" },
+  root: { grantId: "01900000-0000-7000-8000-00000000000d", authTime: 900, signedOut: false },
+  ...members,
+});
+
+export const exchangeGrant = (members: MessageInitShape<typeof TokenExchangeGrantSchema> = {}) =>
+  create(TokenExchangeGrantSchema, {
+    subjectToken: "subject",
+    subjectTokenType: "urn:ietf:params:oauth:token-type:access_token",
+    ...members,
+  });
+
+export const assertionGrant = (members: MessageInitShape<typeof JwtBearerGrantSchema> = {}) =>
+  create(JwtBearerGrantSchema, { assertion: "a.b.c", ...members });
 
 export const codeGrant = (members: { codeVerifier?: string; redirectUri?: string; resource?: string[] } = {}) =>
   create(AuthorizationCodeGrantSchema, { code: "code", redirectUri: "https://notes.example.test/cb", codeVerifier: VERIFIER, ...members });

@@ -142,6 +142,7 @@ export function conversation(url: string, outbox: string) {
     refresh,
     pkce,
     verificationToken,
+    mailTo,
   };
 }
 

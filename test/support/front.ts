@@ -28,7 +28,7 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
     requestId: () => `r${++count}`,
     ...options,
   });
-  const server: Server = createServer(app.callback());
+  const server: Server = createServer(app);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -7,8 +7,10 @@ import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
+import { freshDataDir } from "./database.ts";
 import { conversation, type TestClient } from "./flow.ts";
 import { createTestDatabase } from "./postgres.ts";
+import { freshRedis } from "./redis.ts";
 
 export { describe };
 
@@ -97,29 +99,33 @@ export async function startServer({
   provision = PROVISIONED,
 }: ServerOptions = {}) {
   const plan = parseProvisionFile(JSON.stringify(provision));
-  const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
-  const postgres = await createTestDatabase();
+  const [postgres, redisUrl] = [await createTestDatabase(), await freshRedis()];
+  const dataDir = postgres === undefined ? await freshDataDir() : mkdtempSync(join(tmpdir(), "countersign-test-"));
   const [port, grpcPort] = [await freePort(), await freePort()];
   const settings = {
     NODE_ENV: "test",
     PORT: String(port),
     GRPC_PORT: String(grpcPort),
     DATA_DIR: dataDir,
-    LOG_LEVEL: "silent",
+    LOG_LEVEL: "warn",
     DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid profile email offline_access notes:read notes:write",
     REGISTER_CLIENT_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
     ...(postgres && { DATABASE_URL: postgres.url }),
-    ...(process.env.TEST_REDIS_URL !== undefined && { REDIS_URL: process.env.TEST_REDIS_URL }),
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,
   };
   const config =
     shape === "split" ? loadConfig({ ...settings, TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }, "front") : loadConfig(settings);
   const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
+  const logged: string[] = [];
+  const logSink = { write: (line: string) => void logged.push(line) };
   try {
-    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, provision: plan }));
-    running.push(await compose(config, shape === "split" ? "front" : "all", { database, ...(shape === "one" && { provision: plan }) }));
+    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, logSink, provision: plan }));
+    running.push(
+      await compose(config, shape === "split" ? "front" : "all", { database, logSink, ...(shape === "one" && { provision: plan }) }),
+    );
   } catch (error) {
     for (const part of running) await part.close(0);
     await database.close();
@@ -132,6 +138,10 @@ export async function startServer({
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
+    /** The lines of the log, from warnings on unless LOG_LEVEL says otherwise. */
+    logged,
+    /** The lines that tell of faults: of what should never happen, whatever a client sends. */
+    faults: () => logged.filter((line) => /"event":"(?:fault|uncaught)"/.test(line)),
     async close() {
       for (const part of running.reverse()) await part.close(0);
       await database.close();
@@ -143,10 +153,14 @@ export async function startServer({
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
+/** Tests of a file that share one server with these options. */
+export const testOn = (options: ServerOptions) =>
+  // biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
+  base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
+    const server = await startServer(options);
+    onCleanup(() => server.close());
+    return server;
+  });
+
 /** One server for all tests of a file. */
-// biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
-export const test = base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
-  const server = await startServer();
-  onCleanup(() => server.close());
-  return server;
-});
+export const test = testOn({});

@@ -21,20 +21,20 @@ export function decideClientCredentials(client: Client, grant: ClientCredentials
 export async function clientCredentialsGrant(grant: ClientCredentialsGrant, client: Client, requestId: string, core: Core) {
   const { scopes, audience } = decideClientCredentials(client, grant);
   const jti = newJti(core.randomBytes);
-  // The record and the signature need not wait for each other, but the answer waits for both: no record, no token.
-  const [answer] = await Promise.all([
-    accessTokenAnswer({ subject: client.clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken }, core),
-    core.audit.recordIssue({
-      event: "token.issued",
-      outcome: "success",
-      actor: { type: "client", id: client.clientId },
-      clientId: client.clientId,
-      grantType: "client_credentials",
-      scope: printScope(scopes),
-      resources: audience,
-      jti,
-      requestId,
-    }),
-  ]);
+  // The record and the signature need not wait for each other, but the answer waits for both: no record, no token. The record is asked for
+  // first, so that the database is at work while we sign.
+  const recorded = core.audit.recordIssue({
+    event: "token.issued",
+    outcome: "success",
+    actor: { type: "client", id: client.clientId },
+    clientId: client.clientId,
+    grantType: "client_credentials",
+    scope: printScope(scopes),
+    resources: audience,
+    jti,
+    requestId,
+  });
+  const signed = accessTokenAnswer({ subject: client.clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken }, core);
+  const [answer] = await Promise.all([signed, recorded]);
   return answer;
 }

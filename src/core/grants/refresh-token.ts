@@ -18,7 +18,8 @@ const refuse = (reason: string): never => {
 /**
  * What a presented refresh token entitles its client to. Pure.
  * Narrower scopes and resources hold for the new access token alone; the family keeps what was granted (RFC 6749 §6).
- * @param grace REFRESH_TOKEN_REUSE_GRACE in seconds (0 makes every second use a replay), and the successor that this token had in that case
+ * @param grace REFRESH_TOKEN_REUSE_GRACE in seconds (0 makes every second use a replay), and the successor that this token had if it was
+ *   used for the same scope and resource then
  * @throws {Refusal} invalid_grant, invalid_scope, invalid_target; the presented token stays usable
  * @see RFC 6749 §6, RFC 9700 §4.14.2, specification §3 and §4.7
  */
@@ -44,8 +45,8 @@ export function decideRefresh(
 export async function refreshTokenGrant(grant: RefreshTokenGrant, client: Client, requestId: string, core: Core) {
   const presented = hashSecret(grant.refreshToken);
   const { refreshReuseGrace, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
-  // With a grace the successor follows from the token, so that parallel uses are all told the same one and none strands another.
-  const refreshToken = refreshReuseGrace > 0 ? core.successor(grant.refreshToken) : newHexSecret(core.randomBytes);
+  // With a grace the successor follows from the request, so that parallel uses are all told the same one and none strands another.
+  const refreshToken = refreshReuseGrace > 0 ? core.successor(grant) : newHexSecret(core.randomBytes);
   const next = hashSecret(refreshToken);
 
   // A second look only after a lost race: what the winner has made true then decides.

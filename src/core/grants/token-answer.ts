@@ -2,7 +2,7 @@ import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import { type AccessTokenClaims, accessTokenClaims } from "../tokens/access-token.ts";
+import { type AccessTokenClaims, type Actor, accessTokenClaims } from "../tokens/access-token.ts";
 
 export interface AccessTokenWish {
   readonly subject: string;
@@ -12,6 +12,7 @@ export interface AccessTokenWish {
   readonly jti: string;
   /** Seconds. */
   readonly lifetime: number;
+  readonly act?: Actor | undefined;
 }
 
 /** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
@@ -37,6 +38,7 @@ export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
     jti: wish.jti,
     now: core.clock(),
     lifetime: wish.lifetime,
+    act: wish.act,
   });
   return {
     ...(await signed(claims, core)),

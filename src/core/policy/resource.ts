@@ -51,3 +51,22 @@ export function ownAudience(resources: readonly string[], client: Client): reado
     refuse("resource_malformed");
   return narrowResource(requested, audienceOf(client));
 }
+
+/**
+ * Where a token may be used that is given in exchange for another: all that the request names as `resource` or `audience`, else the same
+ * places. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience.
+ * @param requested both parameters' values together  @param isClient whether a client of that id exists
+ * @throws {Refusal} invalid_target
+ * @see RFC 8693 §2.1, RFC 8707 §2, specification §4.7 rule 4
+ */
+export function exchangedAudience(
+  requested: readonly string[],
+  subjectAudience: readonly string[],
+  isClient: (clientId: string) => boolean,
+): readonly string[] {
+  const named = distinct(requested);
+  if (named.length > MAX_RESOURCES) refuse("too_many_resources");
+  if (!named.every((value) => isAbsoluteUri(value) || isClient(value))) refuse("resource_malformed");
+  if (!named.every((value) => subjectAudience.includes(value))) refuse("resource_outside_subject");
+  return named.length === 0 ? subjectAudience : named;
+}

@@ -51,3 +51,18 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
   if (!requested.every((name) => granted.includes(name))) throw new Refusal("invalid_scope", "scope_wider_than_granted");
   return requested;
 }
+
+/**
+ * The scopes of a token that an agent gets in exchange for another: what it names of that token's scopes, else all of them, less what only
+ * makes sense where a person signed in, and less the agent modes above the agent's ceiling. To ask for a mode above it is refused.
+ * @throws {Refusal} invalid_scope
+ * @see specification §4.7 rule 4 and §5, RFC 8693 §2.1
+ */
+export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
+  const withinCeiling = agentCeiling(agent.maxAgentMode);
+  const requested = parseScope(scope);
+  if (requested.length === 0) return subjectScopes.filter((name) => withinCeiling(name) && !PERSONAL_SCOPES.has(name));
+  if (!requested.every((name) => subjectScopes.includes(name))) throw new Refusal("invalid_scope", "scope_wider_than_subject");
+  if (!requested.every(withinCeiling)) throw new Refusal("invalid_scope", "agent_mode_above_ceiling");
+  return requested;
+}

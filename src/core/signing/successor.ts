@@ -1,12 +1,24 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { SigningKey } from "./keys.ts";
 
+/** What a refresh asks for: the token, and what its answer is to be narrowed to. */
+export interface RefreshWish {
+  readonly refreshToken: string;
+  readonly scope?: string | undefined;
+  readonly resource: readonly string[];
+}
+
 /**
- * A function from a refresh token to the one that follows it: the same in every core that holds the signing key, and to be guessed by nobody else.
+ * A function from a refresh to the token that follows it: the same in every core that holds the signing key, and to be guessed by nobody else.
+ * Another wish has another successor, so that only the same request come twice finds its successor current. Order says nothing in a wish.
  * @returns 64 hexadecimal characters
  */
-export function successorOf(key: SigningKey): (refreshToken: string) => string {
+export function successorOf(key: SigningKey): (wish: RefreshWish) => string {
   const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
   const secret = Buffer.from(hkdfSync("sha256", seed, "", "countersign refresh token successor", 32));
-  return (refreshToken) => createHmac("sha256", secret).update(refreshToken).digest("hex");
+  const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
+  return ({ refreshToken, scope, resource }) => {
+    const wish = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);
+    return createHmac("sha256", secret).update(wish).digest("hex");
+  };
 }

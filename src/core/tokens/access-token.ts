@@ -21,6 +21,8 @@ export interface AccessTokenClaims {
   readonly jti: string;
   readonly token_use: "access";
   readonly act?: Actor;
+  /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
+  readonly may_act?: { readonly sub?: unknown };
 }
 
 export interface AccessTokenContents {
@@ -34,6 +36,8 @@ export interface AccessTokenContents {
   readonly now: number;
   /** Seconds. */
   readonly lifetime: number;
+  /** Of a token that was given to somebody who acts for the subject. */
+  readonly act?: Actor | undefined;
 }
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
@@ -48,6 +52,7 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
     exp: token.now + token.lifetime,
     jti: token.jti,
     token_use: "access",
+    ...(token.act && { act: token.act }),
   };
 }
 
@@ -57,13 +62,19 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
  */
 export function newJti(randomBytes: RandomBytes, grantId?: string): string {
   if (grantId === undefined) return Buffer.from(randomBytes(16)).toString("base64url");
-  return `${Buffer.from(grantId.replaceAll("-", ""), "hex").toString("base64url")}.${Buffer.from(randomBytes(12)).toString("base64url")}`;
+  return `${packed(grantId)}.${Buffer.from(randomBytes(12)).toString("base64url")}`;
 }
 
-function grantIdOf(jti: string): string | undefined {
-  const [encoded, serial] = jti.split(".");
-  if (encoded === undefined || serial === undefined) return undefined;
-  const hex = Buffer.from(encoded, "base64url").toString("hex");
+/** What stands where a user's token has its grant. A packed UUID has 22 characters, so that neither is taken for the other. */
+const DELEGATED = "d";
+
+/** The id of the one token that a delegation is for. @param delegationId UUID */
+export const delegationJti = (delegationId: string): string => `${DELEGATED}.${packed(delegationId)}`;
+
+const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
+
+function unpacked(text: string): string {
+  const hex = Buffer.from(text, "base64url").toString("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
@@ -87,9 +98,10 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
 
 export const audienceList = (claims: AccessTokenClaims): readonly string[] => (typeof claims.aud === "string" ? [claims.aud] : claims.aud);
 
-/** What the state of this token hangs on. */
-export function tokenReference(claims: AccessTokenClaims): TokenReference {
-  const grantId = grantIdOf(claims.jti);
-  const own = { jti: claims.jti, clientId: claims.client_id };
-  return grantId === undefined ? own : { ...own, grantId, userId: claims.sub };
+/** What the state of this token hangs on: its delegation, its grant, or for a client's own token the client alone. */
+export function tokenReference({ jti, client_id: clientId, sub: userId }: AccessTokenClaims): TokenReference {
+  const [first, second] = jti.split(".");
+  if (first === undefined || second === undefined) return { jti, clientId };
+  if (first === DELEGATED) return { jti, clientId, userId, delegationId: unpacked(second) };
+  return { jti, clientId, userId, grantId: unpacked(first) };
 }

@@ -16,11 +16,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export const formBody = async (ctx: FrontContext): Promise<Form> => parseForm(await formText(ctx));
 
 /** The text of a form body, for a reader that judges repeats itself. @throws {Refusal} as `formBody` */
-export async function formText({ req }: FrontContext): Promise<string> {
-  if (mediaType(req) !== "application/x-www-form-urlencoded") {
+export async function formText(ctx: FrontContext): Promise<string> {
+  if (mediaType(ctx.req) !== "application/x-www-form-urlencoded") {
     throw new Refusal("invalid_request", "media_type", { description: "The body must be application/x-www-form-urlencoded." });
   }
-  return readText(req, FORM_LIMIT);
+  return readText(ctx, FORM_LIMIT);
 }
 
 /**
@@ -29,14 +29,14 @@ export async function formText({ req }: FrontContext): Promise<string> {
  * @throws {Refusal} unsupported_media_type, invalid_request (no JSON, deeper than 8, NUL or lone surrogates), payload_too_large
  */
 export async function jsonBody(
-  { req }: FrontContext,
+  ctx: FrontContext,
   limit: number = JSON_LIMIT,
   mediaTypeCode: RefusalCode = "unsupported_media_type",
 ): Promise<unknown> {
-  if (mediaType(req) !== "application/json") {
+  if (mediaType(ctx.req) !== "application/json") {
     throw new Refusal(mediaTypeCode, "media_type", { description: "The body must be application/json." });
   }
-  return parseJson(await readText(req, limit));
+  return parseJson(await readText(ctx, limit));
 }
 
 /** @throws {Refusal} invalid_request */
@@ -70,13 +70,13 @@ function harmlessText(text: string): string {
 
 const mediaType = (req: IncomingMessage): string | undefined => req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
 
-async function readText(req: IncomingMessage, limit: number): Promise<string> {
+async function readText({ req, state }: FrontContext, limit: number): Promise<string> {
   const coding = req.headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
   }
   if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
-  const bytes = await readBytes(req, limit);
+  const bytes = await state.receive(() => readBytes(req, limit));
   let text: string;
   try {
     text = utf8.decode(bytes);

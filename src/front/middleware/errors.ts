@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import type { Middleware } from "koa";
+import type { Middleware, ParameterizedContext } from "koa";
 import { CATALOGUE, isRefusal, type Refusal, type RefusalCode } from "../../errors.ts";
 import type { ReportFault } from "../ports.ts";
 import type { ErrorPrinter, FrontContext, FrontState } from "../routes.ts";
@@ -68,7 +68,8 @@ export const errorsAs =
   };
 
 /** The pattern of the router's route that took the request, such as `/consents/:id`; never the path itself. */
-export const routePattern = (ctx: FrontContext): string => (typeof ctx._matchedRoute === "string" ? ctx._matchedRoute : "unknown");
+export const routePattern = (ctx: ParameterizedContext<FrontState>): string =>
+  typeof ctx._matchedRoute === "string" ? ctx._matchedRoute : "unknown";
 
 /** Tells a refusal from a fault; the fault is reported once, with its cause. */
 export function printError(ctx: FrontContext, error: unknown, print: ErrorPrinter, fault: ReportFault, route: string): void {

@@ -1,5 +1,6 @@
 import * as accounts from "./accounts.ts";
 import { ApiKeyRow, ClientRow } from "./clients.ts";
+import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
 
@@ -22,6 +23,8 @@ export const entities = [
   grants.RefreshTokenRow,
   grants.RevocationRow,
   grants.ConsumedIdRow,
+  delegations.DelegationRow,
+  delegations.IdentityLinkRow,
   grants.DetachedSignatureRow,
   records.AuditRecordRow,
   records.SigningKeyRow,

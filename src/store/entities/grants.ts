@@ -21,6 +21,8 @@ export const GrantRow = defineEntity({
     authTime: moment(),
     createdAt: createdAt().index("grants_created_at_index"),
     revokedAt: moment().nullable(),
+    /** The person has signed out since: tokens live to their expiry, and can be exchanged no more. */
+    signedOutAt: moment().nullable(),
     documentClient: documentClient(),
   },
   indexes: [{ name: "grants_user_id_client_id_index", properties: ["user", "clientId"] }],

@@ -17,7 +17,7 @@ const connect = (url: string): Redis =>
   });
 
 /**
- * Counters in Redis, shared by all processes; while it is away each process counts in its own memory.
+ * Counters in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
  * @param deployment goes before every key, so that two deployments may use one Redis
  */
 export function redisEphemeral(url: string, deployment = "countersign"): Ephemeral {
@@ -37,7 +37,9 @@ export function redisEphemeral(url: string, deployment = "countersign"): Ephemer
     const own = memoryRateLimiter(limit, windowSeconds);
     return {
       hit: async (key) => {
-        if (!circuit.mayCall()) return own.hit(key);
+        // Counted here as well, so that what Redis loses, or is too late for, is not forgotten, and nobody gets twice the limit.
+        const wait = await own.hit(key);
+        if (wait > 0 || !circuit.mayCall()) return wait;
         try {
           await shared.consume(key);
           circuit.succeeded();
@@ -48,7 +50,7 @@ export function redisEphemeral(url: string, deployment = "countersign"): Ephemer
             return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
           }
           circuit.failed();
-          return own.hit(key);
+          return wait;
         }
       },
     };

@@ -1,6 +1,7 @@
 import { Start } from "./0001-start.ts";
 import { ApiKeys } from "./0002-api-keys.ts";
 import { MetadataDocuments } from "./0003-metadata-documents.ts";
+import { Delegations } from "./0004-delegations.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
@@ -8,5 +9,6 @@ export const migrations = [
   { name: "0001_start", class: Start },
   { name: "0002_api_keys", class: ApiKeys },
   { name: "0003_metadata_documents", class: MetadataDocuments },
+  { name: "0004_delegations", class: Delegations },
   { name: "0006_detached_signatures", class: DetachedSignatures },
 ];

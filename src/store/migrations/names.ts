@@ -1,5 +1,11 @@
 /** The names of all migrations, by themselves, so that a start on a current schema needs no migration tooling. */
-export const MIGRATION_NAMES = ["0001_start", "0002_api_keys", "0003_metadata_documents", "0006_detached_signatures"] as const;
+export const MIGRATION_NAMES = [
+  "0001_start",
+  "0002_api_keys",
+  "0003_metadata_documents",
+  "0004_delegations",
+  "0006_detached_signatures",
+] as const;
 
 /** Where the database keeps the names of those that have run. */
 export const MIGRATION_TABLE = "schema_migrations";

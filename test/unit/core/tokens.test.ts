@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { assertUse } from "../../../src/core/bearer.ts";
 import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
-import { accessTokenClaims, asAccessToken, newJti, tokenReference } from "../../../src/core/tokens/access-token.ts";
+import { accessTokenClaims, asAccessToken, delegationJti, newJti, tokenReference } from "../../../src/core/tokens/access-token.ts";
 import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { aClient, aSubject, refusalOf } from "../../support/builders.ts";
+import { aClient, aSubject, aTokenState, refusalOf } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";
 const GRANT = "01900000-0000-7000-8000-00000000000d";
@@ -48,6 +48,21 @@ test("a user's token carries its grant in the jti, a client's own does not", () 
   );
   const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes) });
   expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app" });
+});
+
+test("an exchanged token carries its delegation in the jti, never to be taken for a grant", () => {
+  fc.assert(
+    fc.property(fc.uuid(), (delegationId) => {
+      const claims = accessTokenClaims({ ...contents, jti: delegationJti(delegationId) });
+      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", userId: "user", delegationId });
+    }),
+  );
+});
+
+test("specification §2.7: act is there for exchanged tokens alone", () => {
+  const act = { sub: "agent-2", act: { sub: "agent-1" } };
+  expect(accessTokenClaims({ ...contents, act }).act).toEqual(act);
+  expect("act" in accessTokenClaims(contents)).toBe(false);
 });
 
 test.for([
@@ -101,14 +116,14 @@ test.for([
   expect(mayIntrospect(caller, claims)).toBe(expected);
 });
 
-const live = { revoked: false, grantLives: true, clientEnabled: true, subject: { ...aSubject(), role: "developer" } };
+const live = aTokenState();
 test.for([
   ["all well", {}, true],
   ["the token revoked", { revoked: true }, false],
   ["the grant ended", { grantLives: false }, false],
   ["the client disabled", { clientEnabled: false }, false],
   ["the user gone", { subject: undefined }, false],
-  ["the user disabled", { subject: { ...live.subject, enabled: false } }, false],
+  ["the user disabled", { subject: { ...aSubject(), role: "developer", enabled: false } }, false],
 ] as const)("specification §2.9: with %s a user's token counts: %s", ([, members, expected]) => {
   expect(stateHolds(claims, { ...live, ...members })).toBe(expected);
 });

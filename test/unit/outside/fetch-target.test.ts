@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { fetchTarget } from "../../../src/outside/fetch-target.ts";
 
-const outcome = (url: string, loopbackAllowed = false, ownUrl = "https://auth.example.test") => {
+const outcome = (url: string, loopbackAllowed = false, ownUrl = "https://auth.example.test", plainLoopback = false) => {
   try {
-    return fetchTarget(url, { ownUrl, loopbackAllowed }).href;
+    return fetchTarget(url, { ownUrl, loopbackAllowed, plainLoopback }).href;
   } catch (error) {
     return (error as { reason: string }).reason;
   }
@@ -51,4 +51,20 @@ test.for([
   ["http://localhost:8443/doc", "scheme_not_https"],
 ] as const)("where loopback is allowed, %s is %s", ([url, expected]) => {
   expect(outcome(url, true, "http://localhost:3000")).toBe(expected);
+});
+
+test.for([
+  ["http://localhost:8443/doc", "http://localhost:8443/doc"],
+  ["http://127.0.0.1:8443/doc", "http://127.0.0.1:8443/doc"],
+  ["http://localhost:3000/doc", "host_is_our_own"],
+  ["http://client.example.test/doc", "scheme_not_https"],
+  ["http://10.0.0.1/doc", "scheme_not_https"],
+  ["https://10.0.0.1/doc", "host_is_an_address"],
+  ["ftp://localhost/doc", "scheme_not_https"],
+] as const)("where an issuer on this machine may be asked by http, %s is %s", ([url, expected]) => {
+  expect(outcome(url, true, "http://localhost:3000", true)).toBe(expected);
+});
+
+test("http needs both permissions", () => {
+  expect(outcome("http://localhost:8443/doc", false, "http://localhost:3000", true)).toBe("scheme_not_https");
 });

@@ -12,8 +12,13 @@ function gate<Input, Output>(answer: (input: Input) => Output) {
   return { calls, run };
 }
 
-/** Lets everything that is ready run. */
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets everything that is ready run: what this turn has made ready leaves at the end of the next. */
+const turn = async () => {
+  await endOfTurn();
+  await endOfTurn();
+};
 
 describe("coalesced reads", () => {
   const lengths = () => gate((keys: readonly string[]) => new Map(keys.filter((key) => key !== "").map((key) => [key, key.length])));

@@ -1,0 +1,139 @@
+/**
+ * The floor: the least that any server on this runtime would have to do. Koa without middleware, everything in maps, one Ed25519 signature a
+ * token, no validation beyond what decides, no durability. Whatever the product costs beyond it is the product's own doing.
+ */
+import { generateKeyPairSync, hash, randomBytes, randomUUID, sign, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import Koa from "koa";
+import { reportTo } from "./measured.ts";
+import { clients, people, REDIRECT_URI } from "./scenario.ts";
+
+interface Granted {
+  readonly sub: string;
+  readonly clientId: string;
+  readonly scope: string;
+}
+
+const port = Number(process.env.PORT);
+const issuer = `http://localhost:${port}`;
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "at+jwt", kid: "floor" })).toString("base64url");
+
+const secrets = new Map(clients.map(({ clientId, clientSecret }) => [clientId, hash("sha256", clientSecret, "buffer")]));
+const sessions = new Map(people.map(({ sessionSecret }) => [hash("sha256", sessionSecret), randomUUID()]));
+const codes = new Map<string, Granted & { readonly challenge: string }>();
+const families = new Map<string, Granted>();
+const verified = new Map<string, Record<string, unknown>>();
+
+const readText = (req: IncomingMessage): Promise<string> =>
+  new Promise((resolve) => {
+    let text = "";
+    req.setEncoding("utf8");
+    req.on("data", (part: string) => {
+      text += part;
+    });
+    req.on("end", () => resolve(text));
+  });
+
+function callerOf(authorization = ""): string {
+  const [clientId = "", secret = ""] = Buffer.from(authorization.slice(6), "base64").toString().split(":");
+  const expected = secrets.get(clientId);
+  if (expected === undefined || !timingSafeEqual(expected, hash("sha256", secret, "buffer"))) throw new Error("wrong secret");
+  return clientId;
+}
+
+function jwt(claims: object): string {
+  const input = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
+  return `${input}.${sign(null, Buffer.from(input), privateKey).toString("base64url")}`;
+}
+
+function tokens({ sub, clientId, scope }: Granted): object {
+  const iat = Math.floor(Date.now() / 1000);
+  const claims = { iss: issuer, sub, aud: clientId, client_id: clientId, scope, iat, exp: iat + 900, jti: randomUUID() };
+  return { access_token: jwt(claims), token_type: "Bearer", expires_in: 900, scope };
+}
+
+function withRefresh(granted: Granted): object {
+  const refreshToken = randomBytes(32).toString("hex");
+  families.set(hash("sha256", refreshToken), granted);
+  return { ...tokens(granted), refresh_token: refreshToken };
+}
+
+/** What a map holds under a secret, once. */
+function take<Value>(from: Map<string, Value>, secret: string | null): Value {
+  const key = hash("sha256", secret ?? "");
+  const value = from.get(key);
+  if (value === undefined) throw new Error("not there");
+  from.delete(key);
+  return value;
+}
+
+function grant(form: URLSearchParams, clientId: string): object {
+  const grantType = form.get("grant_type");
+  if (grantType === "client_credentials") return tokens({ sub: clientId, clientId, scope: form.get("scope") ?? "" });
+  if (grantType === "refresh_token") return withRefresh(take(families, form.get("refresh_token")));
+  const code = take(codes, form.get("code"));
+  if (hash("sha256", form.get("code_verifier") ?? "", "base64url") !== code.challenge) throw new Error("wrong verifier");
+  const now = Math.floor(Date.now() / 1000);
+  const idToken = jwt({ iss: issuer, sub: code.sub, aud: clientId, iat: now, exp: now + 900, auth_time: now });
+  return { ...withRefresh(code), id_token: idToken };
+}
+
+/** A token of our own is checked by signing it again; once good, it is remembered. */
+function introspect(token: string): object {
+  const key = hash("sha256", token);
+  let claims = verified.get(key);
+  if (claims === undefined) {
+    const [head = "", body = "", signature = ""] = token.split(".");
+    const expected = sign(null, Buffer.from(`${head}.${body}`), privateKey);
+    if (!timingSafeEqual(expected, Buffer.from(signature, "base64url"))) return { active: false };
+    claims = JSON.parse(Buffer.from(body, "base64url").toString()) as Record<string, unknown>;
+    verified.set(key, claims);
+  }
+  const { sub, client_id, scope, aud, iss, exp, iat } = claims;
+  return { active: true, sub, client_id, scope, aud, iss, exp, iat, token_type: "Bearer" };
+}
+
+function authorize(query: string, cookie = ""): string {
+  const parameters = new URLSearchParams(query);
+  const sub = sessions.get(hash("sha256", cookie.slice(cookie.indexOf("=") + 1)));
+  const clientId = parameters.get("client_id") ?? "";
+  if (sub === undefined || !secrets.has(clientId) || parameters.get("redirect_uri") !== REDIRECT_URI) throw new Error("not to be granted");
+  const code = randomBytes(32).toString("base64url");
+  const challenge = parameters.get("code_challenge") ?? "";
+  codes.set(hash("sha256", code), { sub, clientId, scope: parameters.get("scope") ?? "", challenge });
+  return `${REDIRECT_URI}?code=${code}&state=${parameters.get("state")}&iss=${encodeURIComponent(issuer)}`;
+}
+
+const metadata = Buffer.from(
+  JSON.stringify({ issuer, token_endpoint: `${issuer}/oauth/token`, jwks_uri: `${issuer}/.well-known/jwks.json` }),
+);
+const jwks = Buffer.from(JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "EdDSA", kid: "floor" }] }));
+
+const app = new Koa();
+app.use(async (ctx) => {
+  switch (ctx.path) {
+    case "/oauth/token":
+      ctx.body = grant(new URLSearchParams(await readText(ctx.req)), callerOf(ctx.headers.authorization));
+      return;
+    case "/oauth/introspect": {
+      const form = new URLSearchParams(await readText(ctx.req));
+      callerOf(ctx.headers.authorization);
+      ctx.body = introspect(form.get("token") ?? "");
+      return;
+    }
+    case "/oauth/authorize":
+      ctx.redirect(authorize(ctx.querystring, ctx.headers.cookie));
+      return;
+    case "/.well-known/oauth-authorization-server":
+    case "/.well-known/jwks.json":
+      ctx.type = "application/json";
+      ctx.body = ctx.path === "/.well-known/jwks.json" ? jwks : metadata;
+  }
+});
+const server = app.listen(port, "127.0.0.1", () => {
+  reportTo(process, port, async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+});

@@ -1,0 +1,43 @@
+/** The product as it is, put together by its own compose(), with the scenario laid down; it tells its CPU time to the process that started it. */
+import { randomBytes } from "node:crypto";
+import { systemClock } from "../src/clock.ts";
+import { compose } from "../src/compose.ts";
+import { loadConfig } from "../src/config.ts";
+import { newId } from "../src/identifier.ts";
+import { parseProvisionFile } from "../src/management/provision.ts";
+import { hashSecret } from "../src/secret.ts";
+import { consents } from "../src/store/consents.ts";
+import { openDatabase } from "../src/store/orm.ts";
+import { sessions } from "../src/store/sessions.ts";
+import { type Sql, statement } from "../src/store/sql.ts";
+import { reportTo } from "./measured.ts";
+import { clients, PROVISION, people, SCOPE } from "./scenario.ts";
+
+const USER_ID = statement("bench_user_id", "select id::text from users where email_key = $1");
+
+/** Signs everybody in and has them agree to every client. */
+async function signIn(sql: Sql): Promise<void> {
+  for (const { email, sessionSecret } of people) {
+    const [user] = await sql.query<{ id: string }>(USER_ID, [email]);
+    if (user === undefined) throw new Error(`${email} was not provisioned`);
+    const audit = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id } as const;
+    const id = () => newId(systemClock, randomBytes);
+    await sessions(sql).start(
+      { id: id(), hash: hashSecret(sessionSecret), userId: user.id, ttl: 3600 },
+      { ...audit, event: "session.started" },
+    );
+    for (const { clientId } of clients) {
+      const consent = { id: id(), userId: user.id, clientId, clientName: clientId, scopes: SCOPE.split(" "), resources: [] };
+      await consents(sql).give(consent, { ...audit, event: "consent.given", clientId });
+    }
+  }
+}
+
+const config = loadConfig(process.env, "all");
+const database = await openDatabase(config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
+const running = await compose(config, "all", { database, provision: parseProvisionFile(JSON.stringify(PROVISION)) });
+await signIn(database.sql);
+reportTo(process, config.port, async () => {
+  await running.close(0);
+  await database.close();
+});

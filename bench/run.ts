@@ -1,0 +1,83 @@
+/**
+ * What a request costs the product, as a multiple of the floor, in one run: alternating rounds, medians, server CPU read from the servers.
+ * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,cold_start] [--profile DIR]
+ * On PostgreSQL and Redis with BENCH_DATABASE_URL and BENCH_REDIS_URL, else embedded.
+ */
+import { parseArgs } from "node:util";
+import { coldStarts, serverEnv } from "./cold-start.ts";
+import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
+import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
+import { IN_FLIGHT } from "./scenario.ts";
+import { emptyStorage, STORAGE } from "./storage.ts";
+import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
+
+/** Seconds of load before anything is measured, until the code is compiled. */
+const WARM = 3;
+const COLD_START = "cold_start";
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "2.5" },
+    only: { type: "string" },
+    profile: { type: "string" },
+  },
+});
+const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+const known: readonly string[] = [...WORKLOAD_NAMES, COLD_START];
+const only = values.only?.split(",") ?? known;
+const strange = only.find((name) => !known.includes(name));
+if (strange !== undefined) throw new Error(`no workload ${strange}; there are ${known.join(", ")}`);
+
+async function sample(load: LoadProcess, server: ServerProcess, workload: WorkloadName, length: number): Promise<Sample> {
+  const spent: number[] = [];
+  const around = async (): Promise<void> => {
+    spent.push((await server.usage()).cpu);
+  };
+  const result = await load.round({ port: server.port, workload, seconds: length }, around);
+  return { ...result, cpu: (spent[1] ?? 0) - (spent[0] ?? 0) };
+}
+
+async function compare(load: LoadProcess, floor: ServerProcess, product: ServerProcess, workload: WorkloadName): Promise<Comparison> {
+  const samples = { floor: [] as Sample[], product: [] as Sample[] };
+  for (const server of [floor, product]) await sample(load, server, workload, WARM);
+  for (let round = 0; round < rounds; round++) {
+    samples.floor.push(await sample(load, floor, workload, seconds));
+    samples.product.push(await sample(load, product, workload, seconds));
+  }
+  return { workload, floor: figuresOf(samples.floor), product: figuresOf(samples.product) };
+}
+
+async function compareAll(names: readonly WorkloadName[]): Promise<void> {
+  const storage = await emptyStorage();
+  const load = startLoadProcess();
+  const servers: ServerProcess[] = [];
+  try {
+    const floor = await startServerProcess("floor.ts", process.env);
+    servers.push(floor);
+    const env = { ...serverEnv(storage), GRPC_PORT: String(await freePort()) };
+    const product = await startServerProcess("product.ts", env, values.profile);
+    servers.push(product);
+    const comparisons: Comparison[] = [];
+    for (const name of names) {
+      comparisons.push(await compare(load, floor, product, name));
+      console.error(`${name}: done`);
+    }
+    const peaks = await Promise.all(servers.map(async (server) => ((await server.usage()).peakRss / 2 ** 20).toFixed(0)));
+    console.log(`${STORAGE}, ${IN_FLIGHT} in flight, medians of ${rounds} alternating rounds of ${seconds} s, Node ${process.version}\n`);
+    console.log(table(comparisons));
+    console.log(`\nPeak RSS after all of it: floor ${peaks[0]} MiB, product ${peaks[1]} MiB`);
+  } finally {
+    load.stop();
+    for (const server of servers) await server.stop();
+    await storage.drop();
+  }
+}
+
+async function coldStart(kind: string): Promise<void> {
+  for (const [which, { seconds, peakMiB }] of Object.entries(await coldStarts(kind, rounds)))
+    console.log(`Cold start, ${kind}, ${which}: ${seconds.toFixed(2)} s to the first 200 of /health, peak RSS ${peakMiB?.toFixed(0)} MiB`);
+}
+
+const names = WORKLOAD_NAMES.filter((name) => only.includes(name));
+if (names.length > 0) await compareAll(names);
+if (only.includes(COLD_START)) for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);

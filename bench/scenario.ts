@@ -1,0 +1,60 @@
+import { createHash, hash } from "node:crypto";
+
+/** How many requests are under way at any moment. */
+export const IN_FLIGHT = 32;
+
+const CLIENTS = 8;
+const PEOPLE = 16;
+
+export const SCOPE = "openid notes:read";
+export const OWN_SCOPE = "notes:read";
+export const REDIRECT_URI = "https://app.bench.test/cb";
+
+/** A client of the scenario, the same for every server under measurement. */
+export interface BenchClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** The `Authorization` header. */
+  readonly basic: string;
+}
+
+/** 43 characters that look random and are the same in every process. */
+const secretOf = (what: string): string => hash("sha256", `bench ${what}`, "base64url");
+
+export const clients: readonly BenchClient[] = Array.from({ length: CLIENTS }, (_, n) => {
+  const clientId = `bench-${n}`;
+  const clientSecret = secretOf(clientId);
+  return { clientId, clientSecret, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` };
+});
+
+/** A person who is signed in and has agreed to every client. */
+export interface BenchPerson {
+  readonly email: string;
+  readonly sessionSecret: string;
+}
+
+export const people: readonly BenchPerson[] = Array.from({ length: PEOPLE }, (_, n) => {
+  const email = `person-${n}@bench.test`;
+  return { email, sessionSecret: secretOf(email) };
+});
+
+export const pick = <Item>(list: readonly Item[], n: number): Item => list[n % list.length] as Item;
+
+/** One PKCE pair will do: what it costs to check is the same. */
+export const codeVerifier = secretOf("code verifier");
+export const codeChallenge = createHash("sha256").update(codeVerifier).digest("base64url");
+
+/** The scenario as a provisioning file. */
+export const PROVISION = {
+  users: people.map(({ email }) => ({ email, password: secretOf(`password of ${email}`), emailVerified: true, firstName: "Ben" })),
+  clients: clients.map(({ clientId, clientSecret }) => ({
+    clientId,
+    clientSecret,
+    name: clientId,
+    tokenEndpointAuthMethod: "client_secret_basic",
+    grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+    scopes: SCOPE.split(" "),
+    redirectUris: [REDIRECT_URI],
+    environment: "production",
+  })),
+};

@@ -1,0 +1,128 @@
+import type { Connection, Reply } from "./connection.ts";
+import { clients, codeChallenge, codeVerifier, OWN_SCOPE, people, pick, REDIRECT_URI, SCOPE } from "./scenario.ts";
+
+/** One operation of a workload; false when there is nothing left to do it with. */
+export type Step = (on: Connection) => Promise<boolean>;
+
+export interface Workload {
+  /** Brings about what the operations need, unmeasured. @returns the operation of each of the workers @param seconds of the round that follows */
+  prepare(on: readonly Connection[], seconds: number): Promise<(worker: number) => Step>;
+}
+
+const HOST = "localhost";
+
+const get = (path: string, headers = ""): string => `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n${headers}\r\n`;
+
+const post = (path: string, basic: string, body: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: ${HOST}\r\nAuthorization: ${basic}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
+
+function expectStatus(reply: Reply, status: number): Reply {
+  if (reply.status !== status) throw new Error(`${reply.status} instead of ${status}: ${reply.body.slice(0, 200)}`);
+  return reply;
+}
+
+/** A text member of a JSON answer, without parsing all of it. */
+function member(reply: Reply, name: string): string {
+  const start = reply.body.indexOf(`"${name}":"`);
+  if (start === -1) throw new Error(`no ${name} in ${reply.body.slice(0, 200)}`);
+  const from = start + name.length + 4;
+  return reply.body.slice(from, reply.body.indexOf('"', from));
+}
+
+const OWN_BODY = form({ grant_type: "client_credentials", scope: OWN_SCOPE });
+
+async function ownToken(on: Connection, worker: number): Promise<string> {
+  const reply = await on.send(post("/oauth/token", pick(clients, worker).basic, OWN_BODY));
+  return member(expectStatus(reply, 200), "access_token");
+}
+
+/** As many access tokens as asked for, each with the client that it belongs to. */
+async function ownTokens(on: readonly Connection[], count: number): Promise<{ readonly token: string; readonly client: number }[]> {
+  const minted: { token: string; client: number }[] = [];
+  const mint = async (connection: Connection, client: number): Promise<void> => {
+    for (let left = Math.ceil(count / on.length); left > 0; left--) minted.push({ token: await ownToken(connection, client), client });
+  };
+  await Promise.all(on.map(mint));
+  return minted;
+}
+
+async function introspected(on: Connection, { token, client }: { readonly token: string; readonly client: number }): Promise<boolean> {
+  const reply = await on.send(post("/oauth/introspect", pick(clients, client).basic, `token=${token}`));
+  if (!expectStatus(reply, 200).body.startsWith('{"active":true')) throw new Error(`not active: ${reply.body}`);
+  return true;
+}
+
+/** A person who is signed in and has consented gets a code, and her client redeems it. @returns the refresh token */
+async function codeFlow(on: Connection, worker: number): Promise<string> {
+  const { clientId, basic } = pick(clients, worker);
+  const query = form({
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: REDIRECT_URI,
+    scope: SCOPE,
+    state: "af0ifjsldkj",
+    code_challenge: codeChallenge,
+    code_challenge_method: "S256",
+  });
+  const cookie = `Cookie: countersign=${pick(people, worker).sessionSecret}\r\n`;
+  const { head } = expectStatus(await on.send(get(`/oauth/authorize?${query}`, cookie)), 302);
+  const code = /[?&]code=([^&\s]+)/.exec(head)?.[1];
+  if (code === undefined) throw new Error(`no code: ${head}`);
+  const redemption = form({ grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: codeVerifier });
+  return member(expectStatus(await on.send(post("/oauth/token", basic, redemption)), 200), "refresh_token");
+}
+
+/** Operations that one worker never comes to the end of. */
+const endless = (step: (on: Connection, worker: number) => Promise<unknown>): Workload => ({
+  prepare: async () => (worker) => async (on) => {
+    await step(on, worker);
+    return true;
+  },
+});
+
+const fetching = (path: string): Workload => endless(async (on) => expectStatus(await on.send(get(path)), 200));
+
+/** Tokens that are introspected over and over. */
+const LIVE = 512;
+/** First-seen tokens for each second of a round, which ends early when they are used up. */
+const FRESH_PER_SECOND = 6_000;
+
+export const WORKLOADS = {
+  client_credentials: endless(ownToken),
+  introspection: {
+    async prepare(on) {
+      const tokens = await ownTokens(on, LIVE);
+      let next = 0;
+      return () => (connection) => introspected(connection, pick(tokens, next++));
+    },
+  },
+  introspection_first_seen: {
+    async prepare(on, seconds) {
+      const tokens = await ownTokens(on, Math.ceil(FRESH_PER_SECOND * seconds));
+      return () => async (connection) => {
+        const token = tokens.pop();
+        return token !== undefined && introspected(connection, token);
+      };
+    },
+  },
+  refresh: {
+    async prepare(on) {
+      const current = await Promise.all(on.map(codeFlow));
+      return (worker) => async (connection) => {
+        const body = form({ grant_type: "refresh_token", refresh_token: current[worker] ?? "" });
+        const reply = await connection.send(post("/oauth/token", pick(clients, worker).basic, body));
+        current[worker] = member(expectStatus(reply, 200), "refresh_token");
+        return true;
+      };
+    },
+  },
+  code_flow: endless(codeFlow),
+  metadata: fetching("/.well-known/oauth-authorization-server"),
+  jwks: fetching("/.well-known/jwks.json"),
+} as const satisfies Record<string, Workload>;
+
+export type WorkloadName = keyof typeof WORKLOADS;
+
+export const WORKLOAD_NAMES = Object.keys(WORKLOADS) as WorkloadName[];

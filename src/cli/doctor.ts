@@ -1,0 +1,164 @@
+import type { Command } from "commander";
+import { printable } from "./table.ts";
+import { running, type Terminal } from "./terminal.ts";
+
+/** One thing that was looked at. A warning is worth knowing; a fault has to be mended. */
+export interface Finding {
+  readonly verdict: "good" | "warning" | "fault";
+  readonly sentence: string;
+}
+
+const good = (sentence: string): Finding => ({ verdict: "good", sentence });
+const fault = (sentence: string): Finding => ({ verdict: "fault", sentence });
+const warning = (sentence: string): Finding => ({ verdict: "warning", sentence });
+const check = (holds: boolean, sentence: string, otherwise: Finding): Finding => (holds ? good(sentence) : otherwise);
+
+/** What the service says of itself, as far as it could be had. */
+export interface Observations {
+  /** The URL that was asked about. */
+  readonly url: string;
+  readonly health: { readonly status: number; readonly body: Readonly<Record<string, unknown>> } | undefined;
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  readonly openid: Readonly<Record<string, unknown>> | undefined;
+  readonly keys: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** Seconds by which the service's clock is ahead of ours. */
+  readonly clockAhead: number | undefined;
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
+const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
+const NOTEWORTHY_SECONDS = 5;
+
+const lists = (value: unknown, wanted: string): boolean => Array.isArray(value) && value.includes(wanted);
+
+/** What clients will stumble over, judged from what the service says. Pure. @see RFC 8414 §3.3, RFC 7517 §4 */
+export function judge({ url, health, metadata, openid, keys, clockAhead }: Observations): readonly Finding[] {
+  if (health === undefined) return [fault(`nothing answers at ${url}`)];
+  const found: Finding[] = [
+    check(health.status === 200, "it is healthy", fault(`its health is ${printable(String(health.body.status ?? health.status))}`)),
+  ];
+  if (health.body.status === "degraded") found.push(warning("Redis is away: rates are counted by each process for itself"));
+  if (metadata === undefined) return [...found, fault("it serves no metadata at /.well-known/oauth-authorization-server")];
+
+  const { protocol, hostname } = new URL(url);
+  found.push(
+    check(
+      metadata.issuer === url,
+      `it is the issuer ${url}`,
+      fault(`its issuer is ${printable(String(metadata.issuer))}: clients that look for ${url} discard its metadata; set JWT_ISSUER`),
+    ),
+  );
+  found.push(
+    check(
+      openid?.issuer === metadata.issuer,
+      "both discovery documents agree",
+      fault("the OpenID configuration names another issuer, or is missing"),
+    ),
+  );
+  found.push(
+    check(
+      protocol === "https:" || LOOPBACK.test(hostname),
+      "its address is safe to send credentials to",
+      fault("it is reached over plain http"),
+    ),
+  );
+  found.push(
+    check(lists(metadata.code_challenge_methods_supported, "S256"), "PKCE with S256 is offered", fault("PKCE with S256 is not offered")),
+  );
+  const registrable =
+    Array.isArray(metadata.scopes_supported) && metadata.scopes_supported.some((scope) => !IDENTITY_SCOPES.includes(String(scope)));
+  const narrow =
+    "clients that register themselves can have no scope of a resource: add yours to DEFAULT_DYNAMIC_REGISTRATION_SCOPES if they should";
+  found.push(check(registrable, "clients that register themselves can have scopes of your resources", warning(narrow)));
+
+  found.push(
+    check(
+      keys?.some(({ alg, kid }) => alg === "EdDSA" && kid !== undefined) === true,
+      "an Ed25519 key is published",
+      fault("no Ed25519 key is published: nobody can verify a token"),
+    ),
+  );
+  const leaking = keys?.some((key) => PRIVATE_MEMBERS.some((member) => member in key)) === true;
+  if (leaking) found.push(fault("a PRIVATE key is published: replace it now"));
+  if (clockAhead !== undefined) {
+    const apart = `its clock is ${Math.abs(Math.round(clockAhead))} seconds ${clockAhead > 0 ? "ahead of" : "behind"} this machine's`;
+    found.push(check(Math.abs(clockAhead) <= NOTEWORTHY_SECONDS, "its clock agrees with this machine's", warning(apart)));
+  }
+  return found;
+}
+
+/** What of PostgreSQL's settings would let an acknowledged revocation be forgotten. Pure. */
+export function judgeDatabase(settings: Readonly<Record<string, string>>): readonly Finding[] {
+  const durable = ["fsync", "full_page_writes", "synchronous_commit"].map((name) =>
+    check(
+      settings[name] !== "off" && settings[name] !== "local",
+      `PostgreSQL: ${name} is on`,
+      fault(`PostgreSQL: ${name} is ${settings[name]}: what was answered may be forgotten after a crash`),
+    ),
+  );
+  const version = Number(settings.server_version_num ?? 0);
+  return [...durable, check(version >= 150_000, "PostgreSQL is 15 or newer", fault("PostgreSQL is older than 15"))];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+async function get(url: string): Promise<{ readonly status: number; readonly body: Json; readonly date: string | null } | undefined> {
+  try {
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(5000) });
+    const body: unknown = await response.json().catch(() => ({}));
+    return { status: response.status, body: (body ?? {}) as Json, date: response.headers.get("date") };
+  } catch {
+    return undefined;
+  }
+}
+
+async function observe(url: string, now: () => number): Promise<Observations> {
+  const document = async (path: string): Promise<Json | undefined> => {
+    const answer = await get(`${url}${path}`);
+    return answer?.status === 200 ? answer.body : undefined;
+  };
+  const health = await get(`${url}/health`);
+  const clockAhead = health?.date == null ? undefined : Date.parse(health.date) / 1000 - now();
+  const [metadata, openid, jwks] = await Promise.all([
+    document("/.well-known/oauth-authorization-server"),
+    document("/.well-known/openid-configuration"),
+    document("/.well-known/jwks.json"),
+  ]);
+  const keys = Array.isArray(jwks?.keys) ? (jwks.keys as Json[]) : undefined;
+  return { url, health, metadata, openid, keys, clockAhead };
+}
+
+async function databaseSettings(databaseUrl: string): Promise<Readonly<Record<string, string>>> {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 2000 });
+  await client.connect();
+  const names = "'fsync', 'full_page_writes', 'synchronous_commit', 'server_version_num'";
+  const { rows } = await client.query(`select name, setting from pg_settings where name in (${names})`).finally(() => client.end());
+  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+}
+
+const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
+
+/**
+ * `countersign doctor URL`: looks at a running service as its clients do, and with DATABASE_URL at the database behind it.
+ * @param databaseUrl asked for when the command runs
+ */
+export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
+  program
+    .command("doctor")
+    .argument("<url>", "base address of the service, as its clients are told it")
+    .description("look at a running service as its clients do, and at the database at DATABASE_URL; exit 1 at a fault")
+    .action(
+      running(terminal, async (url: string) => {
+        const findings = [...judge(await observe(url.replace(/\/$/, ""), terminal.clock))];
+        const database = databaseUrl();
+        if (database !== undefined) {
+          const settings = await databaseSettings(database).catch(() => undefined);
+          findings.push(...(settings === undefined ? [fault("the database at DATABASE_URL does not answer")] : judgeDatabase(settings)));
+        }
+        for (const { verdict, sentence } of findings) terminal.write(`${MARKS[verdict]}${sentence}`);
+        if (findings.some(({ verdict }) => verdict === "fault")) terminal.end(1);
+      }),
+    );
+}

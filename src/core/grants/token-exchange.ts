@@ -1,0 +1,147 @@
+import type { AuditEntry } from "../../audit.ts";
+import { type Client, TOKEN_EXCHANGE } from "../../clients/client.ts";
+import { isRefusal, Refusal } from "../../errors.ts";
+import type { TokenExchangeGrant } from "../../gen/countersign/token/v1/token_pb.ts";
+import { newId } from "../../identifier.ts";
+import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
+import { printScope } from "../../protocol/scope.ts";
+import type { Core } from "../core.ts";
+import { actorsOf } from "../policy/delegation.ts";
+import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken } from "../policy/exchange.ts";
+import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
+import { tokenLifetime } from "../policy/lifetime.ts";
+import type { NewDelegation, Subject } from "../ports.ts";
+import { signJwt } from "../signing/jws.ts";
+import { asAccessToken, delegationJti, newJti, tokenReference } from "../tokens/access-token.ts";
+import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
+import { accessTokenAnswer } from "./token-answer.ts";
+
+/**
+ * An agent exchanges a person's token for a narrower one that says for whom it acts, or for an identity assertion. Every outcome leaves a
+ * record: of what is granted in the statement that stores it, of what is refused before the refusal leaves.
+ * @see RFC 8693, specification §4.7 and §2.12
+ */
+export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Client, requestId: string, core: Core) {
+  const known: { subject?: PresentedToken | undefined } = {};
+  try {
+    for (const { assert } of REQUEST_RULES) assert({ client, grant });
+    const facts = await exchangeFacts(grant, client, core);
+    known.subject = facts.subject;
+    return await carryOut(decideExchange(facts), facts, requestId, core);
+  } catch (error) {
+    if (isRefusal(error) && error.code !== "temporarily_unavailable")
+      await core.audit.record(refusalRecord(error, client, known.subject, requestId));
+    throw error;
+  }
+}
+
+/** Everything that the rules look at. The reads go out together. */
+export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, core: Core): Promise<ExchangeFacts> {
+  const now = core.clock();
+  const targets = [...new Set([...grant.resource, ...grant.audience])];
+  const [subject, actor, clientIds] = await Promise.all([
+    presented(grant.subjectToken, core),
+    grant.actorToken === undefined ? undefined : presented(grant.actorToken, core),
+    existingClients(targets.slice(0, MAX_RESOURCES), core),
+  ]);
+  return { client, grant, subject, actor, clientIds, issuer: core.issuer, now };
+}
+
+async function presented(token: string, core: Core): Promise<PresentedToken | undefined> {
+  const verified = core.ownTokens.verify(token, "at+jwt");
+  const claims = verified && asAccessToken(verified);
+  return claims && { claims, state: await core.tokens.of(tokenReference(claims)) };
+}
+
+async function existingClients(values: readonly string[], core: Core): Promise<ReadonlySet<string>> {
+  const found = await Promise.all(values.filter((value) => !isAbsoluteUri(value)).map((value) => core.clients.byClientId(value)));
+  return new Set(found.flatMap((client) => (client === undefined ? [] : [client.clientId])));
+}
+
+async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: string, core: Core) {
+  const { kind, subject, root, scopes, audience, act } = exchange;
+  const { client, now } = facts;
+  const id = newId(core.clock, core.randomBytes);
+  const configured = kind === "id_jag" ? ASSERTION_LIFETIME : core.lifetimes.accessToken;
+  const lifetime = tokenLifetime(configured, subject.claims.exp, now);
+  const delegation: NewDelegation = {
+    id,
+    kind,
+    jti: kind === "id_jag" ? newJti(core.randomBytes) : delegationJti(id),
+    parent: tokenReference(subject.claims),
+    grantId: root.grantId,
+    userId: subject.claims.sub,
+    actor: client.clientId,
+    scopes,
+    audience,
+    expiresAt: now + lifetime,
+  };
+  const { jti } = delegation;
+  // No record, no token: the answer waits for both.
+  const [answer, stored] = await Promise.all([
+    kind === "id_jag"
+      ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
+      : accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act }, core),
+    core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
+  ]);
+  // Something above it was ended since it was read.
+  if (!stored) throw new Refusal("invalid_request", "subject_token_ended");
+  return { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE };
+}
+
+async function assertionAnswer(
+  { subject, root, scopes, act }: Exchange,
+  { client, grant, now }: ExchangeFacts,
+  { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
+  core: Core,
+) {
+  const [audience = ""] = grant.audience;
+  const claims = identityAssertionClaims({
+    issuer: core.issuer,
+    // The rules have seen to it that there is one.
+    subject: subject.state.subject as Subject,
+    audience,
+    resources: [...new Set(grant.resource)],
+    clientId: client.clientId,
+    scopes,
+    jti,
+    authTime: root.authTime,
+    act,
+    now,
+    lifetime,
+  });
+  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.accessToken, core.sign);
+  return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: printScope(scopes) };
+}
+
+const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: string): AuditEntry => ({
+  event: delegation.kind === "id_jag" ? "identity_assertion.issued" : "token.issued",
+  outcome: "success",
+  actor: { type: "client", id: delegation.actor },
+  userId: delegation.userId,
+  clientId: delegation.actor,
+  grantType: TOKEN_EXCHANGE,
+  scope: printScope(delegation.scopes),
+  resources: delegation.audience,
+  jti: delegation.jti,
+  grantId: delegation.grantId,
+  actChain: actorsOf(act),
+  requestId,
+});
+
+/** What can be said of an exchange that is refused: the chain is the one that was asked for, the refused agent in front. */
+function refusalRecord({ reason }: Refusal, client: Client, subject: PresentedToken | undefined, requestId: string): AuditEntry {
+  return {
+    event: "token.refused",
+    outcome: "failure",
+    reason,
+    actor: { type: "client", id: client.clientId },
+    ...(subject?.state.subject && { userId: subject.state.subject.userId }),
+    ...(subject?.state.root && { grantId: subject.state.root.grantId }),
+    ...(subject && { jti: subject.claims.jti }),
+    clientId: client.clientId,
+    grantType: TOKEN_EXCHANGE,
+    actChain: [client.clientId, ...actorsOf(subject?.claims.act)],
+    requestId,
+  };
+}

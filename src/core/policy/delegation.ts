@@ -1,0 +1,23 @@
+import { Refusal } from "../../errors.ts";
+import type { Actor } from "../tokens/access-token.ts";
+
+/** Actors that one token may name (specification §8). */
+export const MAX_ACTORS = 4;
+
+/** The client ids of a chain, the current actor first. */
+export function actorsOf(act: Actor | undefined): readonly string[] {
+  const actors: string[] = [];
+  for (let actor = act; actor !== undefined; actor = actor.act) actors.push(actor.sub);
+  return actors;
+}
+
+/**
+ * The chain when one more acts on behalf of those before: the new actor is the outermost (RFC 8693 §4.1). Nothing but who they are goes along.
+ * @param chain of the token that is exchanged; undefined where nobody acts for the person yet
+ * @throws {Refusal} invalid_request when there would be more than four
+ * @see specification §4.7 rule 7
+ */
+export function appendActor(chain: Actor | undefined, clientId: string): Actor {
+  if (actorsOf(chain).length >= MAX_ACTORS) throw new Refusal("invalid_request", "too_many_actors");
+  return chain === undefined ? { sub: clientId } : { sub: clientId, act: chain };
+}

@@ -1,0 +1,139 @@
+import { Refusal } from "../../errors.ts";
+import { isWebResource } from "../../protocol/resource.ts";
+import { parseScope } from "../../protocol/scope.ts";
+import { stateHolds } from "../introspection.ts";
+import type { TokenRoot, TokenState } from "../ports.ts";
+import { type AccessTokenClaims, type Actor, audienceList, tokenReference } from "../tokens/access-token.ts";
+import { appendActor } from "./delegation.ts";
+import { type ExchangeRequest, invalid, mintsAssertion, REQUEST_RULES, type Rule } from "./exchange-request.ts";
+import { exchangedAudience } from "./resource.ts";
+import { exchangedScopes } from "./scope.ts";
+
+/** An access token of ours that was presented, by its signature, with how it stands. */
+export interface PresentedToken {
+  readonly claims: AccessTokenClaims;
+  readonly state: TokenState;
+}
+
+export interface ExchangeFacts extends ExchangeRequest {
+  /** Undefined for a text that is no access token of ours. */
+  readonly subject: PresentedToken | undefined;
+  readonly actor: PresentedToken | undefined;
+  /** Of the values that the request names as target, those that are the client_id of an existing client. */
+  readonly clientIds: ReadonlySet<string>;
+  readonly issuer: string;
+  /** Seconds since the epoch. */
+  readonly now: number;
+}
+
+/** The subject token of facts in which there is one. */
+function subjectOf({ subject }: ExchangeFacts): PresentedToken {
+  return subject ?? invalid("subject_token_not_ours");
+}
+
+function assertSubjectUnexpired(facts: ExchangeFacts): void {
+  if (subjectOf(facts).claims.exp <= facts.now) invalid("subject_token_expired");
+}
+
+/** A client's own token has no person behind it whom anybody could act for. */
+function assertSubjectIsPerson(facts: ExchangeFacts): void {
+  if (tokenReference(subjectOf(facts).claims).userId === undefined) invalid("subject_is_no_user");
+}
+
+function assertSubjectEnabled(facts: ExchangeFacts): void {
+  if (subjectOf(facts).state.subject?.enabled !== true) invalid("subject_user_disabled");
+}
+
+function assertSubjectLives(facts: ExchangeFacts): void {
+  const { claims, state } = subjectOf(facts);
+  if (!stateHolds(claims, state)) invalid("subject_token_ended");
+}
+
+function assertNotSignedOut(facts: ExchangeFacts): void {
+  if (subjectOf(facts).state.root?.signedOut !== false) invalid("subject_signed_out");
+}
+
+function assertMeantForAgent(facts: ExchangeFacts): void {
+  if (!audienceList(subjectOf(facts).claims).includes(facts.client.clientId)) invalid("subject_token_not_for_agent");
+}
+
+/** The agent proves by it that it is itself; another's token would lend it another's name. */
+function assertActorIsClient({ grant, actor, client, now }: ExchangeFacts): void {
+  if (grant.actorToken === undefined) return;
+  const { claims, state } = actor ?? invalid("actor_token_not_ours");
+  if (claims.exp <= now) invalid("actor_token_expired");
+  if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
+  if (!stateHolds(claims, state)) invalid("actor_token_ended");
+}
+
+function assertMayAct(facts: ExchangeFacts): void {
+  const { may_act } = subjectOf(facts).claims;
+  if (may_act !== undefined && may_act.sub !== facts.client.clientId) invalid("may_act_names_another");
+}
+
+export const scopesOf = (facts: ExchangeFacts): readonly string[] =>
+  exchangedScopes(facts.grant.scope, parseScope(subjectOf(facts).claims.scope), facts.client);
+
+export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
+  exchangedAudience([...facts.grant.resource, ...facts.grant.audience], audienceList(subjectOf(facts).claims), (id) =>
+    facts.clientIds.has(id),
+  );
+
+/** An assertion is for another authorization server: ours would only be told what it knows. */
+function assertForeignIssuer(facts: ExchangeFacts): void {
+  const [audience = ""] = facts.grant.audience;
+  if (mintsAssertion(facts) && (audience === facts.issuer || !isWebResource(audience)))
+    throw new Refusal("invalid_target", "audience_is_no_other_issuer");
+}
+
+/** An assertion names those who acted before it was asked for, and not who asks: the draft leaves the actor open. */
+export const chainOf = (facts: ExchangeFacts): Actor | undefined => {
+  const { act } = subjectOf(facts).claims;
+  return mintsAssertion(facts) ? act : appendActor(act, facts.client.clientId);
+};
+
+/** What is judged by the tokens themselves and what is behind them, in order. */
+export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
+  { name: "subject_token_ours", source: "specification §4.7 rule 3", assert: subjectOf },
+  { name: "subject_token_unexpired", source: "specification §4.7 rule 3", assert: assertSubjectUnexpired },
+  { name: "subject_is_person", source: "specification §4.7 rule 3", assert: assertSubjectIsPerson },
+  { name: "subject_user_enabled", source: "specification §4.7 rule 3", assert: assertSubjectEnabled },
+  { name: "subject_token_lives", source: "specification §3", assert: assertSubjectLives },
+  { name: "subject_signed_in", source: "specification §3", assert: assertNotSignedOut },
+  { name: "subject_token_for_agent", source: "specification §4.7 rule 3", assert: assertMeantForAgent },
+  { name: "actor_token", source: "RFC 8693 §2.1", assert: assertActorIsClient },
+  { name: "may_act", source: "RFC 8693 §4.4", assert: assertMayAct },
+  { name: "scope", source: "specification §4.7 rule 4", assert: scopesOf },
+  { name: "target", source: "specification §4.7 rule 4", assert: audienceFor },
+  { name: "other_issuer", source: "ID-JAG §4.3", assert: assertForeignIssuer },
+  { name: "chain_length", source: "specification §4.7 rule 7", assert: chainOf },
+];
+
+/** An exchange in the values that are granted. */
+export interface Exchange {
+  readonly kind: "access_token" | "id_jag";
+  readonly subject: PresentedToken;
+  readonly root: TokenRoot;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly act: Actor | undefined;
+}
+
+/**
+ * What an agent gets in exchange for a person's token. Pure: every rule in its order, then the values.
+ * @throws {Refusal} of the first rule that does not hold
+ * @see RFC 8693 §2, specification §4.7
+ */
+export function decideExchange(facts: ExchangeFacts): Exchange {
+  for (const { assert } of REQUEST_RULES) assert(facts);
+  for (const { assert } of TOKEN_RULES) assert(facts);
+  const subject = subjectOf(facts);
+  return {
+    kind: mintsAssertion(facts) ? "id_jag" : "access_token",
+    subject,
+    root: subject.state.root ?? invalid("subject_signed_out"),
+    scopes: scopesOf(facts),
+    audience: audienceFor(facts),
+    act: chainOf(facts),
+  };
+}

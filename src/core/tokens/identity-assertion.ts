@@ -1,0 +1,48 @@
+import { printScope } from "../../protocol/scope.ts";
+import type { Subject } from "../ports.ts";
+import type { Actor } from "./access-token.ts";
+
+/** Seconds that an assertion of ours lives at most; the subject token may make it less. */
+export const ASSERTION_LIFETIME = 300;
+
+export interface IdentityAssertionContents {
+  readonly issuer: string;
+  readonly subject: Subject;
+  /** Issuer identifier of the other authorization server. */
+  readonly audience: string;
+  /** What the client is to reach there. */
+  readonly resources: readonly string[];
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly jti: string;
+  /** Seconds since the epoch of the person's real authentication. */
+  readonly authTime: number;
+  readonly act: Actor | undefined;
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
+/**
+ * The claims of an identity assertion for another authorization server. It has no access-use marker, so that it is no access token anywhere.
+ * @see ID-JAG §3
+ */
+export function identityAssertionClaims(contents: IdentityAssertionContents): object {
+  const { subject, resources, scopes, act } = contents;
+  const [only, ...more] = resources;
+  return {
+    iss: contents.issuer,
+    sub: subject.userId,
+    aud: contents.audience,
+    client_id: contents.clientId,
+    jti: contents.jti,
+    iat: contents.now,
+    exp: contents.now + contents.lifetime,
+    auth_time: contents.authTime,
+    scope: printScope(scopes),
+    ...(only !== undefined && { resource: more.length === 0 ? only : resources }),
+    ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true }),
+    ...(act && { act }),
+  };
+}

@@ -1,0 +1,82 @@
+import type { AuditEntry } from "../audit.ts";
+import type { Delegations, NewDelegation } from "../core/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { coalesceWrites } from "./coalesce.ts";
+import { endedAbove } from "./delegation-rows.ts";
+import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
+
+// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here.
+const RECORD = statement(
+  "delegation_record",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(
+       n int, id uuid, kind text, jti text, parent_id uuid, parent_jti text, grant_id uuid, user_id uuid, client_id text, scopes text[],
+       audience text[], expires_at float8, audit jsonb)),
+   good as (
+     select input.*, coalesce(parent.path, '{}') || input.id as path
+     from input
+       join grants on grants.id = input.grant_id and grants.user_id = input.user_id and grants.revoked_at is null and grants.signed_out_at is null
+       left join delegations parent on parent.id = input.parent_id and parent.grant_id = input.grant_id and parent.jti = input.parent_jti
+     where (input.parent_id is null or parent.id is not null) and ${standsOn("grants")}
+       and exists (select 1 from clients where clients.client_id = input.client_id and clients.enabled)
+       and not exists (select 1 from revocations where revocations.jti = input.parent_jti)
+       and not ${endedAbove("parent.path")}),
+   stored as (
+     insert into delegations (id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
+     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, to_timestamp(expires_at) from good),
+   ${touchClients("good")},
+   logged as (${insertAudit("good")})
+   select n from good`,
+);
+
+/** One record for each delegation that ends, naming it, its person and its grant. */
+const CUT = `ended as (
+     update delegations set cut_at = now() where cut_at is null and %where% returning jti, user_id, grant_id, actor),
+   given as (
+     select value || jsonb_build_object('jti', ended.jti, 'user_id', ended.user_id::text, 'grant_id', ended.grant_id::text, 'client_id', ended.actor) as audit
+     from ended, jsonb_array_elements($1::jsonb)),
+   logged as (${insertAudit("given")})
+   select count(*)::int as ended from ended`;
+
+const CUT_ONE = statement("delegation_cut", `with ${CUT.replace("%where%", "id = $2::uuid")}`);
+const CUT_AGENT = statement(
+  "delegation_cut_agent",
+  `with ${CUT.replace("%where%", "actor = $2 and ($3::uuid is null or user_id = $3::uuid) and expires_at > now()")}`,
+);
+
+const inputRow = (n: number, delegation: NewDelegation, audit: AuditEntry) => ({
+  n,
+  id: delegation.id,
+  kind: delegation.kind,
+  jti: delegation.jti,
+  parent_id: delegation.parent.delegationId,
+  parent_jti: delegation.parent.jti,
+  grant_id: delegation.grantId,
+  user_id: delegation.userId,
+  client_id: delegation.actor,
+  scopes: delegation.scopes,
+  audience: delegation.audience,
+  expires_at: delegation.expiresAt,
+  audit: auditRow(audit),
+});
+
+export function delegations(sql: Sql): Delegations {
+  const record = coalesceWrites(async (given: readonly Parameters<Delegations["record"]>[]) => {
+    const rows = given.map(([delegation, audit], n) => inputRow(n, delegation, audit));
+    return verdicts(rows, await sql.query<{ n: number }>(RECORD, [jsonRows(rows)]));
+  });
+  return {
+    record: (...given) => record(given),
+    cut: async (what, audit) => {
+      const entry = jsonRows([auditRow(audit)]);
+      const named = what.kind === "delegation" ? what.id : what.userId;
+      if (named !== undefined && !isUuid(named)) return 0;
+      const [row] = await (what.kind === "delegation"
+        ? sql.query<{ ended: number }>(CUT_ONE, [entry, what.id])
+        : sql.query<{ ended: number }>(CUT_AGENT, [entry, what.clientId, what.userId ?? null]));
+      return row?.ended ?? 0;
+    },
+  };
+}

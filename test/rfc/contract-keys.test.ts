@@ -1,0 +1,117 @@
+import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
+import { createGuard } from "@countersign/guard";
+import { afterEach, describe, expect, test } from "vitest";
+import { conversation, headerOf } from "../support/flow.ts";
+import { serve } from "../support/guard-servers.ts";
+import { aDirectory, countersign, endProcesses, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { freePort } from "../support/server.ts";
+
+afterEach(endProcesses);
+
+function keyPair() {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  return {
+    privatePem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    publicPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
+  };
+}
+
+const stop = async ({ child, ended }: ServiceProcess) => {
+  child.kill("SIGINT");
+  expect(await ended).toBe(0);
+};
+
+describe("contract: signing keys", () => {
+  test("R9: after a change of keys both are published, what the old one signed is still good, and the new one signs", async () => {
+    const [old, young] = [keyPair(), keyPair()];
+    const dataDir = join(aDirectory(), "data");
+    const shared = { DATA_DIR: dataDir, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
+    const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
+    const resource = "https://crm.example.test/mcp";
+    const ask = async (server: ServiceProcess): Promise<string> => {
+      const answer = await conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read", resource });
+      return answer.body.access_token;
+    };
+
+    const before = await startProcess({ ...shared, JWT_PRIVATE_KEY: old.privatePem, JWT_PUBLIC_KEY: old.publicPem });
+    const early = await ask(before);
+    await stop(before);
+
+    const keys = { JWT_PRIVATE_KEY: young.privatePem, JWT_PUBLIC_KEY: young.publicPem, JWT_RETIRED_PUBLIC_KEYS: old.publicPem };
+    const after = await startProcess({ ...shared, ...keys });
+    const { get, introspect } = conversation(after.url, "");
+    const published = (await get("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid);
+    const late = await ask(after);
+    expect(new Set(published)).toEqual(new Set([headerOf(early).kid, headerOf(late).kid]));
+    expect(published).toHaveLength(2);
+    const guarded = await serve("node:http", createGuard({ resource, authorizationServers: [after.url], scopes: ["crm:read"] }));
+    for (const token of [early, late]) {
+      expect((await introspect(agent, token)).body).toMatchObject({ active: true, aud: resource });
+      const response = await fetch(`${guarded.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+      expect(response.status).toBe(200);
+    }
+    await guarded.close();
+  });
+
+  test("production, with its own keys and an https issuer behind a proxy", async () => {
+    const { privatePem, publicPem } = keyPair();
+    const issuer = "https://id.example.test";
+    const server = await startProcess({
+      NODE_ENV: "production",
+      DATA_DIR: join(aDirectory(), "data"),
+      JWT_PRIVATE_KEY: privatePem,
+      JWT_PUBLIC_KEY: publicPem,
+      JWT_ISSUER: issuer,
+      TRUST_PROXY: "true",
+      REGISTER_CLIENT_RATE_LIMIT: "2",
+      LOG_LEVEL: "info",
+    });
+    const proxied = (path: string, body?: object, address = "203.0.113.7") =>
+      fetch(server.url + path, {
+        ...(body && { method: "POST", body: JSON.stringify(body) }),
+        headers: {
+          ...(body && { "content-type": "application/json" }),
+          "x-forwarded-for": `198.51.100.1, ${address}`,
+          "x-forwarded-proto": "https",
+          "x-forwarded-host": "id.example.test",
+        },
+      });
+    const metadata = (await (await proxied("/.well-known/openid-configuration")).json()) as Record<string, string>;
+    expect([metadata.issuer, metadata.token_endpoint]).toEqual([issuer, `${issuer}/oauth/token`]);
+    const person = { email: "ada@example.test", password: "correct horse battery staple" };
+    expect((await proxied("/auth/register", person)).status).toBe(201);
+    const [session = ""] = (await proxied("/auth/login", person)).headers.getSetCookie();
+    expect(session).toMatch(/^__Host-countersign=[A-Za-z0-9_-]{43}; /);
+    const attributes = session
+      .split("; ")
+      .slice(1)
+      .map((each) => each.toLowerCase());
+    expect(new Set(attributes)).toEqual(new Set(["path=/", "httponly", "samesite=lax", "secure", "max-age=28800"]));
+    const client = { redirect_uris: ["https://a.example.test/cb"] };
+    const statuses = [];
+    for (const address of ["203.0.113.7", "203.0.113.7", "203.0.113.7", "203.0.113.8"]) {
+      statuses.push((await proxied("/oauth/register", client, address)).status);
+    }
+    expect(statuses).toEqual([201, 201, 429, 201]);
+    expect(server.said()).toContain("embedded_database_in_production");
+    expect(server.said()).not.toContain("token=");
+  });
+
+  test("production names everything that it lacks, one line each, and echoes no secret", async () => {
+    const { code, said } = await countersign(["serve"], {
+      NODE_ENV: "production",
+      JWT_ISSUER: "http://id.example.test",
+      TOKEN_CORE_SECRET: "hunter22",
+      JWT_PRIVTE_KEY: "hunter33",
+      DATA_DIR: join(aDirectory(), "data"),
+    });
+    expect(code).toBe(1);
+    const faulty = said
+      .trim()
+      .split("\n")
+      .map((line) => line.split(":")[0]);
+    expect(new Set(faulty)).toEqual(new Set(["JWT_ISSUER", "TOKEN_CORE_SECRET", "JWT_PRIVATE_KEY", "JWT_PRIVTE_KEY"]));
+    expect(said).not.toMatch(/hunter/);
+  });
+});

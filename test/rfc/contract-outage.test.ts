@@ -1,0 +1,287 @@
+import { join } from "node:path";
+import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { basicAuth, conversation, PASSWORD, type TestClient } from "../support/flow.ts";
+import { type Browser, formsOf, type Visit } from "../support/person.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import { freshRedis } from "../support/redis.ts";
+import { freePort } from "../support/server.ts";
+import { type Wire, wireTo } from "../support/wire.ts";
+
+const WEB: TestClient = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
+const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const { TEST_DATABASE_URL, TEST_REDIS_URL } = process.env;
+const SHAPES = ["one process", "front and core"] as const;
+
+/** A wire to the server that an URL names, and the URL by way of the wire. */
+async function wired(url: string): Promise<readonly [Wire, string]> {
+  const { hostname, port, protocol } = new URL(url);
+  const wire = await wireTo(hostname, Number(port || (protocol === "redis:" ? 6379 : 5432)));
+  const by = new URL(url);
+  [by.hostname, by.port] = ["127.0.0.1", String(wire.port)];
+  return [wire, by.href];
+}
+
+/** The service as an operator runs it, with everything that it depends on at the end of a wire. */
+async function startWired(shape: (typeof SHAPES)[number]) {
+  const [database, redisUrl] = [await createTestDatabase(), await freshRedis()];
+  if (database === undefined || redisUrl === undefined) throw new Error("TEST_DATABASE_URL and TEST_REDIS_URL are not both set");
+  const [postgres, databaseUrl] = await wired(database.url);
+  const [redis, byRedis] = await wired(redisUrl);
+  const dataDir = aDirectory();
+  const shared = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: byRedis,
+    DATA_DIR: dataDir,
+    TOKEN_CORE_SECRET: "the secret of the fronts of this test",
+    TRUST_PROXY: "true",
+  };
+  const first = { ...shared, PROVISION_FILE: provisionFile() };
+  const wires = [postgres, redis];
+  let front: ServiceProcess;
+  let core: Wire | undefined;
+  if (shape === "one process") front = await startProcess(first);
+  else {
+    const port = String(await freePort());
+    const behind = await startProcess({ ...first, JWT_ISSUER: `http://localhost:${port}` }, "core");
+    core = await wireTo("127.0.0.1", Number(behind.grpc.split(":")[1]));
+    wires.push(core);
+    front = await startProcess({ ...shared, PORT: port, TOKEN_CORE_URL: `http://127.0.0.1:${core.port}` }, "front");
+    front = { ...front, grpc: behind.grpc };
+  }
+  return {
+    ...conversation(front.url, join(dataDir, "outbox")),
+    front,
+    postgres,
+    redis,
+    core,
+    async close() {
+      await endProcesses();
+      for (const wire of wires) await wire.close();
+      await database.drop();
+    },
+  };
+}
+type Service = Awaited<ReturnType<typeof startWired>>;
+
+/** Everything that an outage might use up. */
+async function inHand(service: Service) {
+  const { browser, login, email } = await service.person();
+  const tokens = await service.tokens(WEB, browser, { scope: "openid email" });
+  const code = await service.code(WEB, browser, { scope: "openid email" });
+  const consent = await browser.follow(service.authorizeUrl(WEB, { code_challenge: CHALLENGE, scope: "openid email notes:read" }));
+  expect(consent.html).toContain('name="decision"');
+  const fresh = `new-${email}`;
+  await browser.json("/auth/register", { email: fresh, password: PASSWORD });
+  const signIn = await service.person().then(async ({ browser: other, email: address }) => {
+    other.cookies.delete("countersign");
+    return { browser: other, email: address, page: await other.follow("/login") };
+  });
+  return { browser, login, email, tokens, code, consent, fresh, verification: await service.verificationToken(fresh), signIn };
+}
+type InHand = Awaited<ReturnType<typeof inHand>>;
+
+/** Sends the form of a page, redirects not followed. */
+function send(browser: Browser, page: Visit, entries: Record<string, string>): Promise<Response> {
+  const form = formsOf(page.html, page.url).find(({ fields }) => "form_token" in fields);
+  const body = new URLSearchParams({ ...form?.fields, ...entries });
+  return browser.request(form?.action ?? "", { method: "POST", body, headers: { origin: new URL(page.url).origin } });
+}
+
+/** Asks every endpoint once, all at the same time. */
+async function askAll(service: Service, have: InHand): Promise<Record<string, Response>> {
+  const { browser, tokens, login } = have;
+  const post = (path: string, fields: Record<string, string>) =>
+    fetch(service.url + path, {
+      method: "POST",
+      body: new URLSearchParams(fields),
+      headers: { authorization: basicAuth("web", "web-secret") },
+    });
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  // Limits count by address, and every outage is to meet fresh ones.
+  const address = `2001:db8:0:${Math.floor(Math.random() * 65_536).toString(16)}::1`;
+  const json = (path: string, body: object) =>
+    fetch(service.url + path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", "x-forwarded-for": address },
+    });
+  const fields = Object.fromEntries(Object.entries(have.code).map(([name, value]) => [name, String(value)]));
+  const worker = { grant_type: "client_credentials", scope: "notes:read", client_id: "poster", client_secret: "poster-secret" };
+  const query = service.authorizeUrl(WEB, { code_challenge: CHALLENGE, scope: "openid email" });
+  const calls: Record<string, () => Promise<Response>> = {
+    greeting: () => fetch(`${service.url}/`),
+    docs: () => fetch(`${service.url}/docs`),
+    metrics: () => fetch(`${service.url}/metrics`),
+    metadata: () => fetch(`${service.url}/.well-known/oauth-authorization-server`),
+    jwks: () => fetch(`${service.url}/.well-known/jwks.json`),
+    live: () => fetch(`${service.url}/health/live`),
+    authorize: () => browser.request(query),
+    consent: () => send(browser, have.consent, { decision: "approve" }),
+    "token by code": () => post("/oauth/token", fields),
+    "token by refresh": () => post("/oauth/token", { grant_type: "refresh_token", refresh_token: tokens.refresh_token }),
+    "token by credentials": () => fetch(`${service.url}/oauth/token`, { method: "POST", body: new URLSearchParams(worker) }),
+    introspect: () => post("/oauth/introspect", { token: tokens.access_token }),
+    revoke: () => post("/oauth/revoke", { token: tokens.refresh_token }),
+    userinfo: () => fetch(`${service.url}/oauth/userinfo`, { headers: bearer(tokens.access_token) }),
+    logout: () => fetch(`${service.url}/auth/logout`, { method: "POST", headers: bearer(login.access_token) }),
+    register: () => json("/oauth/register", { redirect_uris: ["https://a.example.test/cb"] }),
+    login: () => json("/auth/login", { email: have.signIn.email, password: PASSWORD }),
+    "login page": () => send(have.signIn.browser, have.signIn.page, { email: have.signIn.email, password: PASSWORD }),
+    account: () => browser.request("/account"),
+    consents: () => browser.request("/consents/"),
+    "sign-up": () => json("/auth/register", { email: `late-${Math.random()}@example.test`, password: PASSWORD }),
+    resend: () => json("/auth/resend-verification", { email: have.fresh }),
+    "resend to nobody": () => json("/auth/resend-verification", { email: `nobody-${have.email}` }),
+    verify: () => fetch(`${service.url}/auth/verify?token=${have.verification}`),
+  };
+  return Object.fromEntries(await Promise.all(Object.entries(calls).map(async ([name, call]) => [name, await call()] as const)));
+}
+
+const statuses = (answers: Record<string, Response>) =>
+  Object.fromEntries(Object.entries(answers).map(([name, { status }]) => [name, status]));
+const open = ["greeting", "docs", "metrics", "metadata", "jwks", "live"];
+const all = (names: readonly string[], status: number) => Object.fromEntries(names.map((name) => [name, status]));
+const judged = [
+  "authorize",
+  "consent",
+  "token by code",
+  "token by refresh",
+  "token by credentials",
+  "introspect",
+  "revoke",
+  "userinfo",
+  "logout",
+];
+const people = ["account", "consents", "sign-up", "resend", "resend to nobody", "verify", "login page"];
+
+/** Whatever was refused says when to come back, keeps cookies, and leads nowhere. */
+function assertPlain503(answers: Record<string, Response>): void {
+  for (const [name, answer] of Object.entries(answers)) {
+    if (answer.status !== 503) continue;
+    expect([name, answer.headers.get("retry-after") !== null, answer.headers.get("location")]).toEqual([name, true, null]);
+    expect([name, answer.headers.getSetCookie()]).toEqual([name, []]);
+  }
+}
+
+/** What was in hand before the outage still works, once. */
+async function assertNothingUsedUp(service: Service, have: InHand): Promise<void> {
+  const { browser, tokens } = have;
+  expect((await service.introspect(WEB, tokens.access_token)).body.active).toBe(true);
+  expect((await service.userinfo(tokens.access_token)).status).toBe(200);
+  expect((await service.token(WEB, have.code)).status).toBe(200);
+  expect((await service.refresh(WEB, tokens.refresh_token)).status).toBe(200);
+  const approved = await send(browser, have.consent, { decision: "approve" });
+  expect([approved.status, approved.headers.get("location")]).toEqual([303, expect.stringContaining("code=")]);
+  expect((await service.get(`/auth/verify?token=${have.verification}`)).status).toBe(200);
+  expect((await browser.request("/account")).status).toBe(200);
+}
+
+const health = async (service: Service) => (await service.get("/health")).body;
+const wellAgain = (service: Service) => until("well again", async () => (await health(service)).status === "ok");
+
+async function grpcIntrospection(service: Service): Promise<number> {
+  const client = new Client(service.front.grpc, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set("authorization", basicAuth("web", "web-secret"));
+  const raw = (bytes: Buffer) => bytes;
+  const path = "/countersign.introspection.v1.IntrospectionService/Introspect";
+  try {
+    return await new Promise((resolve) => {
+      client.makeUnaryRequest(path, raw, raw, Buffer.from([0x0a, 1, 0x78]), metadata, {}, (error) => resolve(error?.code ?? grpcStatus.OK));
+    });
+  } finally {
+    client.close();
+  }
+}
+
+const OUTAGES = ["cut", "hold"] as const;
+
+function outages(shape: (typeof SHAPES)[number]): void {
+  let service: Service;
+  beforeAll(async () => {
+    service = await startWired(shape);
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    for (const wire of [service.postgres, service.redis, service.core]) await wire?.mend();
+  });
+
+  test.for(OUTAGES)("PostgreSQL gone (%s): 503 wherever something is judged, nothing used up, and well again by itself", async (how) => {
+    const have = await inHand(service);
+    await service.postgres[how]();
+    const began = performance.now();
+    const answers = await askAll(service, have);
+    expect(performance.now() - began).toBeLessThan(8000);
+    expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, ...people, "register", "login"], 503) });
+    assertPlain503(answers);
+    expect(await answers.introspect?.json()).toEqual({ error: "temporarily_unavailable" });
+    expect(answers.account?.headers.get("content-type")).toContain("text/html");
+    expect(await answers.login?.json()).toMatchObject({ statusCode: 503, error: "Service Unavailable" });
+    expect(await grpcIntrospection(service)).toBe(grpcStatus.UNAVAILABLE);
+    await until("told by health", async () => (await health(service)).services.database === "disconnected", 3000);
+    expect((await service.get("/health")).status).toBe(503);
+    await service.postgres.mend();
+    await wellAgain(service);
+    await assertNothingUsedUp(service, have);
+  });
+
+  test.for(OUTAGES)("Redis gone (%s): everything works, health says degraded", async (how) => {
+    await service.redis[how]();
+    const have = await inHand(service);
+    await until("told by health", async () => (await health(service)).status === "degraded");
+    expect((await service.get("/health")).status).toBe(200);
+    await assertNothingUsedUp(service, have);
+    const answers = await askAll(service, await inHand(service));
+    const works = ["register", "login", "sign-up", "resend", "resend to nobody", "token by credentials", "introspect", "revoke"];
+    for (const name of [...open, ...works]) expect([name, (answers[name]?.status ?? 0) < 300]).toEqual([name, true]);
+    await service.redis.mend();
+    await wellAgain(service);
+  });
+
+  if (shape === "front and core") {
+    test.for(OUTAGES)("core gone (%s): what the front knows by itself works, the rest is 503", async (how) => {
+      const have = await inHand(service);
+      await service.core?.[how]();
+      const answers = await askAll(service, have);
+      const works = {
+        account: 200,
+        consents: 200,
+        register: 201,
+        "sign-up": 201,
+        resend: 200,
+        "resend to nobody": 200,
+        "login page": 303,
+        verify: 200,
+      };
+      expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, "login"], 503), ...works });
+      assertPlain503(answers);
+      await until("told by health", async () => (await health(service)).services.core === "disconnected", 3000);
+      expect(await health(service)).toMatchObject({ status: "error", services: { database: "connected" } });
+      await service.core?.mend();
+      await wellAgain(service);
+      expect((await service.token(WEB, have.code)).status).toBe(200);
+      expect((await service.refresh(WEB, have.tokens.refresh_token)).status).toBe(200);
+    });
+  }
+}
+
+if (TEST_DATABASE_URL !== undefined && TEST_REDIS_URL !== undefined) {
+  for (const shape of SHAPES) describe(`when a dependency is gone: ${shape}`, () => outages(shape));
+}
+
+describe("when a dependency was never there", () => {
+  test("a process whose PostgreSQL refuses connections does not start, and says so in a line without the address's secret", async () => {
+    const wire = await wireTo("127.0.0.1", 9);
+    await wire.cut();
+    const url = `postgresql://someone:hunter22secret@127.0.0.1:${wire.port}/none`;
+    const said = await startProcess({ DATABASE_URL: url }).then(
+      () => "started",
+      (error: Error) => error.message,
+    );
+    expect(said).not.toBe("started");
+    expect(said).not.toContain("hunter22secret");
+    expect(said).toMatch(/did not start:\n.*(database|DATABASE_URL|PostgreSQL|storage)/i);
+  });
+});

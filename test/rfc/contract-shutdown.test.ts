@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { wireTo } from "../support/wire.ts";
+
+afterEach(endProcesses);
+
+const health = async ({ url }: ServiceProcess, path = "/health") => {
+  const response = await fetch(url + path, { signal: AbortSignal.timeout(2000) });
+  return [response.status, (await response.json()) as { status: string; services?: object }] as const;
+};
+const ALL_WELL = { database: "connected", redis: "connected", core: "connected" };
+
+describe("R11: the way out", () => {
+  test("SIGTERM: draining is told at once, the process serves on for 5 s, finishes what is under way, says GOAWAY and exits 0", async () => {
+    const server = await startProcess({});
+    expect(await health(server)).toEqual([200, { status: "ok", services: ALL_WELL }]);
+    expect(await health(server, "/health/live")).toEqual([200, { status: "ok" }]);
+    const session = connectHttp2(`http://${server.grpc}`);
+    let goaway: number | undefined;
+    session.on("error", () => undefined);
+    session.on("goaway", (code: number) => {
+      goaway = code;
+    });
+    await once(session, "connect");
+    // A request whose body comes slowly is under way when the listener closes.
+    const slow = connect(Number(new URL(server.url).port), "127.0.0.1");
+    let answer = "";
+    slow.on("data", (chunk) => {
+      answer += chunk.toString();
+    });
+    const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 12";
+    slow.write(`POST /oauth/token HTTP/1.1\r\nHost: x\r\n${form}\r\n\r\ngrant_`);
+
+    const began = performance.now();
+    server.child.kill("SIGTERM");
+    await pause(200);
+    expect(await health(server)).toEqual([503, { status: "draining", services: ALL_WELL }]);
+    expect((await health(server, "/health/live"))[0]).toBe(200);
+    const during = await fetch(`${server.url}/.well-known/jwks.json`);
+    expect([during.status, during.headers.get("connection")]).toEqual([200, "close"]);
+    await pause(3800);
+    expect((await fetch(`${server.url}/`)).status).toBe(200);
+    await pause(1700);
+    await expect(fetch(`${server.url}/`)).rejects.toThrow();
+    slow.write("type=x");
+    await once(slow, "close");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*unsupported_grant_type/);
+    expect(goaway).toBe(0);
+    expect(await server.ended).toBe(0);
+    expect(performance.now() - began).toBeGreaterThan(5000);
+    expect(server.said()).not.toMatch(/"level":50/);
+  });
+
+  test("a second signal ends the process at once with 1", async () => {
+    const server = await startProcess({});
+    const began = performance.now();
+    server.child.kill("SIGTERM");
+    await pause(300);
+    server.child.kill("SIGTERM");
+    expect(await server.ended).toBe(1);
+    expect(performance.now() - began).toBeLessThan(2500);
+  });
+
+  test("a reader of standard output that goes away does not stop the service", async () => {
+    const server = await startProcess({ LOG_LEVEL: "debug" });
+    server.child.stdout?.destroy();
+    server.child.stderr?.destroy();
+    for (let index = 0; index < 50; index++) expect((await fetch(`${server.url}/`)).status).toBe(200);
+    server.child.kill("SIGINT");
+    const [code] = await once(server.child, "exit");
+    expect(code).toBe(0);
+  });
+});
+
+describe("R12: health without Redis", () => {
+  test("is 200 degraded, and every way works: limits are counted in the process", async () => {
+    const wire = await wireTo("127.0.0.1", 9);
+    await wire.cut();
+    const server = await startProcess({ REDIS_URL: `redis://127.0.0.1:${wire.port}`, REGISTER_CLIENT_RATE_LIMIT: "3" });
+    expect(await health(server)).toEqual([200, { status: "degraded", services: { ...ALL_WELL, redis: "disconnected" } }]);
+    const json = { "content-type": "application/json" };
+    const register = () =>
+      fetch(`${server.url}/oauth/register`, { method: "POST", headers: json, body: '{"redirect_uris":["https://a.example.test/cb"]}' });
+    const statuses = [];
+    for (let index = 0; index < 4; index++) statuses.push((await register()).status);
+    expect(statuses).toEqual([201, 201, 201, 429]);
+    const body = JSON.stringify({ email: "ada@example.test", password: "correct horse battery staple" });
+    expect((await fetch(`${server.url}/auth/register`, { method: "POST", headers: json, body })).status).toBe(201);
+    expect((await fetch(`${server.url}/auth/login`, { method: "POST", headers: json, body })).status).toBe(200);
+  });
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CRM, DELEGATION_CLIENTS, delegating, ID_JAG, MAIL } from "../support/delegation.ts";
+import { type Answer, claimsOf, headerOf } from "../support/flow.ts";
+import { PROVISIONED, startServer } from "../support/server.ts";
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+type Server = ReturnType<typeof delegating>;
+/** Where people work, and where the agent's other server is. */
+let home: Server;
+let abroad: Server;
+beforeAll(async () => {
+  home = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
+  const clients = DELEGATION_CLIENTS.map((client) =>
+    client.clientId === "agent-1" ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM] } : client,
+  );
+  abroad = delegating(
+    await startServer({
+      env: { ID_JAG_ENABLED: "true", ID_JAG_TRUSTED_ISSUERS: home.url },
+      provision: { ...PROVISIONED, clients },
+    }),
+  );
+});
+afterAll(async () => {
+  await home.close();
+  await abroad.close();
+});
+
+const subjectFor = (scope = "openid email crm:read crm:write") =>
+  home.subjectFor(["agent-1"], { resource: ["agent-1", "agent-2", abroad.url, CRM], scope });
+const mint = (subject: string, fields: object = {}): Promise<Answer> =>
+  home.exchange("agent-1", subject, {
+    requested_token_type: ID_JAG,
+    audience: abroad.url,
+    resource: CRM,
+    scope: "crm:read email",
+    ...fields,
+  });
+const bring = (assertion: string) => abroad.token(abroad.agent("agent-1"), { grant_type: JWT_BEARER, assertion });
+
+describe("one server mints, another accepts", () => {
+  test("§4.7 rule 6: an identity assertion for another server, and a token from there", async () => {
+    const { subject, person } = await subjectFor();
+    const minted = await mint(subject);
+    expect(minted.status).toBe(200);
+    expect(minted.body).toEqual({
+      access_token: minted.body.access_token,
+      issued_token_type: ID_JAG,
+      token_type: "N_A",
+      expires_in: minted.body.expires_in,
+      scope: "crm:read email",
+    });
+    expect(minted.body.expires_in).toBeLessThanOrEqual(300);
+    expect(headerOf(minted.body.access_token)).toMatchObject({ alg: "EdDSA", typ: "oauth-id-jag+jwt" });
+    const claims = claimsOf(minted.body.access_token);
+    expect(claims).toEqual({
+      iss: home.url,
+      sub: person.id,
+      aud: abroad.url,
+      client_id: "agent-1",
+      jti: claims.jti,
+      iat: claims.iat,
+      exp: claims.iat + minted.body.expires_in,
+      auth_time: claims.auth_time,
+      scope: "crm:read email",
+      resource: CRM,
+      email: person.email,
+      email_verified: true,
+    });
+    expect(await home.auditOf(minted)).toMatchObject([
+      { event: "identity_assertion.issued", actor_id: "agent-1", user_id: person.id, depth: 0 },
+    ]);
+
+    const accepted = await bring(minted.body.access_token);
+    expect(accepted.status).toBe(200);
+    const there = claimsOf(accepted.body.access_token);
+    expect(there).toMatchObject({ iss: abroad.url, aud: CRM, client_id: "agent-1", scope: "crm:read" });
+    expect(there.sub).not.toBe(person.id);
+    expect((await abroad.introspect(abroad.agent("crm-rs"), accepted.body.access_token)).body.active).toBe(true);
+    expect(await abroad.auditOf(accepted)).toMatchObject([{ event: "token.issued", grant_type: JWT_BEARER, actor_id: "agent-1" }]);
+
+    expect((await bring(minted.body.access_token)).body).toEqual({ error: "invalid_grant" });
+    const second = await bring((await mint(subject)).body.access_token);
+    expect(claimsOf(second.body.access_token).sub).toBe(there.sub);
+  });
+
+  test("who acts already is carried along", async () => {
+    const { subject } = await subjectFor();
+    const first = await home.exchange("agent-2", subject, { scope: "crm:read" });
+    const minted = await mint(first.body.access_token, { scope: "crm:read" });
+    expect(claimsOf(minted.body.access_token).act).toEqual({ sub: "agent-2" });
+    const accepted = await bring(minted.body.access_token);
+    expect(claimsOf(accepted.body.access_token).act).toEqual({ sub: "agent-2" });
+    const { body } = await abroad.introspect(abroad.agent("crm-rs"), accepted.body.access_token);
+    expect(body).toMatchObject({ active: true, act: { sub: "agent-2" } });
+  });
+
+  test("an assertion is no access token, and never accepted by whoever made it", async () => {
+    const { subject } = await subjectFor();
+    const { access_token: assertion } = (await mint(subject)).body;
+    const exchanged = await home.exchange("agent-1", assertion);
+    expect([exchanged.status, exchanged.body.error]).toEqual([400, "invalid_request"]);
+    expect((await home.introspect(home.agent("agent-1"), assertion)).body).toEqual({ active: false });
+    expect((await home.userinfo(assertion)).status).toBe(401);
+    const own = await home.token(home.agent("agent-1"), { grant_type: JWT_BEARER, assertion });
+    expect(own.body.error).toBe("unsupported_grant_type");
+  });
+
+  test("an access token is no assertion", async () => {
+    const { subject } = await subjectFor();
+    expect((await bring(subject)).body).toEqual({ error: "invalid_grant" });
+  });
+
+  test.for([
+    ["no audience", { audience: undefined }, "invalid_request"],
+    ["two audiences", { audience: ["https://a.example.test", "https://b.example.test"] }, "invalid_request"],
+    ["authorization_details", { authorization_details: "[]" }, "invalid_request"],
+    ["an audience outside the subject token's", { audience: "https://other.example.test" }, "invalid_target"],
+    ["a client as audience", { audience: "agent-2" }, "invalid_target"],
+    ["a resource outside the subject token's", { resource: MAIL }, "invalid_target"],
+    ["a wider scope", { scope: "crm:admin" }, "invalid_scope"],
+  ] as const)("minting is refused: %s", async ([, fields, error]) => {
+    const { subject } = await subjectFor();
+    const answer = await mint(subject, fields);
+    expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, error, undefined]);
+  });
+});

@@ -1,0 +1,214 @@
+import { expect } from "vitest";
+import { ACCESS_TOKEN, CRM, MAIL, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
+import { claimsOf, headerOf } from "../support/flow.ts";
+import { describe } from "../support/server.ts";
+
+describe("specification §4.7 token exchange", () => {
+  test("§2.7: sub is the person, act is the agent; the answer has no refresh token", async ({ server }) => {
+    const { person, subject } = await server.subjectFor(["agent-1"]);
+    const { status, body, headers } = await server.exchange("agent-1", subject);
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "issued_token_type", "scope", "token_type"]);
+    expect([body.issued_token_type, body.token_type]).toEqual([ACCESS_TOKEN, "Bearer"]);
+    expect(headers.get("cache-control")).toBe("no-store");
+    const claims = claimsOf(body.access_token);
+    expect(claims).toMatchObject({ sub: person.id, client_id: "agent-1", act: { sub: "agent-1" }, token_use: "access" });
+    expect(headerOf(body.access_token).typ).toBe("at+jwt");
+    expect(claims.aud).toEqual(claimsOf(subject).aud);
+    expect(body.scope).toBe("crm:read crm:write");
+  });
+
+  test("§2.12: every exchange leaves one record, with actor, chain and depth", async ({ server }) => {
+    const { person, subject } = await server.subjectFor(["agent-1"]);
+    const good = await server.exchange("agent-1", subject);
+    expect(await server.auditOf(good)).toEqual([
+      {
+        event: "token.issued",
+        outcome: "success",
+        reason: null,
+        actor_id: "agent-1",
+        user_id: person.id,
+        act_chain: ["agent-1"],
+        depth: 1,
+        grant_type: TOKEN_EXCHANGE,
+      },
+    ]);
+    const bad = await server.exchange("agent-1", subject, { scope: "crm:admin" });
+    expect(await server.auditOf(bad)).toMatchObject([
+      {
+        event: "token.refused",
+        outcome: "failure",
+        reason: "scope_wider_than_subject",
+        actor_id: "agent-1",
+        act_chain: ["agent-1"],
+        depth: 1,
+      },
+    ]);
+  });
+
+  test("rule 1, abuse 37: who is no agent, or does not hold the grant, is unauthorized_client", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    for (const clientId of ["not-agent", "agent-without-grant"]) {
+      const answer = await server.exchange(clientId, subject);
+      expect([answer.status, answer.body.error]).toEqual([400, "unauthorized_client"]);
+      expect(await server.auditOf(answer)).toMatchObject([{ outcome: "failure", actor_id: clientId }]);
+    }
+  });
+
+  test("rule 2, abuse 37: a public agent is invalid_client", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    const answer = await server.exchange("public-agent", subject);
+    expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
+  });
+
+  test("rule 3, abuse 38: what is no access token of ours is invalid_request", async ({ server }) => {
+    const { subject, tokens } = await server.subjectFor(["agent-1"]);
+    const own = await server.token(server.agent("agent-1"), { grant_type: "client_credentials", scope: "crm:read" });
+    const [header, payload, signature = ""] = subject.split(".");
+    const forged = `${header}.${payload}.${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`;
+    for (const wrong of [tokens.id_token, tokens.refresh_token, own.body.access_token, forged, "a.b.c", "x"]) {
+      const answer = await server.exchange("agent-1", wrong);
+      expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, "invalid_request", undefined]);
+    }
+  });
+
+  test("rule 3, abuse 39: a subject token that is not meant for the agent is invalid_request", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-2"]);
+    const answer = await server.exchange("agent-1", subject);
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
+  });
+
+  test("rule 4: scope may only narrow, and is inherited when omitted, less openid and offline_access", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"], { scope: "openid email offline_access crm:read crm:write" });
+    expect((await server.exchange("agent-1", subject)).body.scope).toBe("email crm:read crm:write");
+    expect((await server.exchange("agent-1", subject, { scope: "crm:read" })).body.scope).toBe("crm:read");
+    expect((await server.exchange("agent-1", subject, { scope: "openid crm:read" })).body.scope).toBe("openid crm:read");
+    const wider = await server.exchange("agent-1", subject, { scope: "crm:read crm:admin" });
+    expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
+  });
+
+  test("rule 4: resource and audience together name places within the subject token's own", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    const one = await server.exchange("agent-1", subject, { resource: CRM });
+    expect(claimsOf(one.body.access_token).aud).toBe(CRM);
+    const both = await server.exchange("agent-1", subject, { resource: CRM, audience: [MAIL, "agent-1"] });
+    expect(claimsOf(both.body.access_token).aud).toEqual([CRM, MAIL, "agent-1"]);
+    for (const fields of [
+      { resource: "https://elsewhere.example.test/" },
+      { audience: "agent-2" },
+      { audience: "nobody" },
+      { resource: `${CRM}#part` },
+    ]) {
+      const answer = await server.exchange("agent-1", subject, fields);
+      expect([answer.status, answer.body.error]).toEqual([400, "invalid_target"]);
+    }
+  });
+
+  test("rule 5: an exchanged token never outlives its subject token", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const { body } = await server.exchange("agent-1", subject);
+    expect(body.expires_in).toBeLessThan(900);
+    expect(claimsOf(body.access_token).exp).toBe(claimsOf(subject).exp);
+  });
+
+  test.for([
+    ["subject_token_type", { subject_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
+    ["an ID token as subject_token_type", { subject_token_type: "urn:ietf:params:oauth:token-type:id_token" }],
+    ["requested_token_type", { requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" }],
+    ["no subject_token", { subject_token: "" }],
+    ["no subject_token_type", { subject_token_type: "" }],
+    ["actor_token without its type", { actor_token: "a.b.c" }],
+    ["actor_token_type alone", { actor_token_type: ACCESS_TOKEN }],
+    ["a foreign actor_token_type", { actor_token: "a.b.c", actor_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
+  ] as const)("rule 6, abuse 37: %s is invalid_request", async ([, fields], { server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    const answer = await server.exchange("agent-1", subject, fields);
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
+  });
+
+  test("rule 6: an actor token proves the agent itself, and nobody else", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    const tokenOf = async (clientId: string) =>
+      (await server.token(server.agent(clientId), { grant_type: "client_credentials", scope: "crm:read" })).body.access_token;
+    const by = (actor_token: string) => server.exchange("agent-1", subject, { actor_token, actor_token_type: ACCESS_TOKEN });
+    expect((await by(await tokenOf("agent-1"))).status).toBe(200);
+    for (const wrong of [await tokenOf("agent-2"), subject, "a.b.c"]) {
+      const answer = await by(wrong);
+      expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
+    }
+  });
+
+  test("rule 7: a chain of four is shown nested by introspection over HTTP and gRPC; a fifth actor is invalid_request", async ({
+    server,
+  }) => {
+    const agents = ["agent-1", "agent-2", "agent-3", "agent-4", "agent-5"];
+    const { subject, person } = await server.subjectFor(agents);
+    let token = subject;
+    for (const agent of agents.slice(0, 4)) {
+      const { status, body } = await server.exchange(agent, token);
+      expect(status).toBe(200);
+      token = body.access_token;
+    }
+    const act = { sub: "agent-4", act: { sub: "agent-3", act: { sub: "agent-2", act: { sub: "agent-1" } } } };
+    expect(claimsOf(token).act).toEqual(act);
+    const { body } = await server.introspect(server.agent("agent-5"), token);
+    expect(body).toMatchObject({ active: true, sub: person.id, client_id: "agent-4", act });
+    expect(await server.introspectOverGrpc("agent-5", token)).toMatchObject({ active: true, act });
+    const fifth = await server.exchange("agent-5", token);
+    expect([fifth.status, fifth.body.error]).toEqual([400, "invalid_request"]);
+    expect(await server.auditOf(fifth)).toMatchObject([{ reason: "too_many_actors", depth: 5 }]);
+  });
+
+  test("§5: agent modes are independent scopes under the agent's ceiling", async ({ server }) => {
+    const { subject } = await server.subjectFor(["agent-1", "agent-2"], { scope: "crm:read agent:readonly agent:admin agent:exec" });
+    expect((await server.exchange("agent-1", subject, { scope: "agent:exec" })).body.scope).toBe("agent:exec");
+    expect((await server.exchange("agent-2", subject)).body.scope).toBe("crm:read agent:readonly");
+    const above = await server.exchange("agent-2", subject, { scope: "agent:admin" });
+    expect([above.status, above.body.error]).toEqual([400, "invalid_scope"]);
+    const { subject: execAlone } = await server.subjectFor(["agent-1"], { scope: "crm:read agent:exec" });
+    const lesser = await server.exchange("agent-1", execAlone, { scope: "agent:readonly" });
+    expect([lesser.status, lesser.body.error]).toEqual([400, "invalid_scope"]);
+  });
+});
+
+describe("what ends above ends below", () => {
+  test.for([
+    ["the person's token is revoked", "root"],
+    ["the first agent's token is revoked", "first"],
+    ["the grant is revoked with its refresh token", "grant"],
+  ] as const)("%s", async ([, which], { server }) => {
+    const chain = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
+    const [root, first, second, third] = chain.accessTokens as [string, string, string, string];
+    expect(await server.active(third)).toBe(true);
+    const web = server.clients.web;
+    if (which === "root") await server.revoke(web, root);
+    if (which === "first") await server.revoke(server.agent("agent-1"), first);
+    if (which === "grant") await server.revoke(web, chain.refreshToken);
+    expect(await server.active(root)).toBe(which === "first");
+    for (const below of [first, second, third]) {
+      expect(await server.active(below)).toBe(false);
+      expect((await server.userinfo(below)).status).toBe(401);
+    }
+    const next = await server.exchange("agent-3", second);
+    expect([next.status, next.body.error]).toEqual([400, "invalid_request"]);
+  });
+
+  test("ruling 21: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
+    const chain = await server.chainOf(["agent-1", "agent-2"]);
+    const [root, first, second] = chain.accessTokens as [string, string, string];
+    await fetch(new URL("/auth/logout", server.url), {
+      method: "POST",
+      headers: { authorization: `Bearer ${chain.person.login.access_token}` },
+    });
+    for (const token of [root, first, second]) expect(await server.active(token)).toBe(true);
+    for (const [agent, token] of [
+      ["agent-1", root],
+      ["agent-2", first],
+    ] as const) {
+      const answer = await server.exchange(agent, token);
+      expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
+      expect(await server.auditOf(answer)).toMatchObject([{ reason: "subject_signed_out" }]);
+    }
+  });
+});

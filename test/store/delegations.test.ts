@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NewDelegation, TokenReference } from "../../src/core/ports.ts";
+import { delegationJti } from "../../src/core/tokens/access-token.ts";
+import { delegations } from "../../src/store/delegations.ts";
+import { grants } from "../../src/store/grants.ts";
+import { identityAssertions } from "../../src/store/identity-assertions.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { statement } from "../../src/store/sql.ts";
+import { sweep } from "../../src/store/sweep.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { anAudit, anId, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aClient, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
+
+describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  /** A grant with the token that its application holds. */
+  async function aRoot() {
+    const scene = await aScene(database.sql);
+    const { grant } = await anOpenFamily(database.sql, scene);
+    const agent = (await aClient(database.sql, { isAgent: true })).clientId;
+    const token: TokenReference = { jti: `root.${anId()}`, clientId: scene.clientId, userId: scene.userId, grantId: grant.id };
+    return { scene, grantId: grant.id, agent, token };
+  }
+  const below = (
+    scene: Scene,
+    grantId: string,
+    actor: string,
+    parent: TokenReference,
+    more: Partial<NewDelegation> = {},
+  ): NewDelegation => {
+    const id = more.id ?? anId();
+    return {
+      id,
+      kind: "access_token",
+      jti: delegationJti(id),
+      parent,
+      grantId,
+      userId: scene.userId,
+      actor,
+      scopes: ["crm:read"],
+      audience: ["https://crm.example.test/mcp"],
+      expiresAt: Math.floor(Date.now() / 1000) + 600,
+      ...more,
+    };
+  };
+  const tokenOf = ({ id, jti, actor, userId }: NewDelegation): TokenReference => ({ jti, clientId: actor, userId, delegationId: id });
+  const record = (delegation: NewDelegation) =>
+    delegations(database.sql).record(delegation, anAudit("token.issued", { jti: delegation.jti }));
+  const lives = async (delegation: NewDelegation) => {
+    const { revoked, grantLives, clientEnabled } = await tokenStates(database.sql).of(tokenOf(delegation));
+    return !revoked && grantLives && clientEnabled;
+  };
+
+  /** Three, each below the one before. */
+  async function aChain() {
+    const { scene, grantId, agent, token } = await aRoot();
+    const first = below(scene, grantId, agent, token);
+    const second = below(scene, grantId, agent, tokenOf(first));
+    const third = below(scene, grantId, agent, tokenOf(second));
+    for (const one of [first, second, third]) expect(await record(one)).toBe(true);
+    return { scene, grantId, agent, token, first, second, third };
+  }
+
+  test("a chain lives as long as all of it does; what is cut takes all below it, and nothing above", async () => {
+    const { first, second, third } = await aChain();
+    expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
+    const before = (await auditOf(database.sql, "delegation.cut")).length;
+    expect(await delegations(database.sql).cut({ kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(1);
+    expect(await delegations(database.sql).cut({ kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(0);
+    expect(await Promise.all([first, second, third].map(lives))).toEqual([true, false, false]);
+    const [entry, ...others] = (await auditOf(database.sql, "delegation.cut")).slice(before);
+    expect([entry?.user_id, entry?.client_id, entry?.grant_id, others.length]).toEqual([second.userId, second.actor, second.grantId, 0]);
+  });
+
+  test("cutting an agent ends what it holds of that person, and of nobody else", async () => {
+    const [mine, theirs] = [await aChain(), await aRoot()];
+    const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
+    expect(await record(other)).toBe(true);
+    const what = { kind: "agent", clientId: mine.agent, userId: mine.scene.userId } as const;
+    expect(await delegations(database.sql).cut(what, anAudit("delegation.cut"))).toBe(3);
+    expect([await lives(mine.first), await lives(other)]).toEqual([false, true]);
+    expect(await delegations(database.sql).cut({ kind: "agent", clientId: mine.agent }, anAudit("delegation.cut"))).toBe(1);
+    expect(await lives(other)).toBe(false);
+  });
+
+  test("what is no id cuts nothing", async () => {
+    const cut = delegations(database.sql).cut;
+    expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBe(0);
+    expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBe(0);
+  });
+
+  test("a token is judged by its own row: another jti, agent or person finds none", async () => {
+    const { first } = await aChain();
+    const other = await aRoot();
+    for (const wrong of [{ jti: "d.x" }, { clientId: other.agent }, { userId: other.scene.userId }, { delegationId: anId() }]) {
+      expect((await tokenStates(database.sql).of({ ...tokenOf(first), ...wrong })).grantLives).toBe(false);
+    }
+  });
+
+  test.for([
+    ["the grant revoked", (root) => grants(database.sql).revoke(root.grantId, anAudit("token.revoked"))],
+    ["the person signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],
+    [
+      "the token revoked",
+      (root) => tokenStates(database.sql).revoke(root.token, Math.floor(Date.now() / 1000) + 60, anAudit("token.revoked")),
+    ],
+    ["the person disabled", (root) => run("update users set enabled = false where id = $1::uuid", root.scene.userId)],
+    ["the agent disabled", (root) => run("update clients set enabled = false where client_id = $1", root.agent)],
+    ["the application disabled", (root) => run("update clients set enabled = false where client_id = $1", root.scene.clientId)],
+  ] as const satisfies readonly (readonly [string, (root: Awaited<ReturnType<typeof aRoot>>) => Promise<unknown>])[])(
+    "with %s nothing is stored below, and no record is written",
+    async ([, end]) => {
+      const root = await aRoot();
+      await end(root);
+      const before = (await auditOf(database.sql, "token.issued")).length;
+      const [bad, good] = [below(root.scene, root.grantId, root.agent, root.token), await aRoot()];
+      const neighbour = below(good.scene, good.grantId, good.agent, good.token);
+      expect(await Promise.all([record(bad), record(neighbour)])).toEqual([false, true]);
+      expect((await auditOf(database.sql, "token.issued")).length - before).toBe(2); // the neighbour's code and its delegation
+    },
+  );
+
+  const run = (text: string, ...parameters: string[]) =>
+    database.sql.query(statement(`test_${Buffer.from(text).toString("base64url").slice(0, 50)}`, text), parameters);
+
+  test("below what is cut nothing is stored, nor below another grant's delegation", async () => {
+    const chain = await aChain();
+    const other = await aRoot();
+    expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
+    await delegations(database.sql).cut({ kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
+    expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
+  });
+
+  test("what is stored just as something above is cut is dead all the same", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { scene, grantId, agent, first } = await aChain();
+      const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
+      const stored = born.map(record);
+      await delegations(database.sql).cut({ kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+      await Promise.all(stored);
+      expect(await Promise.all(born.map(lives))).toEqual(born.map(() => false));
+    }
+  });
+
+  test("what has expired is swept, with what is below it", async () => {
+    const { first, second } = await aChain();
+    await run("update delegations set expires_at = now() - interval '2 days' where id = $1::uuid", first.id);
+    await sweep(database.sql);
+    expect(await lives(second)).toBe(false);
+    expect(await run("select 1 as one from delegations where id = $1::uuid", second.id)).toEqual([]);
+  });
+});
+
+describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  async function presenting() {
+    const client = await aClient(database.sql);
+    const identity = {
+      issuer: "https://idp.example.test",
+      subject: anId(),
+      verifiedEmail: undefined,
+      realmId: DEFAULT_REALM_ID,
+      jti: anId(),
+      remember: 300,
+    };
+    return (more: Partial<typeof identity> = {}) =>
+      identityAssertions(database.sql)
+        .accept(
+          { ...identity, newUserId: anId(), ...more },
+          { id: anId(), clientId: client.clientId, scopes: ["a"], audience: ["b"], authTime: 1_790_000_000 },
+          anAudit("token.issued", { clientId: client.clientId }),
+        )
+        .catch((error: { reason: string }) => error.reason);
+  }
+  const count = async (table: string) =>
+    (await database.sql.query<{ n: number }>(statement(`test_count_${table}`, `select count(*)::int as n from ${table}`), []))[0]?.n ?? 0;
+
+  test("64 at once of one assertion: one grant, one person, one record of each effect", async () => {
+    const present = await presenting();
+    const before = [await count("grants"), await count("users"), await count("audit_records")];
+    const answers = await Promise.all(Array.from({ length: 64 }, () => present()));
+    expect(answers.filter((answer) => answer !== "assertion_replayed")).toHaveLength(1);
+    const after = [await count("grants"), await count("users"), await count("audit_records")];
+    expect(after.map((n, index) => n - (before[index] ?? 0))).toEqual([1, 1, 3]); // the token, the person and the link
+  });
+
+  test("many assertions of one new identity at once: one person", async () => {
+    const present = await presenting();
+    const people = await Promise.all(Array.from({ length: 12 }, () => present({ jti: anId() })));
+    expect(new Set(people).size).toBe(1);
+    expect(people[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("the same identifier of another issuer is another one", async () => {
+    const present = await presenting();
+    const [one, two] = [await present(), await present({ issuer: "https://other.example.test" })];
+    expect(one).toMatch(/^[0-9a-f-]{36}$/);
+    expect(two).toMatch(/^[0-9a-f-]{36}$/);
+    expect(two).not.toBe(one);
+  });
+
+  test("a disabled person is refused, and nothing is used up", async () => {
+    const present = await presenting();
+    const userId = await present({ jti: "first" });
+    await database.sql.query(statement("test_disable", "update users set enabled = false where id = $1::uuid"), [userId]);
+    expect(await present()).toBe("user_disabled");
+    await database.sql.query(statement("test_enable", "update users set enabled = true where id = $1::uuid"), [userId]);
+    expect(await present()).toBe(userId);
+  });
+});

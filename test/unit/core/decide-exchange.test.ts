@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { actorsOf, appendActor, MAX_ACTORS } from "../../../src/core/policy/delegation.ts";
+import { decideExchange, type ExchangeFacts, type PresentedToken, TOKEN_RULES } from "../../../src/core/policy/exchange.ts";
+import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/policy/exchange-request.ts";
+import { tokenLifetime } from "../../../src/core/policy/lifetime.ts";
+import { type AccessTokenClaims, type Actor, accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
+import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";
+
+const ISSUER = "https://issuer.example.test";
+const CRM = "https://crm.example.test/mcp";
+const OTHER = "https://other.example.test";
+const ID = "01900000-0000-7000-8000-00000000000d";
+const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+const agent = aClient({ clientId: "agent", isAgent: true, maxAgentMode: "admin", grantTypes: ["client_credentials", TOKEN_EXCHANGE] });
+const randomBytes = (length: number) => new Uint8Array(length);
+
+const claims = (members: Partial<AccessTokenClaims> = {}): AccessTokenClaims => ({
+  ...accessTokenClaims({
+    issuer: ISSUER,
+    subject: aSubject().userId,
+    audience: ["agent", CRM, OTHER],
+    clientId: "web",
+    scopes: ["openid", "offline_access", "crm:read", "agent:readonly", "agent:exec"],
+    jti: newJti(randomBytes, ID),
+    now: 1000,
+    lifetime: 900,
+  }),
+  ...members,
+});
+const subject = (members: Partial<AccessTokenClaims> = {}, state: Parameters<typeof aTokenState>[0] = {}): PresentedToken => ({
+  claims: claims(members),
+  state: aTokenState(state),
+});
+const ownToken = (members: Partial<AccessTokenClaims> = {}, state: Parameters<typeof aTokenState>[0] = {}): PresentedToken => ({
+  claims: claims({ sub: "agent", client_id: "agent", jti: newJti(randomBytes), ...members }),
+  state: aTokenState({ grantLives: false, subject: undefined, root: undefined, ...state }),
+});
+const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
+  client: agent,
+  grant: exchangeGrant(),
+  subject: subject(),
+  actor: undefined,
+  clientIds: new Set(["agent"]),
+  issuer: ISSUER,
+  now: 1100,
+  ...members,
+});
+const chain = (...names: string[]): Actor | undefined =>
+  names.reduceRight<Actor | undefined>((act, sub) => (act ? { sub, act } : { sub }), undefined);
+const withActor = { actorToken: "actor", actorTokenType: ACCESS_TOKEN_TYPE };
+const assertion = (members: Parameters<typeof exchangeGrant>[0] = {}) =>
+  exchangeGrant({ requestedTokenType: ID_JAG_TYPE, audience: [OTHER], ...members });
+
+describe("specification §4.7 token exchange: each rule refuses by itself, with its own reason", () => {
+  test.for<readonly [Partial<ExchangeFacts>, readonly [string, string] | "granted"]>([
+    [{}, "granted"],
+    [{ client: { ...agent, tokenEndpointAuthMethod: "none" } }, ["invalid_client", "public_client"]],
+    [{ client: { ...agent, isAgent: false } }, ["unauthorized_client", "not_an_agent"]],
+    [{ client: { ...agent, grantTypes: ["client_credentials"] } }, ["unauthorized_client", "grant_not_held"]],
+    [{ grant: exchangeGrant({ subjectToken: "" }) }, ["invalid_request", "subject_token_missing"]],
+    [{ grant: exchangeGrant({ subjectTokenType: "" }) }, ["invalid_request", "subject_token_type_missing"]],
+    [{ grant: exchangeGrant({ subjectTokenType: "jwt" }) }, ["invalid_request", "subject_token_type_unsupported"]],
+    [{ grant: exchangeGrant({ subjectTokenType: ID_JAG_TYPE }) }, ["invalid_request", "subject_token_type_unsupported"]],
+    [{ grant: exchangeGrant({ requestedTokenType: "jwt" }) }, ["invalid_request", "requested_token_type_unsupported"]],
+    [{ grant: exchangeGrant({ ...withActor, actorTokenType: "jwt" }) }, ["invalid_request", "actor_token_type_unsupported"]],
+    [{ grant: exchangeGrant({ actorToken: "actor" }) }, ["invalid_request", "actor_token_type_missing"]],
+    [{ grant: exchangeGrant({ actorTokenType: ACCESS_TOKEN_TYPE }) }, ["invalid_request", "actor_token_missing"]],
+    [{ grant: assertion({ audience: [] }) }, ["invalid_request", "audience_not_one"]],
+    [{ grant: assertion({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
+    [{ subject: undefined }, ["invalid_request", "subject_token_not_ours"]],
+    [{ now: 1900 }, ["invalid_request", "subject_token_expired"]],
+    [{ subject: ownToken() }, ["invalid_request", "subject_is_no_user"]],
+    [{ subject: subject({}, { subject: undefined }) }, ["invalid_request", "subject_user_disabled"]],
+    [
+      { subject: subject({}, { subject: { ...aSubject({ enabled: false }), role: "developer" } }) },
+      ["invalid_request", "subject_user_disabled"],
+    ],
+    [{ subject: subject({}, { revoked: true }) }, ["invalid_request", "subject_token_ended"]],
+    [{ subject: subject({}, { grantLives: false }) }, ["invalid_request", "subject_token_ended"]],
+    [{ subject: subject({}, { clientEnabled: false }) }, ["invalid_request", "subject_token_ended"]],
+    [{ subject: subject({}, { root: { grantId: ID, authTime: 900, signedOut: true } }) }, ["invalid_request", "subject_signed_out"]],
+    [{ subject: subject({ aud: CRM }) }, ["invalid_request", "subject_token_not_for_agent"]],
+    [{ grant: exchangeGrant(withActor) }, ["invalid_request", "actor_token_not_ours"]],
+    [{ grant: exchangeGrant(withActor), actor: ownToken({ exp: 1100 }) }, ["invalid_request", "actor_token_expired"]],
+    [{ grant: exchangeGrant(withActor), actor: ownToken({ sub: "other" }) }, ["invalid_request", "actor_is_not_the_client"]],
+    [{ grant: exchangeGrant(withActor), actor: subject({ sub: "agent" }) }, ["invalid_request", "actor_is_not_the_client"]],
+    [{ grant: exchangeGrant(withActor), actor: ownToken({}, { revoked: true }) }, ["invalid_request", "actor_token_ended"]],
+    [{ grant: exchangeGrant(withActor), actor: ownToken() }, "granted"],
+    [{ subject: subject({ may_act: { sub: "other" } }) }, ["invalid_request", "may_act_names_another"]],
+    [{ subject: subject({ may_act: {} }) }, ["invalid_request", "may_act_names_another"]],
+    [{ subject: subject({ may_act: { sub: "agent" } }) }, "granted"],
+    [{ grant: exchangeGrant({ scope: "crm:read crm:write" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ grant: exchangeGrant({ scope: "CRM:READ" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ grant: exchangeGrant({ scope: 'crm"read' }) }, ["invalid_scope", "scope_malformed"]],
+    [{ grant: exchangeGrant({ scope: "agent:exec" }) }, ["invalid_scope", "agent_mode_above_ceiling"]],
+    [{ grant: exchangeGrant({ scope: "agent:admin" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ grant: exchangeGrant({ resource: ["https://else.example.test"] }) }, ["invalid_target", "resource_outside_subject"]],
+    [{ grant: exchangeGrant({ audience: ["nobody"] }) }, ["invalid_target", "resource_malformed"]],
+    [{ grant: exchangeGrant({ resource: [`${CRM}#x`] }) }, ["invalid_target", "resource_malformed"]],
+    [{ grant: exchangeGrant({ resource: [CRM], audience: ["agent"] }) }, "granted"],
+    [
+      { grant: exchangeGrant({ resource: Array.from({ length: 11 }, (_, n) => `https://${n}.example.test`) }) },
+      ["invalid_target", "too_many_resources"],
+    ],
+    [{ grant: assertion({ audience: ["agent"] }) }, ["invalid_target", "audience_is_no_other_issuer"]],
+    [
+      { grant: assertion({ audience: [ISSUER] }), subject: subject({ aud: ["agent", ISSUER] }) },
+      ["invalid_target", "audience_is_no_other_issuer"],
+    ],
+    [{ grant: assertion() }, "granted"],
+    [{ subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c" } } } }) }, "granted"],
+    [
+      { subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c", act: { sub: "d" } } } } }) },
+      ["invalid_request", "too_many_actors"],
+    ],
+  ])("%# %j", ([members, expected]) => {
+    const refused = refusalOf(() => decideExchange(facts(members)));
+    expect(refused).toEqual(expected);
+  });
+
+  test("the rules have names of their own, and the earlier one speaks where several fail", () => {
+    const names = [...REQUEST_RULES, ...TOKEN_RULES].map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    const wrong = facts({
+      client: { ...agent, tokenEndpointAuthMethod: "none", isAgent: false },
+      grant: exchangeGrant({ scope: "x", resource: ["y"] }),
+      subject: undefined,
+    });
+    expect(refusalOf(() => decideExchange(wrong))).toEqual(["invalid_client", "public_client"]);
+  });
+});
+
+test("RFC 8693 §4.1: the current actor is outermost, those before it are inside", () => {
+  const granted = decideExchange(facts({ subject: subject({ act: { sub: "second", act: { sub: "first" } }, jti: delegationJti(ID) }) }));
+  expect(granted.act).toEqual({ sub: "agent", act: { sub: "second", act: { sub: "first" } } });
+});
+
+test("an identity assertion names who acted before, and not who asks", () => {
+  expect(decideExchange(facts({ grant: assertion() }))).toMatchObject({ kind: "id_jag", act: undefined });
+  expect(decideExchange(facts({ grant: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
+});
+
+test("rule 4: what is omitted is inherited, less openid, offline_access and the modes above the ceiling", () => {
+  expect(decideExchange(facts())).toMatchObject({ scopes: ["crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
+  expect(decideExchange(facts({ grant: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
+});
+
+test("rule 5: never past the subject token, never longer than configured", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 86_400 }), fc.nat(90_000), fc.nat(90_000), (configured, endsAt, now) => {
+      const lifetime = tokenLifetime(configured, endsAt, now);
+      expect(lifetime).toBeLessThanOrEqual(configured);
+      expect(now + lifetime).toBeLessThanOrEqual(Math.max(endsAt, now + configured));
+      expect(now + lifetime).toBeLessThanOrEqual(endsAt);
+    }),
+  );
+});
+
+test("rule 7: a chain grows by one in front, up to four", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ minLength: 1 }), { maxLength: 6 }), fc.string({ minLength: 1 }), (names, next) => {
+      const before = chain(...names);
+      if (names.length >= MAX_ACTORS) expect(refusalOf(() => appendActor(before, next))).toEqual(["invalid_request", "too_many_actors"]);
+      else expect(actorsOf(appendActor(before, next))).toEqual([next, ...names]);
+    }),
+  );
+});
