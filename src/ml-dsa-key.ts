@@ -14,6 +14,9 @@ const EXPANDED_BYTES = 4032;
 /** SubjectPublicKeyInfo up to the key (RFC 9881 §4). */
 const SPKI = Buffer.from("308207b2300b0609608648016503040312038207a100", "hex");
 
+/** What `keys generate` prints behind the private key. */
+const PUBLIC_HALF = /\s-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----\s*$/;
+
 /** The bytes of the one PEM block of a text. */
 function pemBody(text: string, label: string): Buffer | undefined {
   const [, name, body] = /^-----BEGIN ([A-Z ]+)-----\s([A-Za-z0-9+/=\s]+)-----END \1-----$/.exec(text.trim()) ?? [];
@@ -49,7 +52,7 @@ export interface MldsaPrivateText {
  */
 export function readMldsaPrivate(text: string): MldsaPrivateText | undefined {
   if (!text.trimStart().startsWith("{")) {
-    const der = pemBody(text, "PRIVATE KEY");
+    const der = pemBody(text.replace(PUBLIC_HALF, ""), "PRIVATE KEY");
     const seed = der && seedOfPkcs8(der);
     return seed && { seed, publicKey: undefined };
   }
