@@ -88,7 +88,8 @@ test("a private key is read from PKCS#8 with its seed and from a JWK, and from n
   const seed = Buffer.from(jwk.priv, "base64url");
   const both = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const alone = mldsaPrivatePem(seed);
-  for (const text of [both, alone, JSON.stringify(jwk), alone + publicKey.export({ type: "spki", format: "pem" })]) expect(readMldsaPrivate(text)?.seed).toEqual(seed);
+  for (const text of [both, alone, JSON.stringify(jwk), alone + publicKey.export({ type: "spki", format: "pem" })])
+    expect(readMldsaPrivate(text)?.seed).toEqual(seed);
   expect(createPrivateKey(alone).equals(privateKey)).toBe(true);
   const spki = publicKey.export({ type: "spki", format: "pem" }).toString();
   expect(readMldsaPublic(spki)?.toString("base64url")).toBe(jwk.pub);
