@@ -1,17 +1,21 @@
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mldsaPrivatePem, SEED_BYTES } from "./ml-dsa-key.ts";
 
 /** Kinds of key that a deployment without keys of its own is given. */
-type KeyKind = "ed25519" | "rsa";
+type KeyKind = "ed25519" | "rsa" | "ml-dsa-65";
 
-const GENERATE: Record<KeyKind, () => KeyObject> = {
-  ed25519: () => generateKeyPairSync("ed25519").privateKey,
-  rsa: () => generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey,
+const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
+
+const GENERATE: Record<KeyKind, () => string> = {
+  ed25519: () => pem(generateKeyPairSync("ed25519").privateKey),
+  rsa: () => pem(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey),
+  "ml-dsa-65": () => mldsaPrivatePem(randomBytes(SEED_BYTES)),
 };
 
 /** A fresh private key as PKCS#8 PEM text. */
-export const generatePrivateKey = (kind: KeyKind): string => GENERATE[kind]().export({ type: "pkcs8", format: "pem" }).toString();
+export const generatePrivateKey = (kind: KeyKind): string => GENERATE[kind]();
 
 /**
  * The private key kept under a data directory, generated when it is not there yet.

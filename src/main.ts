@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
@@ -82,10 +82,17 @@ const keys = program.command("keys").description("signing keys");
 keys
   .command("generate")
   .description("print a new private key with its public half as PEM, for JWT_PRIVATE_KEY and JWT_PUBLIC_KEY")
-  .option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519")
+  .addOption(new Option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519").conflicts("mlDsa"))
+  .option("--ml-dsa", "an ML-DSA-65 key for JWT_MLDSA_PRIVATE_KEY instead of Ed25519")
   .action(
-    run(async (options: { rsa?: true }) => {
+    run(async (options: { rsa?: true; mlDsa?: true }) => {
       const { generatePrivateKey } = await import("./development-keys.ts");
+      if (options.mlDsa) {
+        const { mldsaPublicHalf } = await import("./core/signing/ml-dsa.ts");
+        const generated = generatePrivateKey("ml-dsa-65");
+        process.stdout.write(generated + (await mldsaPublicHalf(generated)));
+        return;
+      }
       const { createPublicKey } = await import("node:crypto");
       const pem = generatePrivateKey(options.rsa ? "rsa" : "ed25519");
       process.stdout.write(pem);

@@ -24,16 +24,22 @@ const isLoopback = (host: string) =>
 /**
  * Asks an issuer for its signing keys: metadata document first, then the JWK Set that it names; five seconds in all.
  * @param known keys of the last answer, kept as they are where they appear again
+ * @param read takes the keys of one kind out of the set
  * @throws when an answer is missing, too long, not of this issuer or no JWK Set
  * @see RFC 8414 §3, §3.3; RFC 7517 §5
  */
-export async function fetchKeys(issuer: string, known: KeySet | undefined, fetch: typeof globalThis.fetch): Promise<KeySet> {
+export async function fetchKeys(
+  issuer: string,
+  known: KeySet | undefined,
+  fetch: typeof globalThis.fetch,
+  read: typeof readKeySet = readKeySet,
+): Promise<KeySet> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const metadata = await fetchMetadata(issuer, fetch, signal);
   if (typeof metadata.jwks_uri !== "string") throw new Error(`the metadata document of ${issuer} has no jwks_uri`);
   const { keys } = await fetchObject(trustworthyUrl(metadata.jwks_uri, "jwks_uri").href, fetch, { signal });
   if (!Array.isArray(keys)) throw new Error(`the key set of ${issuer} has no keys member`);
-  return readKeySet(keys.slice(0, MAX_KEYS), known);
+  return read(keys.slice(0, MAX_KEYS), known);
 }
 
 /**

@@ -2,7 +2,7 @@ import { importJWK } from "jose";
 
 /** A public key of an issuer. */
 export interface VerificationKey {
-  /** The key itself, base64url; two entries with the same `x` are the same key. */
+  /** The key itself, base64url; two entries of one kind with the same `x` are the same key. */
   readonly x: string;
   /** Whether the key signed exactly these bytes. A signature of the wrong length is no signature. */
   verifies(input: Bytes, signature: Bytes): boolean | Promise<boolean>;

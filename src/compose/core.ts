@@ -11,7 +11,9 @@ import type { TokenCoreImplementation } from "../core/implementation.ts";
 import type { IdentityAssertionPorts } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
+import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
+import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
 import { apiKeyDirectory } from "../store/api-keys.ts";
@@ -21,6 +23,7 @@ import { clientDirectory } from "../store/client-directory.ts";
 import { consentBook } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
+import { detachedSignatures } from "../store/detached-signatures.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
@@ -76,6 +79,8 @@ export async function composeCore(
     tokens: tokenStates(sql),
     delegations: delegations(sql),
     identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql) : undefined,
+    detachedSignatures: detachedSignatures(sql),
+    selfContained: config.pqc.delivery === "self-contained",
     consents: consentBook(sql),
     ...clientSources(config, sql),
     throttle: authenticationThrottle(systemClock, (clientId, address) => {
@@ -127,9 +132,25 @@ function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPort
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
-function keysOf(config: Config, sql: Sql) {
+async function keysOf(config: Config, sql: Sql) {
   const { privateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const accessToken = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
   const idToken = idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : accessToken;
-  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE));
+  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE), await mldsaOf(config));
+}
+
+/** The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is none. */
+async function mldsaOf(config: Config) {
+  const { hybrid } = config.pqc;
+  const text = config.keys.mldsaPrivateKey ?? (hybrid ? developmentKey(config.dataDir, "ml-dsa-65") : undefined);
+  const held = text === undefined ? undefined : readMldsaPrivate(text);
+  if (held === undefined) {
+    if (text !== undefined) throw new Error("the ML-DSA-65 key of the data directory cannot be read");
+    return undefined;
+  }
+  const key = await openMldsaKey(held.seed);
+  if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
+    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv");
+  }
+  return { key, hybrid };
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { z } from "zod";
+import { readMldsaPrivate, readMldsaPublic } from "../ml-dsa-key.ts";
 
 const ARMOUR = /-----BEGIN [A-Z0-9 ]+-----[\s\S]+?-----END [A-Z0-9 ]+-----/g;
 
@@ -19,9 +20,6 @@ export const readPrivateKey = (pem: string): KeyObject | undefined => attempt(()
 
 export const readPublicKey = (pem: string): KeyObject | undefined =>
   /^-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem.trim()) ? attempt(() => createPublicKey(pem)) : undefined;
-
-const readMldsa = (value: string): KeyObject | undefined =>
-  value.startsWith("{") ? attempt(() => createPrivateKey({ key: JSON.parse(value), format: "jwk" })) : readPrivateKey(value);
 
 const certificates = (pem: string) => {
   const blocks = pem.match(ARMOUR) ?? [];
@@ -69,9 +67,9 @@ export const rsaPrivate = () =>
 
 export const mldsaPrivate = () =>
   keyText(
-    (value) => readMldsa(value)?.asymmetricKeyType === "ml-dsa-65",
-    "is no ML-DSA-65 private key in PKCS#8 PEM or JWK form",
-    "give the key as PEM text, JWK or @path",
+    (value) => readMldsaPrivate(value) !== undefined,
+    "is no ML-DSA-65 private key with its seed, in PKCS#8 PEM or JWK form",
+    "make one with `countersign keys generate --ml-dsa`, and give it as PEM text, JWK or @path",
   );
 
 export const verificationKeys = () =>
@@ -82,7 +80,9 @@ export const verificationKeys = () =>
       return (
         blocks.length > 0 &&
         rest === "" &&
-        blocks.every((pem) => ["ed25519", "rsa", "ml-dsa-65"].includes(readPublicKey(pem)?.asymmetricKeyType ?? ""))
+        blocks.every(
+          (pem) => readMldsaPublic(pem) !== undefined || ["ed25519", "rsa"].includes(readPublicKey(pem)?.asymmetricKeyType ?? ""),
+        )
       );
     },
     "is no bundle of Ed25519, RSA or ML-DSA-65 public keys in PEM form",

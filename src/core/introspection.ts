@@ -1,6 +1,7 @@
 import { audienceOf, type Client } from "../clients/client.ts";
 import type { Core } from "./core.ts";
 import type { TokenState } from "./ports.ts";
+import { headerSegment, promisesSecond } from "./signing/jws.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 /** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
@@ -21,6 +22,10 @@ export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolea
   return caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.includes(resource));
 };
 
+/** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */
+const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
+  promisesSecond(token, headerSegment(core.keys.accessToken, "at+jwt")) ? core.detachedSignatures.of(claims.jti) : undefined;
+
 /**
  * What a caller is told of a token.
  * @see RFC 7662 §2.2, RFC 8693 §4.1, specification §2.9
@@ -29,7 +34,8 @@ export async function introspect(token: string, caller: Client, core: Core) {
   const verified = core.ownTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
   if (claims === undefined || claims.exp <= core.clock() || !mayIntrospect(caller, claims)) return INACTIVE;
-  if (!stateHolds(claims, await core.tokens.of(tokenReference(claims)))) return INACTIVE;
+  const [state, detached] = await Promise.all([core.tokens.of(tokenReference(claims)), secondSignature(token, claims, core)]);
+  if (!stateHolds(claims, state)) return INACTIVE;
   return {
     active: true,
     sub: claims.sub,
@@ -41,5 +47,6 @@ export async function introspect(token: string, caller: Client, core: Core) {
     iat: claims.iat,
     tokenType: "Bearer",
     ...(claims.act && { act: claims.act }),
+    ...(detached && { pqcSignature: Buffer.from(detached.signature).toString("base64url"), pqcAlg: detached.alg }),
   };
 }

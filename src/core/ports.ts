@@ -315,6 +315,20 @@ export interface RevocationMarks {
   ): Promise<{ readonly marks: readonly RevocationMark[]; readonly cursor: string; readonly whole: boolean }>;
 }
 
+/** The second signature of a token, for whoever wants to check it. */
+export interface DetachedSignature {
+  readonly alg: "ML-DSA-65";
+  readonly signature: Uint8Array;
+}
+
+/** Detached signatures by the token's `jti`. They decide nothing. */
+export interface DetachedSignatures {
+  /** Keeps one until the token expires (seconds since the epoch). Coalesced, durable when it answers. */
+  keep(jti: string, signature: DetachedSignature, expiresAt: number): Promise<void>;
+  /** Coalesced. */
+  of(jti: string): Promise<DetachedSignature | undefined>;
+}
+
 /** All that the token core needs of the world. */
 export interface CorePorts {
   readonly issuer: string;
@@ -337,6 +351,9 @@ export interface CorePorts {
   readonly delegations: Delegations;
   /** Undefined while ID_JAG_ENABLED is false. */
   readonly identityAssertions: IdentityAssertionPorts | undefined;
+  readonly detachedSignatures: DetachedSignatures;
+  /** Whether the token answer carries the second signature too (PQC_TOKEN_DELIVERY=self-contained). */
+  readonly selfContained: boolean;
   readonly consents: ConsentBook;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;

@@ -44,6 +44,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 
   return {
     async token({ client: credential, requestId, grant }) {
+      core.keys.hybrid?.assertOpen(); // before anything is consumed
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: clientsAtToken(grant, core) });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
@@ -74,6 +75,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async loginTokens(request) {
+      core.keys.hybrid?.assertOpen();
       return loginTokens(request, core);
     },
 

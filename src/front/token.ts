@@ -44,4 +44,6 @@ const tokenResponseJson = (answer: TokenResponse) => ({
   refresh_token: answer.refreshToken,
   id_token: answer.idToken,
   scope: answer.scope,
+  pqc_signature: answer.pqcSignature,
+  pqc_alg: answer.pqcAlg,
 });

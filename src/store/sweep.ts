@@ -17,6 +17,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
   delegations: "expires_at < now() - interval '1 day'",
+  detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
   // No family outlives 90 days; a grant without one has no token that lives longer than a day.
   grants: "created_at < now() - interval '91 days' and not exists (select 1 from refresh_families where grant_id = grants.id)",

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { consents } from "../../src/store/consents.ts";
+import { detachedSignatures } from "../../src/store/detached-signatures.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { pendingRequests } from "../../src/store/pending-requests.ts";
@@ -32,6 +33,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ fresh }) => {
     "grants",
     "revocations",
     "consumed_ids",
+    "detached_signatures",
   ];
 
   async function someOfEach(): Promise<Scene> {
@@ -46,6 +48,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ fresh }) => {
       Math.floor(Date.now() / 1_000) + 900,
       anAudit("token.revoked"),
     );
+    await detachedSignatures(sql).keep(anId(), { alg: "ML-DSA-65", signature: aHash() }, Math.floor(Date.now() / 1_000) + 900);
     await run("insert into consumed_ids values ('client_assertion', decode('00', 'hex'), now() + interval '5 minutes')");
     return scene;
   }
@@ -65,6 +68,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ fresh }) => {
       "refresh_families",
       "revocations",
       "consumed_ids",
+      "detached_signatures",
     ]) {
       await run(`update ${table} set expires_at = now() - interval '2 days'`);
     }

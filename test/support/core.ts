@@ -13,6 +13,7 @@ import { clientDirectory } from "../../src/store/client-directory.ts";
 import { consentBook } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
+import { detachedSignatures } from "../../src/store/detached-signatures.ts";
 import { grants } from "../../src/store/grants.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -48,6 +49,8 @@ export async function coreOver(sql: Sql, clock: Clock) {
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
+    detachedSignatures: detachedSignatures(sql),
+    selfContained: false,
     delegations: delegations(sql),
     identityAssertions: undefined,
     consents: consentBook(sql),

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto";
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -212,6 +212,8 @@ describe("faults of one setting", () => {
     ["JWT_RSA_PRIVATE_KEY", { JWT_RSA_PRIVATE_KEY: rsa(1024) }],
     ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: ed.private }],
     ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: "{" }],
+    ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: mldsa.public }],
+    ["JWT_MLDSA_PRIVATE_KEY", { JWT_MLDSA_PRIVATE_KEY: JSON.stringify(createPublicKey(mldsa.public).export({ format: "jwk" })) }],
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}${other.private}` }],
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}rubbish` }],
     ["GRPC_TLS_CERT", { GRPC_TLS_CERT: ed.public, GRPC_TLS_KEY: ed.private }],

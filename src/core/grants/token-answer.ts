@@ -1,8 +1,8 @@
 import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
-import { signJwt } from "../signing/jws.ts";
-import { type Actor, accessTokenClaims } from "../tokens/access-token.ts";
+import { signHybridJwt, signJwt } from "../signing/jws.ts";
+import { type AccessTokenClaims, type Actor, accessTokenClaims } from "../tokens/access-token.ts";
 
 export interface AccessTokenWish {
   readonly subject: string;
@@ -13,6 +13,18 @@ export interface AccessTokenWish {
   /** Seconds. */
   readonly lifetime: number;
   readonly act?: Actor | undefined;
+}
+
+/** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
+async function signed(claims: AccessTokenClaims, core: Core) {
+  const { accessToken: key, hybrid } = core.keys;
+  if (hybrid === undefined) return { accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
+  const { token, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
+  const { alg } = hybrid.jwk;
+  // Whoever holds the token may ask for its signature at once: no record, no token.
+  await core.detachedSignatures.keep(claims.jti, { alg, signature: detached }, claims.exp);
+  if (!core.selfContained) return { accessToken: token };
+  return { accessToken: token, pqcSignature: Buffer.from(detached).toString("base64url"), pqcAlg: alg };
 }
 
 /** The members that every token answer has (specification §2.6). */
@@ -29,7 +41,7 @@ export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
     act: wish.act,
   });
   return {
-    accessToken: await signJwt(claims, "at+jwt", core.keys.accessToken, core.sign),
+    ...(await signed(claims, core)),
     tokenType: "Bearer",
     expiresIn: wish.lifetime,
     scope: printScope(wish.scopes),

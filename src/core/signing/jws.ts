@@ -1,4 +1,5 @@
 import type { SigningKey } from "./keys.ts";
+import type { MldsaKey } from "./ml-dsa.ts";
 import type { Sign } from "./signer.ts";
 
 export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt";
@@ -23,14 +24,21 @@ export const MAX_TOKEN_LENGTH = 8192;
 /** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
 const FORBIDDEN_HEADERS = ["crit", "jwk", "jku", "x5u", "x5c", "zip", "b64"];
 
-const segments = new WeakMap<SigningKey, Map<TokenType, string>>();
+const segments = new WeakMap<SigningKey, Map<string, string>>();
 
-/** The encoded protected header of a key and kind: it never changes, so it is built once. */
-export function headerSegment(key: SigningKey, type: TokenType): string {
-  const known = segments.get(key) ?? new Map<TokenType, string>();
+/**
+ * The encoded protected header of a key and kind: it never changes, so it is built once.
+ * @param second the key of the second signature, which the header names (specification §9)
+ */
+export function headerSegment(key: SigningKey, type: TokenType, second?: MldsaKey): string {
+  const known = segments.get(key) ?? new Map<string, string>();
   segments.set(key, known);
-  const segment = known.get(type) ?? Buffer.from(JSON.stringify({ alg: key.jwk.alg, typ: type, kid: key.jwk.kid })).toString("base64url");
-  known.set(type, segment);
+  const name = second === undefined ? type : `${type} ${second.jwk.kid}`;
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const header = { alg: key.jwk.alg, typ: type, kid: key.jwk.kid, ...(second && { pqc_alg: second.jwk.alg, pqc_kid: second.jwk.kid }) };
+  const segment = Buffer.from(JSON.stringify(header)).toString("base64url");
+  known.set(name, segment);
   return segment;
 }
 
@@ -38,6 +46,25 @@ export function headerSegment(key: SigningKey, type: TokenType): string {
 export async function signJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign): Promise<string> {
   const input = `${headerSegment(key, type)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   return `${input}.${(await sign(input, key)).toString("base64url")}`;
+}
+
+/** A JWS with its second signature, detached. */
+export interface HybridJwt {
+  readonly token: string;
+  readonly detached: Uint8Array;
+}
+
+/** Signs claims twice, over one signing input: the token is classical to whoever knows no better (specification §9). */
+export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey): Promise<HybridJwt> {
+  const input = `${headerSegment(key, type, second)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
+  const [signature, detached] = await Promise.all([sign(input, key), second.sign(input)]);
+  return { token: `${input}.${signature.toString("base64url")}`, detached };
+}
+
+/** Whether the header of a token that has been verified promises a second signature. @param plain the header of tokens that do not */
+export function promisesSecond(token: string, plain: string): boolean {
+  const [segment = ""] = token.split(".", 1);
+  return segment !== plain && parseObject(Buffer.from(segment, "base64url"))?.pqc_alg !== undefined;
 }
 
 /** Only the one spelling of some bytes: a lenient decoder would let one token have several texts. */

@@ -37,7 +37,11 @@ export function ownTokens(issuer: string, keys: Keys): OwnTokens {
 
 function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean {
   const own = type === "JWT" ? keys.idToken : keys.accessToken;
-  if (own.jwk.alg === "EdDSA" && parsed.headerSegment === headerSegment(own, type)) {
+  const second = type === "at+jwt" ? keys.hybrid : undefined;
+  const ours =
+    parsed.headerSegment === headerSegment(own, type) ||
+    (second !== undefined && parsed.headerSegment === headerSegment(own, type, second));
+  if (own.jwk.alg === "EdDSA" && ours) {
     // Ed25519 is deterministic: signing again and comparing costs a third of a verification.
     const expected = signNow(parsed.signingInput, own);
     return expected.length === parsed.signature.length && timingSafeEqual(expected, parsed.signature);

@@ -61,6 +61,8 @@ export const TokenAnswer = z
     refresh_token: z.string().optional().meta({ description: "64 hexadecimal characters." }),
     id_token: z.string().optional(),
     scope,
+    pqc_signature: z.string().optional().meta({ description: "ML-DSA-65, base64url; with PQC_TOKEN_DELIVERY=self-contained only." }),
+    pqc_alg: z.string().optional(),
   })
   .meta({ id: "TokenResponse" });
 

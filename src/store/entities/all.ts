@@ -26,6 +26,7 @@ export const entities = [
   grants.ConsumedIdRow,
   delegations.DelegationRow,
   delegations.IdentityLinkRow,
+  grants.DetachedSignatureRow,
   records.AuditRecordRow,
   records.AuditCheckpointRow,
   records.SigningKeyRow,

@@ -134,3 +134,15 @@ export const ConsumedIdRow = defineEntity({
     expiresAt: moment().index("consumed_ids_expires_at_index"),
   },
 });
+
+/** Second signatures of access tokens, until these expire. */
+export const DetachedSignatureRow = defineEntity({
+  name: "DetachedSignatureRow",
+  tableName: "detached_signatures",
+  properties: {
+    jti: p.text().primary(),
+    alg: p.text(),
+    signature: p.blob(),
+    expiresAt: moment().index("detached_signatures_expires_at_index"),
+  },
+});

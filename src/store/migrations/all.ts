@@ -3,6 +3,7 @@ import { ApiKeys } from "./0002-api-keys.ts";
 import { MetadataDocuments } from "./0003-metadata-documents.ts";
 import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
+import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
@@ -12,5 +13,6 @@ export const migrations = [
   { name: "0003_metadata_documents", class: MetadataDocuments },
   { name: "0004_delegations", class: Delegations },
   { name: "0005_audit_chain", class: AuditChain },
+  { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
 ];

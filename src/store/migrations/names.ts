@@ -5,6 +5,7 @@ export const MIGRATION_NAMES = [
   "0003_metadata_documents",
   "0004_delegations",
   "0005_audit_chain",
+  "0006_detached_signatures",
   "0007_revocation_marks",
 ] as const;
 

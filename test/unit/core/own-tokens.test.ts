@@ -1,8 +1,9 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { parseJwt, signJwt } from "../../../src/core/signing/jws.ts";
+import { headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt } from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys, publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
+import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
 import { ownTokens } from "../../../src/core/signing/own-tokens.ts";
 import { createSigner, signNow } from "../../../src/core/signing/signer.ts";
 
@@ -116,6 +117,36 @@ test("specification §2.10: the JWK Set has every key and no private member", ()
     kid: own.jwk.kid,
   });
   for (const jwk of published) for (const name of ["d", "p", "q", "dp", "dq", "qi", "priv", "k"]) expect(jwk).not.toHaveProperty(name);
+});
+
+test("specification §9: hybrid tokens and classical ones verify before and after the switch, and after a change of the second key", async () => {
+  const [first, second] = await Promise.all([1, 2].map((byte) => openMldsaKey(Buffer.alloc(32, byte))));
+  if (first === undefined || second === undefined) throw new Error("no keys");
+  const register = { publish: async () => [] };
+  const [off, on, changed] = await Promise.all([
+    openKeys(own, rsa, [], register, { key: first, hybrid: false }),
+    openKeys(own, rsa, [], register, { key: first, hybrid: true }),
+    openKeys(own, rsa, [first.jwk], register, { key: second, hybrid: true }),
+  ]);
+  expect([off.hybrid, on.hybrid]).toEqual([undefined, first]);
+  const classical = await signJwt(claims, "at+jwt", own, sign);
+  const { token, detached } = await signHybridJwt(claims, "at+jwt", own, sign, first);
+  for (const keyring of [keys, off, on, changed])
+    for (const one of [classical, token]) expect(ownTokens(ISSUER, keyring).verify(one, "at+jwt")).toEqual(claims);
+  expect(parseJwt(token)?.header).toEqual({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, pqc_alg: "ML-DSA-65", pqc_kid: first.jwk.kid });
+  expect(detached).toHaveLength(3309);
+  const plain = headerSegment(own, "at+jwt");
+  expect([classical, token].map((one) => promisesSecond(one, plain))).toEqual([false, true]);
+  // An ID token never has the second header, and no token is ours for the sake of the second key alone.
+  expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
+  const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;
+  const alone = `${input}.${Buffer.from(await first.sign(input)).toString("base64url")}`;
+  for (const type of ["at+jwt", "JWT"] as const) expect(ownTokens(ISSUER, on).verify(alone, type)).toBeUndefined();
+  const kids = (document: string) => JSON.parse(document).keys.map(({ kty, kid }: { kty: string; kid: string }) => [kty, kid]);
+  expect(kids(changed.jwksJson()).slice(2)).toEqual([
+    ["AKP", second.jwk.kid],
+    ["AKP", first.jwk.kid],
+  ]);
 });
 
 test("a short RSA key is refused", () => {

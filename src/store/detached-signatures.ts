@@ -1,0 +1,42 @@
+import type { DetachedSignature, DetachedSignatures } from "../core/ports.ts";
+import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { hex, jsonRows, type Sql, statement } from "./sql.ts";
+
+const KEEP = statement(
+  "detached_signature_keep",
+  `insert into detached_signatures (jti, alg, signature, expires_at)
+   select jti, alg, decode(signature, 'hex'), to_timestamp(expires_at)
+   from jsonb_to_recordset($1::jsonb) as i(jti text, alg text, signature text, expires_at float8)
+   on conflict (jti) do nothing`,
+);
+
+const OF = statement(
+  "detached_signature_of",
+  "select jti, alg, signature from detached_signatures where jti = any(array(select jsonb_array_elements_text($1::jsonb)))",
+);
+
+/** Each row is 7 kB on its way: a batch stays below half a megabyte. */
+const LIMITS = { batch: 64, queue: 4_096 };
+
+interface Kept {
+  readonly jti: string;
+  readonly kept: DetachedSignature;
+  readonly expiresAt: number;
+}
+
+export function detachedSignatures(sql: Sql): DetachedSignatures {
+  const keep = coalesceWrites(async (batch: readonly Kept[]) => {
+    const rows = batch.map(({ jti, kept, expiresAt }) => ({ jti, alg: kept.alg, signature: hex(kept.signature), expires_at: expiresAt }));
+    await sql.query(KEEP, [jsonRows(rows)]);
+    return batch.map(() => undefined);
+  }, LIMITS);
+  const load = coalesceReads(
+    async (jtis: readonly string[]) => {
+      const rows = await sql.query<DetachedSignature & { readonly jti: string }>(OF, [JSON.stringify(jtis)]);
+      return new Map(rows.map(({ jti, alg, signature }) => [jti, { alg, signature }]));
+    },
+    (jti) => jti,
+    LIMITS,
+  );
+  return { keep: (jti, kept, expiresAt) => keep({ jti, kept, expiresAt }), of: load };
+}

@@ -1,0 +1,134 @@
+import { generateKeyPairSync, sign } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { base64url } from "jose";
+import { describe, expect, test } from "vitest";
+import { importMldsa, readMldsaKeySet } from "../../../guard-sdk/src/ml-dsa.ts";
+import { createPqcVerifier, type DetachedSignature } from "../../../guard-sdk/src/pqc.ts";
+
+interface VerifyGroup {
+  readonly publicKey: string;
+  readonly tests: readonly {
+    readonly tcId: number;
+    readonly msg: string;
+    readonly ctx?: string;
+    readonly sig: string;
+    readonly result: string;
+  }[];
+}
+const { testGroups } = JSON.parse(readFileSync(new URL("../../vectors/mldsa_65_verify_subset_test.json", import.meta.url), "utf8")) as {
+  testGroups: readonly VerifyGroup[];
+};
+
+describe("Wycheproof, empty context", () => {
+  test.for([false, true])("every case is judged as it should be; portable: %s", async (portable) => {
+    let judged = 0;
+    for (const { publicKey, tests } of testGroups) {
+      const key = await importMldsa(Buffer.from(publicKey, "hex").toString("base64url"), portable).catch(() => undefined);
+      for (const { tcId, msg, ctx, sig, result } of tests) {
+        if (ctx !== undefined && ctx !== "") continue;
+        const bytes = (text: string) => new Uint8Array(Buffer.from(text, "hex"));
+        expect([tcId, key !== undefined && (await key.verifies(bytes(msg), bytes(sig)))]).toEqual([tcId, result === "valid"]);
+        judged++;
+      }
+    }
+    expect(judged).toBeGreaterThan(30);
+  });
+});
+
+const ISSUER = "https://issuer.example.test";
+const ed = generateKeyPairSync("ed25519");
+const pq = generateKeyPairSync("ml-dsa-65");
+const { pub } = pq.publicKey.export({ format: "jwk" }) as { pub: string };
+const JWKS = {
+  keys: [
+    { kty: "OKP", crv: "Ed25519", x: ed.publicKey.export({ format: "jwk" }).x, kid: "ed" },
+    { kty: "AKP", alg: "ML-DSA-65", pub: "short", kid: "bad" },
+    { kty: "AKP", alg: "ML-DSA-65", pub, use: "sig", kid: "pq" },
+    { kty: "AKP", alg: "ML-DSA-44", pub, use: "sig", kid: "other" },
+    null,
+  ],
+};
+
+const fetchKeySet: typeof fetch = async (input) => {
+  const url = String(input);
+  if (url === `${ISSUER}/.well-known/oauth-authorization-server`) return Response.json({ issuer: ISSUER, jwks_uri: `${ISSUER}/jwks` });
+  return url === `${ISSUER}/jwks` ? Response.json(JWKS) : new Response(null, { status: 404 });
+};
+
+function aToken(header: object = { pqc_alg: "ML-DSA-65", pqc_kid: "pq" }, claims: object = { iss: ISSUER }) {
+  const encode = (value: object) => base64url.encode(JSON.stringify(value));
+  const input = `${encode({ alg: "EdDSA", typ: "at+jwt", kid: "ed", ...header })}.${encode(claims)}`;
+  const detached = { pqc_alg: "ML-DSA-65", pqc_signature: sign(null, Buffer.from(input), pq.privateKey).toString("base64url") };
+  return { token: `${input}.${sign(null, Buffer.from(input), ed.privateKey).toString("base64url")}`, detached };
+}
+
+const verifier = (introspect?: (token: string) => Promise<DetachedSignature>) =>
+  createPqcVerifier({ issuer: ISSUER, fetch: fetchKeySet, ...(introspect && { introspect }) });
+
+describe("specification §9: the check of the second signature", () => {
+  const { token, detached } = aToken();
+
+  test("a signature that is given, or had by introspection, is verified with the key that the signed header names", async () => {
+    expect(await verifier().check(token, detached)).toEqual({ kind: "verified", kid: "pq" });
+    const asked: string[] = [];
+    const asking = verifier(async (text) => {
+      asked.push(text);
+      return { active: true, ...detached } as DetachedSignature;
+    });
+    expect(await asking.check(token)).toEqual({ kind: "verified", kid: "pq" });
+    await asking.assertHybrid(token);
+    expect(asked).toEqual([token, token]);
+  });
+
+  test("without a signature a token that promises one is unverifiable, and refused to whoever insists", async () => {
+    for (const none of [verifier(), verifier(async () => ({}))]) {
+      expect(await none.check(token)).toEqual({ kind: "unverifiable", reason: "signature_missing" });
+      await expect(none.assertHybrid(token)).rejects.toMatchObject({ code: "invalid_token", reason: "pqc_signature_missing" });
+    }
+  });
+
+  test("a classical token is told as one, and refused to whoever insists: that is how a stripped header shows", async () => {
+    const plain = aToken({});
+    expect(await verifier().check(plain.token, plain.detached)).toEqual({ kind: "classical" });
+    await expect(verifier().assertHybrid(plain.token, plain.detached)).rejects.toMatchObject({ reason: "pqc_classical" });
+  });
+
+  test.for([
+    ["another token's signature", aToken(undefined, { iss: ISSUER, sub: "x" }).detached],
+    ["a cut signature", { pqc_signature: detached.pqc_signature.slice(0, -4) }],
+    ["rubbish", { pqc_signature: "%%%" }],
+    ["nothing", { pqc_signature: "" }],
+  ] as const)("%s is a forgery", async ([, given]) => {
+    expect(await verifier().check(token, given)).toEqual({ kind: "forged" });
+  });
+
+  test.for([
+    [{ pqc_alg: "ML-DSA-65", pqc_kid: "unknown" }, "key_unknown"],
+    [{ pqc_alg: "ML-DSA-65", pqc_kid: "ed" }, "key_unknown"],
+    [{ pqc_alg: "ML-DSA-65", pqc_kid: "other" }, "key_unknown"],
+    [{ pqc_alg: "ML-DSA-65" }, "algorithm_unsupported"],
+    [{ pqc_alg: "ML-DSA-87", pqc_kid: "pq" }, "algorithm_unsupported"],
+  ] as const)("%j is unverifiable: %s", async ([header, reason]) => {
+    const one = aToken(header);
+    expect(await verifier().check(one.token, one.detached)).toEqual({ kind: "unverifiable", reason });
+  });
+
+  test("an introspection that fails and keys that cannot be had are no verdict", async () => {
+    const failing = verifier(() => Promise.reject(new Error("away")));
+    await expect(failing.check(token)).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "introspection_failed" });
+    const away = createPqcVerifier({ issuer: ISSUER, fetch: async () => new Response(null, { status: 500 }) });
+    await expect(away.check(token, detached)).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "keys_unavailable" });
+  });
+
+  test("what is no access token of this issuer is refused", async () => {
+    await expect(verifier().check("x.y.z", detached)).rejects.toMatchObject({ code: "invalid_token" });
+    const foreign = aToken(undefined, { iss: "https://other.example.test" });
+    await expect(verifier().check(foreign.token, foreign.detached)).rejects.toMatchObject({ reason: "issuer_unknown" });
+  });
+
+  test("of the key set only ML-DSA-65 keys are taken, and known ones are kept", async () => {
+    const first = await readMldsaKeySet(JWKS.keys);
+    expect([...first.keys()]).toEqual(["pq"]);
+    expect((await readMldsaKeySet(JWKS.keys, first)).get("pq")).toBe(first.get("pq"));
+  });
+});
