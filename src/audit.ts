@@ -21,6 +21,7 @@ export const AUDIT_EVENTS = [
   "client.changed",
   "client.deleted",
   "client.secret_replaced",
+  "client.refused",
   "api_key.created",
   "api_key.revoked",
   "key.published",

@@ -6,6 +6,7 @@ import { composeCore } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
 import { periodically } from "./compose/periodically.ts";
+import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
@@ -93,7 +94,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       drains.push(front.drain);
     }
     const sweeping = periodically(60, () => sweep(sql), failed);
-    closing.push(() => sweeping.stop());
+    closing.push(() => sweeping.stop(), sealing(config, role, sql, failed));
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
     return {

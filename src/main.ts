@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from "commander";
+import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
@@ -99,6 +100,7 @@ const terminal = systemTerminal(() => {
 }, process.env.XDG_CONFIG_HOME);
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
+registerAuditCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

@@ -1,7 +1,7 @@
 import type { Clock, RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid, newId } from "../identifier.ts";
-import type { Consents } from "./ports.ts";
+import type { Consents, RefusalLog } from "./ports.ts";
 import { type Caller, whence } from "./sessions.ts";
 
 export interface ConsentPorts {
@@ -34,6 +34,25 @@ export async function giveConsent(consent: GivenConsent, { consents, clock, rand
       ...whence(caller),
     },
   );
+}
+
+/** Remembers that the person said no. Nothing else comes of it: she is asked again the next time. */
+export async function denyConsent(
+  { userId, clientId, scopes, resources }: Omit<GivenConsent, "clientName">,
+  refusals: RefusalLog,
+  caller: Caller,
+): Promise<void> {
+  await refusals.record({
+    event: "consent.denied",
+    outcome: "failure",
+    reason: "denied_by_person",
+    actor: { type: "user", id: userId },
+    userId,
+    clientId,
+    scope: scopes.join(" "),
+    resources,
+    ...whence(caller),
+  });
 }
 
 /**

@@ -166,6 +166,11 @@ export interface PendingRequests {
   take(idHash: SecretHash): Promise<PendingRequest | undefined>;
 }
 
+/** Records that stand alone: what people were refused, or refused themselves. Durable when it answers. */
+export interface RefusalLog {
+  record(entry: AuditEntry): Promise<void>;
+}
+
 /** Counts calls per key in a window; lives in Redis or in memory and decides nothing but rates. */
 export interface RateLimiter {
   /** @returns 0 when the call may go on, else the seconds to wait */

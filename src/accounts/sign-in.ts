@@ -4,7 +4,7 @@ import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import type { PasswordHashing } from "./password-hash.ts";
-import type { Session, Sessions, SignInFailures, User, Users } from "./ports.ts";
+import type { RefusalLog, Session, Sessions, SignInFailures, User, Users } from "./ports.ts";
 import { type Caller, whence } from "./sessions.ts";
 
 /** Failures that one address may cause to one account, and the seconds in which they count. */
@@ -14,6 +14,7 @@ export interface SignInPorts {
   readonly users: Users;
   readonly signInFailures: SignInFailures;
   readonly sessions: Sessions;
+  readonly refusals: RefusalLog;
   readonly passwords: PasswordHashing;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
@@ -47,10 +48,20 @@ const started = (user: User, caller: Caller): AuditEntry => ({
   ...whence(caller),
 });
 
+/** The address that was typed is not told: people type passwords in its place. */
+const refused = (reason: string, user: User | undefined, caller: Caller): AuditEntry => ({
+  event: "session.refused",
+  outcome: "failure",
+  reason,
+  actor: { type: "service", id: "sign-in" },
+  ...(user && { userId: user.id }),
+  ...whence(caller),
+});
+
 /**
  * Signs a person in by password and starts a session under a new secret; the session of the cookie that came along ends.
  * The attempt is counted before the password is looked at, so that guesses in parallel cannot slip past the limit;
- * an unknown address, a wrong and an empty password cost the same work.
+ * an unknown address, a wrong and an empty password cost the same work, and leave the same trace.
  * @param replaces the value of a session cookie that came with the request
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
  */
@@ -60,7 +71,7 @@ export async function signIn(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { users, signInFailures, sessions, passwords, clock, randomBytes } = ports;
+  const { users, signInFailures, sessions, refusals, passwords, clock, randomBytes } = ports;
   const key = failureKey(email, caller.limitKey);
   const retryAfter = await signInFailures.count(key, FAILURES.limit, FAILURES.window);
   if (retryAfter > 0) {
@@ -68,8 +79,12 @@ export async function signIn(
     throw new Refusal("too_many_requests", "sign_in_failures", { description, retryAfter });
   }
   const account = await users.byEmail(email);
+  const refuse = async (reason: string): Promise<never> => {
+    await refusals.record(refused(reason, account?.user, caller));
+    throw wrongCredentials(reason);
+  };
   const verdict = await passwords.verify(account?.passwordHash, password);
-  if (!account || verdict.kind === "wrong") throw wrongCredentials(account ? "password_wrong" : "account_unknown");
+  if (!account || verdict.kind === "wrong") return refuse(account ? "password_wrong" : "account_unknown");
 
   const secret = newSecret(randomBytes);
   const session = await sessions.start(
@@ -82,7 +97,7 @@ export async function signIn(
     },
     started(account.user, caller),
   );
-  if (!session) throw wrongCredentials("account_disabled");
+  if (!session) return refuse("account_disabled");
   await signInFailures.clear(key);
   if (verdict.outdated) await users.replacePasswordHash(account.user.id, await passwords.hash(password));
   return { user: account.user, session, secret };

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { clientDocuments } from "../clients/document-cache.ts";
 import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
-import { authenticationThrottle } from "../clients/throttle.ts";
+import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
@@ -61,6 +61,7 @@ export async function composeCore(
     () => refreshing.stop(),
     () => watching.stop(),
   );
+  const audit = auditLog(sql);
   const core = tokenCore({
     issuer: config.issuer,
     lifetimes: config.lifetimes,
@@ -77,8 +78,10 @@ export async function composeCore(
     identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql) : undefined,
     consents: consentBook(sql),
     ...clientSources(config, sql),
-    throttle: authenticationThrottle(systemClock),
-    audit: auditLog(sql),
+    throttle: authenticationThrottle(systemClock, (clientId, address) => {
+      audit.record(clientShutOut(clientId, address)).catch(failed);
+    }),
+    audit,
   });
   const issuing =
     <Request, Answer>(

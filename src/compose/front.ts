@@ -30,6 +30,7 @@ import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
+import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { consents } from "../store/consents.ts";
 import { openEphemeral } from "../store/ephemeral/open.ts";
@@ -113,6 +114,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
       limits: {
         registration: limiter("sign-up", REGISTRATION_LIMIT),

@@ -20,6 +20,7 @@ import type { TokenCoreImplementation } from "./implementation.ts";
 import { introspect } from "./introspection.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import type { CorePorts } from "./ports.ts";
+import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
 import { ownTokens } from "./signing/own-tokens.ts";
 import { createSigner } from "./signing/signer.ts";
@@ -48,16 +49,19 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       // These two leave a record of every refusal, those of the client's registration too.
       if (grant.case === "tokenExchange") return tokenExchangeGrant(grant.value, client, requestId, core);
       if (grant.case === "jwtBearer") return jwtBearerGrant(grant.value, client, requestId, core);
-      assertMayUseGrant(client, GRANT_TYPE[grant.case]);
-      assertGrantComplete(grant);
-      switch (grant.case) {
-        case "authorizationCode":
-          return authorizationCodeGrant(grant.value, client, requestId, core);
-        case "refreshToken":
-          return refreshTokenGrant(grant.value, client, requestId, core);
-        case "clientCredentials":
-          return clientCredentialsGrant(grant.value, client, requestId, core);
-      }
+      const grantType = GRANT_TYPE[grant.case];
+      return tellingRefusals({ client, grantType, requestId }, core, async () => {
+        assertMayUseGrant(client, grantType);
+        assertGrantComplete(grant);
+        switch (grant.case) {
+          case "authorizationCode":
+            return authorizationCodeGrant(grant.value, client, requestId, core);
+          case "refreshToken":
+            return refreshTokenGrant(grant.value, client, requestId, core);
+          case "clientCredentials":
+            return clientCredentialsGrant(grant.value, client, requestId, core);
+        }
+      });
     },
 
     async validateAuthorization({ request, userId }) {

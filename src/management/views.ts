@@ -3,7 +3,7 @@ import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import { mayHoldApiKey } from "../clients/environment.ts";
 import type { Page, Realm } from "../clients/ports.ts";
-import type { AuditRecord, PublishedKey } from "./ports.ts";
+import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
 
 /** Times leave in milliseconds. */
 const milliseconds = (seconds: number): number => seconds * 1000;
@@ -80,13 +80,21 @@ export const publishedKeyView = (key: PublishedKey) => ({
   inUseAt: millisecondsOrNull(key.inUseAt),
 });
 
-/** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation. */
-export const auditView = ({ at, actChain, address, ...record }: AuditRecord) => ({
+/** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until it is sealed. */
+export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
   ...record,
+  seq: link?.seq ?? null,
+  hash: link?.hash ?? null,
   at: milliseconds(at),
   actChain: actChain ?? [],
   depth: actChain?.length ?? 0,
   ...(address !== undefined && { ip: address }),
+});
+
+export const auditChainView = ({ head, waiting, signed }: AuditChainState) => ({
+  head,
+  waiting,
+  signed: signed && { seq: signed.seq, at: milliseconds(signed.at) },
 });
 
 export const pageView = <Item, View>({ items, next }: Page<Item>, view: (item: Item) => View) => ({

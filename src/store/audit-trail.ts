@@ -1,5 +1,7 @@
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
-import type { AuditRecord, AuditTrail } from "../management/ports.ts";
+import type { AuditFilter, AuditRecord, AuditTrail } from "../management/ports.ts";
+import { auditChain } from "./audit-chain.ts";
+import { hashText } from "./audit-seal-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
@@ -21,18 +23,39 @@ interface AuditColumns {
   readonly act_chain: readonly string[] | null;
   readonly address: string | null;
   readonly request_id: string | null;
+  readonly seq: number | null;
+  readonly hash: string | null;
 }
+
+const COLUMNS = `id::text, ${seconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
+     grant_id, act_chain, address, request_id, seq::float8 as seq, ${hashText("hash")} as hash`;
+
+/** Parameters 1 to 11, in the order of `filterOf`. */
+const FILTER = `($1::text is null or event = $1::text) and ($2::text is null or outcome = $2::text) and ($3::text is null or actor_id = $3::text)
+     and ($4::text is null or user_id = $4::text) and ($5::text is null or client_id = $5::text)
+     and ($6::text is null or grant_id = $6::text) and ($7::text is null or jti = $7::text) and ($8::text is null or request_id = $8::text)
+     and ($9::text is null or reason = $9::text)
+     and ($10::float8 is null or audit_records.at >= to_timestamp($10::float8)) and ($11::float8 is null or audit_records.at < to_timestamp($11::float8))`;
+
+const filterOf = (filter: AuditFilter): readonly (string | number | null)[] => {
+  const { event, outcome, actorId, userId, clientId, grantId, jti, requestId, reason, since, until } = filter;
+  return [event, outcome, actorId, userId, clientId, grantId, jti, requestId, reason, since, until].map(open);
+};
 
 const LIST = statement(
   "audit_list",
-  `select id::text, ${seconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
-     grant_id, act_chain, address, request_id
-   from audit_records
-   where ($1::text is null or event = $1::text) and ($2::text is null or outcome = $2::text) and ($3::text is null or actor_id = $3::text)
-     and ($4::text is null or user_id = $4::text) and ($5::text is null or client_id = $5::text)
-     and ($6::float8 is null or audit_records.at >= to_timestamp($6::float8)) and ($7::float8 is null or audit_records.at < to_timestamp($7::float8))
-     and ($8::uuid is null or audit_records.id < $8::uuid)
-   order by audit_records.id desc limit $9::int`,
+  `select ${COLUMNS} from audit_records
+   where ${FILTER} and ($12::uuid is null or audit_records.id < $12::uuid)
+   order by audit_records.id desc limit $13::int`,
+);
+
+const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_records");
+
+const FOLLOW = statement(
+  "audit_follow",
+  `select ${COLUMNS} from audit_records
+   where ${FILTER} and audit_records.seq > $12::float8::bigint and audit_records.seq <= $13::float8::bigint
+   order by audit_records.seq limit $14::int`,
 );
 
 const told = <Name extends string, Value>(name: Name, value: Value | null) =>
@@ -55,11 +78,18 @@ const recordOf = (row: AuditColumns): AuditRecord => ({
   ...told("actChain", row.act_chain),
   ...told("address", row.address),
   ...told("requestId", row.request_id),
+  link: row.seq === null || row.hash === null ? null : { seq: row.seq, hash: row.hash },
 });
 
 export const auditTrail = (sql: Sql): AuditTrail => ({
-  list: async ({ event, outcome, actorId, userId, clientId, since, until }, limit, after) => {
-    const filter = [open(event), open(outcome), open(actorId), open(userId), open(clientId), open(since), open(until), open(after)];
-    return pageOf(await sql.query<AuditColumns>(LIST, [...filter, limit + 1]), limit, recordOf);
+  list: async (filter, limit, after) =>
+    pageOf(await sql.query<AuditColumns>(LIST, [...filterOf(filter), open(after), limit + 1]), limit, recordOf),
+  // Numbers are given under a lock and become visible together with all that are smaller, so that nothing appears behind what was reached.
+  follow: async (filter, limit, after) => {
+    const [head] = await sql.query<{ seq: number }>(HEAD, []);
+    const to = head?.seq ?? 0;
+    const rows = await sql.query<AuditColumns>(FOLLOW, [...filterOf(filter), after, to, limit]);
+    return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.seq ?? to) : Math.max(after, to) };
   },
+  ...auditChain(sql),
 });

@@ -8,7 +8,7 @@ export const settings = {
   entities,
   extensions: [Migrator],
   migrations: { migrationsList: migrations, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
-  // uuid_v7() and what marks revocations are made by migrations and belong to no entity.
+  // uuid_v7(), what marks revocations and what keeps the audit trail as it is are made by migrations and belong to no entity.
   schemaGenerator: { ignoreRoutines: true, ignoreTriggers: true },
   logger: () => {},
 };

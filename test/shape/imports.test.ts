@@ -12,6 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: [],
   gen: [],
   audit: [],
+  "audit-chain": [], // proves a log without the server
   secret: ["clock"],
   identifier: ["clock"],
   "development-keys": [],
@@ -21,10 +22,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   accounts: [...WORDS, "protocol", "telemetry"],
   core: [...WORDS, "gen", "protocol", "clients", "telemetry"],
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
-  management: [...WORDS, "protocol", "clients", "accounts", "grpc", "telemetry"],
+  management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "grpc", "telemetry"],
   front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "telemetry"],
-  cli: [...WORDS, "protocol", "clients"],
-  store: [...WORDS, "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
+  cli: [...WORDS, "audit-chain", "protocol", "clients"],
+  store: [...WORDS, "audit-chain", "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These put the house together, and may see all of it. */

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { giveConsent } from "../../accounts/consents.ts";
+import { denyConsent, giveConsent } from "../../accounts/consents.ts";
 import type { SignedIn } from "../../accounts/ports.ts";
 import { Refusal } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
@@ -57,6 +57,12 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
     await flow.issue(ctx, asked, 303);
   }
 
+  async function deny(ctx: FrontContext, { authorization, signedIn, request }: Asked): Promise<void> {
+    const { client, scopes, resources } = authorization;
+    await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
+    flow.refuse(ctx, request, "access_denied", "The person did not allow it.", 303);
+  }
+
   return {
     async GET(ctx) {
       const asked = await askable(ctx, queryMember(ctx, "request"), 302);
@@ -81,7 +87,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       }
       await takeRequest(kit, asked.requestId);
       if (decision === "approve") await approve(ctx, asked);
-      else flow.refuse(ctx, asked.request, "access_denied", "The person did not allow it.", 303);
+      else await deny(ctx, asked);
     },
   };
 }

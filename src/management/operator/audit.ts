@@ -1,27 +1,55 @@
 import { z } from "zod";
 import { AUDIT_EVENTS } from "../../audit.ts";
+import { Refusal } from "../../errors.ts";
 import { identifier, moment, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
-import { auditView, pageView } from "../views.ts";
+import { auditChainView, auditView, pageView } from "../views.ts";
 
-const Filter = z.strictObject({
-  ...paging,
+const filter = {
   event: z.enum(AUDIT_EVENTS).optional(),
   outcome: z.enum(["success", "failure"]).optional(),
+  reason: identifier,
   actorId: identifier,
   userId: identifier,
   clientId: identifier,
+  grantId: identifier,
+  jti: identifier,
+  requestId: identifier,
   since: moment,
   until: moment,
-});
+};
+
+/** A number in the chain; what follows it is asked for. */
+const after = z.int().min(0).default(0);
 
 const seconds = (milliseconds: number | undefined): number | undefined => (milliseconds === undefined ? undefined : milliseconds / 1000);
 
-/** The audit trail, newest first (specification §2.12). */
+/** The audit trail (specification §2.12). */
 export const operatorAuditRouter = router({
-  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, since, until, ...filter } }) => {
-    const page = await ctx.ports.auditTrail.list({ ...filter, since: seconds(since), until: seconds(until) }, limit, cursor);
-    const { items, nextCursor } = pageView(page, auditView);
-    return { records: items, nextCursor };
-  }),
+  /** Newest first. */
+  list: operatorProcedure
+    .input(z.strictObject({ ...paging, ...filter }))
+    .query(async ({ ctx, input: { limit, cursor, since, until, ...rest } }) => {
+      const page = await ctx.ports.auditTrail.list({ ...rest, since: seconds(since), until: seconds(until) }, limit, cursor);
+      const { items, nextCursor } = pageView(page, auditView);
+      return { records: items, nextCursor };
+    }),
+  /** Sealed records in the order of the chain. Asked again with `after` = `reached`, it answers what has come since, each record once. */
+  follow: operatorProcedure
+    .input(z.strictObject({ limit: paging.limit, after, ...filter }))
+    .query(async ({ ctx, input: { limit, after: from, since, until, ...rest } }) => {
+      const { items, reached } = await ctx.ports.auditTrail.follow({ ...rest, since: seconds(since), until: seconds(until) }, limit, from);
+      return { records: items.map(auditView), reached };
+    }),
+  /** Where the chain stands. */
+  chain: operatorProcedure.query(async ({ ctx }) => auditChainView(await ctx.ports.auditTrail.chain())),
+  /** A part of the chain as it was sealed: what `countersign audit verify` needs besides the keys. */
+  export: operatorProcedure
+    .input(z.strictObject({ limit: z.int().min(1).max(1000).default(500), after }))
+    .query(async ({ ctx, input: { limit, after: from } }) => {
+      const { start, records, checkpoints } = await ctx.ports.auditTrail.part(limit, from);
+      if (start === undefined)
+        throw new Refusal("not_found", "audit_link_unknown", { description: "There is no such record in the chain." });
+      return { start, records, checkpoints, next: records.length < limit ? null : (records.at(-1)?.seq ?? null) };
+    }),
 });

@@ -27,5 +27,6 @@ export const entities = [
   delegations.DelegationRow,
   delegations.IdentityLinkRow,
   records.AuditRecordRow,
+  records.AuditCheckpointRow,
   records.SigningKeyRow,
 ];

@@ -1,7 +1,10 @@
 import { defineEntity, p } from "@mikro-orm/core";
-import { createdAt, id, moment, words } from "./columns.ts";
+import { createdAt, hash, id, moment, words } from "./columns.ts";
 
-/** The trail: rows are added and never changed. No column refers to another table, for a record outlives what it tells of. */
+/**
+ * The trail: rows are added, sealed once, and never changed (a trigger of migration 0005 sees to that). No column refers to another table, for a
+ * record outlives what it tells of. Every column but the two of the seal is part of what is sealed.
+ */
 export const AuditRecordRow = defineEntity({
   name: "AuditRecordRow",
   tableName: "audit_records",
@@ -23,8 +26,33 @@ export const AuditRecordRow = defineEntity({
     actChain: words().nullable(),
     address: p.text().nullable(),
     requestId: p.text().nullable(),
+    /** The record's number in the chain; null until it is sealed. */
+    seq: p.bigint("number").nullable().unique("audit_records_seq_unique"),
+    hash: hash().nullable(),
   },
-  checks: [{ name: "audit_records_outcome_check", expression: "outcome = any (array['success'::text, 'failure'::text])" }],
+  checks: [
+    { name: "audit_records_outcome_check", expression: "outcome = any (array['success'::text, 'failure'::text])" },
+    { name: "audit_records_seal_check", expression: "(seq is null) = (hash is null)" },
+  ],
+  indexes: [
+    {
+      name: "audit_records_unsealed_index",
+      expression: "create index audit_records_unsealed_index on audit_records (id) where seq is null",
+    },
+  ],
+});
+
+/** Signed statements of where the chain stood. */
+export const AuditCheckpointRow = defineEntity({
+  name: "AuditCheckpointRow",
+  tableName: "audit_checkpoints",
+  properties: {
+    seq: p.bigint("number").primary().autoincrement(false),
+    hash: hash(),
+    at: createdAt(),
+    kid: p.text(),
+    jws: p.text(),
+  },
 });
 
 /** Public keys of all cores. */

@@ -2,6 +2,7 @@ import { Start } from "./0001-start.ts";
 import { ApiKeys } from "./0002-api-keys.ts";
 import { MetadataDocuments } from "./0003-metadata-documents.ts";
 import { Delegations } from "./0004-delegations.ts";
+import { AuditChain } from "./0005-audit-chain.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
@@ -10,5 +11,6 @@ export const migrations = [
   { name: "0002_api_keys", class: ApiKeys },
   { name: "0003_metadata_documents", class: MetadataDocuments },
   { name: "0004_delegations", class: Delegations },
+  { name: "0005_audit_chain", class: AuditChain },
   { name: "0007_revocation_marks", class: RevocationMarks },
 ];

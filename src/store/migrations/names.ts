@@ -4,6 +4,7 @@ export const MIGRATION_NAMES = [
   "0002_api_keys",
   "0003_metadata_documents",
   "0004_delegations",
+  "0005_audit_chain",
   "0007_revocation_marks",
 ] as const;
 

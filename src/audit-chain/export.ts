@@ -1,0 +1,67 @@
+import { z } from "zod";
+import type { SignedCheckpoint } from "./checkpoint.ts";
+import type { Link, SealedRecord } from "./link.ts";
+
+/** Names the form of an export; another form has another name. */
+export const EXPORT_FORMAT = "countersign-audit-export-v1";
+
+const seq = z.int().min(0);
+const hash = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
+
+const Line = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("header"), format: z.literal(EXPORT_FORMAT), after: seq, previous: hash }),
+  z.strictObject({ type: z.literal("key"), jwk: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ type: z.literal("record"), seq, hash, record: z.record(z.string(), z.json()) }),
+  z.strictObject({ type: z.literal("checkpoint"), seq, kid: z.string(), jws: z.string().max(4_096) }),
+]);
+
+/** A line of an export, which is NDJSON: the header, then keys, then records in their order, each checkpoint after the record it signs. */
+export type ExportLine =
+  | { readonly type: "header"; readonly format: typeof EXPORT_FORMAT; readonly after: number; readonly previous: string }
+  | { readonly type: "key"; readonly jwk: Readonly<Record<string, unknown>> }
+  | ({ readonly type: "record"; readonly record: SealedRecord } & Link)
+  | ({ readonly type: "checkpoint" } & SignedCheckpoint);
+
+/**
+ * A line as it was written. A text with a member told twice, or spelt in another way, is none: what a reader shows of it need not be what was sealed.
+ * @returns undefined for a text that is no line of an export
+ */
+export function parseLine(text: string): ExportLine | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    Line.parse(value);
+    return JSON.stringify(value) === text ? (value as ExportLine) : undefined; // the parsed one, for zod's own leaves out `__proto__`
+  } catch {
+    return undefined;
+  }
+}
+
+/** The header of an export that begins after a link of the chain. */
+export const headerLine = ({ seq: after, hash: previous }: Link): ExportLine => ({
+  type: "header",
+  format: EXPORT_FORMAT,
+  after,
+  previous,
+});
+
+/** Records with the checkpoints that sign them, in the order of an export. Both come in the order of their numbers. */
+export function interleave(
+  records: readonly (Link & { readonly record: SealedRecord })[],
+  checkpoints: readonly SignedCheckpoint[],
+): readonly ExportLine[] {
+  const waiting = [...checkpoints];
+  const upTo = (seq: number): ExportLine[] => {
+    const lines: ExportLine[] = [];
+    for (let [next] = waiting; next !== undefined && next.seq <= seq; [next] = waiting) {
+      lines.push({ type: "checkpoint", seq: next.seq, kid: next.kid, jws: next.jws });
+      waiting.shift();
+    }
+    return lines;
+  };
+  const first = records[0]?.seq ?? Number.MAX_SAFE_INTEGER;
+  return [
+    ...upTo(first - 1),
+    ...records.flatMap(({ seq, hash, record }): ExportLine[] => [{ type: "record", seq, hash, record }, ...upTo(seq)]),
+    ...upTo(Number.MAX_SAFE_INTEGER),
+  ];
+}

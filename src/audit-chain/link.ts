@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+
+/** What JSON can say; numbers of sealed records are whole. */
+export type Sealable = string | number | boolean | null | readonly Sealable[] | { readonly [member: string]: Sealable | undefined };
+
+/** A record as it is sealed: every member that it has. What a later release adds is sealed like the rest. */
+export type SealedRecord = { readonly [member: string]: Sealable | undefined };
+
+/** A record's place in the chain. */
+export interface Link {
+  /** Counts from 1, without gaps. */
+  readonly seq: number;
+  /** SHA-256, base64url without padding. */
+  readonly hash: string;
+}
+
+/** Told apart from everything else that is hashed anywhere; a change of the encoding changes this text. */
+const DOMAIN = "countersign audit record v1";
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
+
+/** Where every chain begins: what stands before record 1. */
+export const GENESIS: Link = { seq: 0, hash: sha256("countersign audit chain v1") };
+
+/**
+ * The one text that a value has: members in the order of their UTF-16 code units, no space, members without a value left out.
+ * @see RFC 8785 §3.2, of which strings, whole numbers, lists and objects are needed
+ */
+export function canonical(value: Sealable): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(canonical).join(",")}]`;
+  const members = Object.keys(value)
+    .sort()
+    .flatMap((name) => {
+      const member = value[name];
+      return member === undefined ? [] : [`${JSON.stringify(name)}:${canonical(member)}`];
+    });
+  return `{${members.join(",")}}`;
+}
+
+// Array.isArray does not narrow a readonly list away.
+const isList = (value: object): value is readonly Sealable[] => Array.isArray(value);
+
+/** The link that follows another: its hash stands for this record and for every one before it. */
+export function link(previous: Link, record: SealedRecord): Link {
+  const seq = previous.seq + 1;
+  return { seq, hash: sha256(`${DOMAIN}\n${seq}\n${previous.hash}\n${canonical(record)}`) };
+}
+
+/** The links of records that follow one another. */
+export function linkAll(previous: Link, records: readonly SealedRecord[]): readonly Link[] {
+  let last = previous;
+  return records.map((record) => {
+    last = link(last, record);
+    return last;
+  });
+}

@@ -1,0 +1,148 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import { type Command, InvalidArgumentError } from "commander";
+import { type ExportLine, headerLine, interleave } from "../audit-chain/export.ts";
+import { verification } from "../audit-chain/verify.ts";
+import { auditVerdict, tailLine } from "./audit-words.ts";
+import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { managing, running, type Terminal } from "./terminal.ts";
+
+type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
+type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];
+
+interface TailOptions {
+  readonly lines: number;
+  readonly follow?: true;
+  readonly json?: true;
+  readonly event?: NonNullable<Filter["event"]>;
+  readonly outcome?: NonNullable<Filter["outcome"]>;
+  readonly reason?: string;
+  readonly actor?: string;
+  readonly user?: string;
+  readonly client?: string;
+  readonly grant?: string;
+  readonly request?: string;
+}
+
+/** Milliseconds between two looks of `tail --follow`. */
+const LOOK_EVERY = 1_000;
+/** Records of one call. */
+const PAGE = 500;
+
+const whole = (text: string): number => {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0) throw new InvalidArgumentError("must be a whole number");
+  return number;
+};
+const gathered = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+
+/**
+ * `countersign audit …`: what happened, what was sealed, and whether it is still what was sealed.
+ * @param pause waits between two looks of `tail --follow`; false ends it
+ */
+export function registerAuditCommands(
+  program: Command,
+  terminal: Terminal,
+  pause: () => Promise<boolean> = () => setTimeout(LOOK_EVERY, true),
+): void {
+  const audit = program.command("audit").description("the audit trail, for operators").addHelpText("after", EXIT_CODES);
+  audit
+    .command("tail")
+    .description("the newest sealed records, oldest of them first")
+    .option("-n, --lines <count>", "how many", whole, 20)
+    .option("-f, --follow", "go on with what comes, until interrupted")
+    .option("--event <event>", "only such events, for instance token.issued")
+    .option("--outcome <outcome>", "success or failure")
+    .option("--reason <reason>", "only with this reason")
+    .option("--actor <id>", "only what this person or client did")
+    .option("--user <id>", "only about this person")
+    .option("--client <client_id>", "only about this client")
+    .option("--grant <id>", "only about this grant")
+    .option("--request <id>", "only of this request")
+    .option("--json", "a JSON object a line")
+    .action(running(terminal, (options: TailOptions) => tail(options, terminal, pause)));
+  audit
+    .command("export")
+    .description("the sealed records with checkpoints and public keys, as NDJSON for `audit verify`")
+    .option("--after <number>", "only what follows this record of the chain", whole, 0)
+    .action(
+      running(terminal, async ({ after }: { readonly after: number }) => {
+        const admin = await managing(terminal);
+        for await (const line of exported(admin, after)) terminal.write(JSON.stringify(line));
+      }),
+    );
+  audit
+    .command("verify <file>")
+    .description("prove an export, without a server: ends with 1 and names the first record that is not what was sealed")
+    .option("--trust <kid>", "a key that may have signed; may be given several times. Without it: those in the export", gathered)
+    .action(running(terminal, (file: string, { trust }: { readonly trust?: readonly string[] }) => verify(file, trust, terminal)));
+}
+
+async function tail(options: TailOptions, terminal: Terminal, pause: () => Promise<boolean>): Promise<void> {
+  const filter = filterOf(options);
+  const show = (record: Listed): void => terminal.write(options.json ? JSON.stringify(record) : tailLine(record));
+  const admin = await managing(terminal);
+  let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
+  const newest =
+    options.lines === 0 ? [] : (await admin.operator.audit.list.query({ ...filter, limit: Math.min(options.lines, 200) })).records;
+  for (const record of newest.toReversed()) if (record.seq !== null && record.seq <= after) show(record);
+  while (options.follow && (await pause())) {
+    // Signed in anew for each look: an access token does not live as long as somebody may watch.
+    const { audit } = (await managing(terminal)).operator;
+    for (let full = true; full; ) {
+      const page = await audit.follow.query({ ...filter, after, limit: 200 });
+      page.records.forEach(show);
+      full = page.records.length === 200;
+      after = page.reached;
+    }
+  }
+}
+
+const filterOf = ({ event, outcome, reason, actor, user, client, grant, request }: TailOptions): Filter => ({
+  ...(event && { event }),
+  ...(outcome && { outcome }),
+  ...(reason !== undefined && { reason }),
+  ...(actor !== undefined && { actorId: actor }),
+  ...(user !== undefined && { userId: user }),
+  ...(client !== undefined && { clientId: client }),
+  ...(grant !== undefined && { grantId: grant }),
+  ...(request !== undefined && { requestId: request }),
+});
+
+/** The lines of an export, page by page. A checkpoint at the seam of two pages is told once. */
+async function* exported({ operator }: AdminClient, after: number): AsyncGenerator<ExportLine> {
+  let told = after - 1;
+  for (let from: number | null = after; from !== null; ) {
+    const part: ManagementOutputs["operator"]["audit"]["export"] = await operator.audit.export.query({ after: from, limit: PAGE });
+    if (told < after) {
+      yield headerLine(part.start);
+      for (const { jwk } of (await operator.signingKeys.list.query()).signingKeys) yield { type: "key", jwk };
+    }
+    const { records } = part;
+    const checkpoints = part.checkpoints.filter(({ seq }) => seq > told);
+    yield* interleave(records, checkpoints);
+    told = Math.max(records.at(-1)?.seq ?? after, checkpoints.at(-1)?.seq ?? after);
+    from = part.next;
+  }
+}
+
+/** @throws {CommandFailure} for an export that is not sound */
+async function verify(file: string, trust: readonly string[] | undefined, terminal: Terminal): Promise<void> {
+  const verifying = verification(trust && new Set(trust));
+  const input = createReadStream(file);
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  // An unreadable file is told to whoever reads the stream; readline passes it on to nobody.
+  const unreadable = new Promise<never>((_, reject) =>
+    input.once("error", () => reject(new CommandFailure(EXIT.failed, `${file} cannot be read.`))),
+  );
+  const reading = (async () => {
+    for await (const line of lines) if (verifying.take(line) !== undefined) break;
+  })();
+  await Promise.race([reading, unreadable]);
+  input.destroy();
+  const verdict = verifying.end();
+  if (verdict.kind === "unsound") throw new CommandFailure(EXIT.failed, auditVerdict(verdict));
+  terminal.write(auditVerdict(verdict));
+}

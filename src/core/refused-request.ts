@@ -1,0 +1,41 @@
+import { type Client, type GrantType, isConfidential } from "../clients/client.ts";
+import { isRefusal, type Refusal } from "../errors.ts";
+import type { Core } from "./core.ts";
+
+/** Who asked, and for which grant. */
+export interface TokenAsker {
+  readonly client: Client;
+  readonly grantType: GrantType;
+  readonly requestId: string;
+}
+
+/** These have left a record with what they ended. */
+const TOLD_ALREADY: readonly string[] = ["code_replayed", "refresh_token_replayed"];
+
+/** A public client proves nothing about itself, so that anybody could fill the trail in its name: what it is refused is counted alone. */
+const isWorthTelling = ({ code, reason }: Refusal, client: Client): boolean =>
+  isConfidential(client) && code !== "temporarily_unavailable" && !TOLD_ALREADY.includes(reason);
+
+/** Does the work of a token request of a client that has authenticated; a refusal leaves when its record is written. @throws {Refusal} that of the work */
+export async function tellingRefusals<Answer>(
+  { client, grantType, requestId }: TokenAsker,
+  { audit }: Pick<Core, "audit">,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isRefusal(error) && isWorthTelling(error, client)) {
+      await audit.record({
+        event: "token.refused",
+        outcome: "failure",
+        reason: error.reason,
+        actor: { type: "client", id: client.clientId },
+        clientId: client.clientId,
+        grantType,
+        requestId,
+      });
+    }
+    throw error;
+  }
+}

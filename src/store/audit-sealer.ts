@@ -1,0 +1,110 @@
+import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
+import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
+import { hashText, sealedRecord } from "./audit-seal-rows.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
+
+/** Records that are sealed in one transaction; few, for on the embedded database's one connection everybody else waits for its end. */
+const BATCH = 50;
+/** Batches in one turn, so that a turn ends soon even after a long pause. */
+const BATCHES = 100;
+/** A checkpoint is due after so many records, or so many seconds after the one before it. */
+const CHECKPOINT = { records: 1_000, seconds: 5 } as const;
+
+interface Standing {
+  readonly waiting: boolean;
+  readonly seq: number;
+  readonly hash: string;
+  /** Of the last checkpoint: 0 and null when there is none. */
+  readonly signed: number;
+  readonly signed_hash: string | null;
+  readonly signed_ago: number | null;
+  readonly now: number;
+}
+
+const STANDING = statement(
+  "audit_standing",
+  `select exists (select 1 from audit_records where seq is null) as waiting,
+     coalesce(head.seq, 0)::float8 as seq, coalesce(${hashText("head.hash")}, '') as hash,
+     coalesce(signed.seq, 0)::float8 as signed, ${hashText("signed.hash")} as signed_hash,
+     extract(epoch from now() - signed.at)::float8 as signed_ago, floor(extract(epoch from now()))::float8 as now
+   from (select 1) as one
+     left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
+     left join (select seq, hash, at from audit_checkpoints order by seq desc limit 1) as signed on true`,
+);
+
+const UNSEALED = statement(
+  "audit_unsealed",
+  `select id::text, ${sealedRecord("r")} as record from audit_records as r where seq is null order by r.id limit ${BATCH}`,
+);
+
+const SEAL = statement(
+  "audit_seal",
+  `update audit_records set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
+   from jsonb_to_recordset($1::jsonb) as sealed(id uuid, seq bigint, hash text)
+   where audit_records.id = sealed.id and audit_records.seq is null`,
+);
+
+const SIGN = statement(
+  "audit_checkpoint",
+  `insert into audit_checkpoints (seq, hash, kid, jws)
+   values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
+);
+
+const LOCK = 7_235_107_483;
+const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
+
+/** Where the chain goes on. A checkpoint beyond the last record means that records are gone: the gap stays to be seen, no number is given twice. */
+function headOf({ seq, hash, signed, signed_hash }: Standing): Link {
+  if (signed_hash !== null && signed > seq) return { seq: signed, hash: signed_hash };
+  return seq === 0 ? GENESIS : { seq, hash };
+}
+
+function checkpointIsDue({ signed, signed_ago }: Standing, { seq }: Link): boolean {
+  return seq > signed && (signed_ago === null || seq - signed >= CHECKPOINT.records || signed_ago >= CHECKPOINT.seconds);
+}
+
+/**
+ * Seals records that have been written: numbers them, chains them, and signs where the chain stands. Records are written without knowing of it.
+ * Any number of processes may call it at once: one of them seals, the others go home. A batch is one transaction, so that a process that dies
+ * leaves a chain that the next one goes on with.
+ * @param signer undefined in a process without private keys: it seals, and leaves signing to those that have them
+ */
+export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined) {
+  const batch = (): Promise<number> =>
+    sql.transaction(async (tx) => {
+      const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+      if (lock?.taken !== true) return 0;
+      // Read under the lock: only now is it certain that nobody else moves the head.
+      const [standing] = await tx.query<Standing>(STANDING, []);
+      if (standing === undefined) return 0;
+      let head = headOf(standing);
+      const rows = standing.waiting ? await tx.query<{ id: string; record: SealedRecord }>(UNSEALED, []) : [];
+      const links = linkAll(
+        head,
+        rows.map(({ record }) => record),
+      );
+      if (links.length > 0) await tx.query(SEAL, [jsonRows(links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash })))]);
+      head = links.at(-1) ?? head;
+      if (signer !== undefined && checkpointIsDue(standing, head)) {
+        const { seq, kid, jws } = signCheckpoint(head, standing.now, signer);
+        await tx.query(SIGN, [seq, head.hash, kid, jws]);
+      }
+      return rows.length;
+    });
+
+  return {
+    /** One turn: a single cheap question when there is nothing to do. @returns how many records were sealed */
+    async seal(): Promise<number> {
+      const [standing] = await sql.query<Standing>(STANDING, []);
+      if (standing === undefined) return 0;
+      if (!standing.waiting && !(signer !== undefined && checkpointIsDue(standing, headOf(standing)))) return 0;
+      let sealed = 0;
+      for (let turn = 0; turn < BATCHES; turn += 1) {
+        const count = await batch();
+        sealed += count;
+        if (count < BATCH) break;
+      }
+      return sealed;
+    },
+  };
+}

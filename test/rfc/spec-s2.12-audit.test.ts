@@ -1,0 +1,216 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerAuditCommands } from "../../src/cli/audit.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { systemClock } from "../../src/clock.ts";
+import { aBrowser } from "../support/person.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+
+let server: TestServer;
+let admin: AdminClient;
+let home: string;
+beforeAll(async () => {
+  server = await startServer();
+  home = mkdtempSync(join(tmpdir(), "countersign-audit-"));
+  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
+  admin = createAdminClient({ url: server.url, token: body.access_token });
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** Runs a command at a terminal. `between` happens before each further look of `tail --follow`, until it says that this was the last. */
+async function run(words: readonly string[], between?: () => Promise<boolean>, serverUrl = server.url) {
+  const said = { out: "", err: "", code: 0 };
+  const terminal: Terminal = {
+    server: () => ({ serverUrl, ...OPERATOR }),
+    configDir: join(home, "config"),
+    clock: systemClock,
+    write: (text) => {
+      said.out += `${text}\n`;
+    },
+    complain: (text) => {
+      said.err += `${text}\n`;
+    },
+    ask: async () => "",
+    end: (code) => {
+      said.code = code;
+    },
+  };
+  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+  registerAuditCommands(program, terminal, between);
+  await program.parseAsync(["audit", ...words], { from: "user" });
+  return said;
+}
+const fileOf = (text: string): string => {
+  const file = join(home, `${Math.random()}.ndjson`);
+  writeFileSync(file, text);
+  return file;
+};
+/** A file is proved without a server: there is none at this address. */
+const verified = (text: string, ...words: string[]) => run(["verify", fileOf(text), ...words], undefined, "http://127.0.0.1:1");
+
+const sealed = () => expect.poll(async () => (await admin.operator.audit.chain.query()).waiting, { timeout: 5_000 }).toBe(0);
+const signed = () =>
+  expect
+    .poll(
+      async () => {
+        const { head, signed } = await admin.operator.audit.chain.query();
+        return signed?.seq === head?.seq;
+      },
+      { timeout: 15_000, interval: 200 },
+    )
+    .toBe(true);
+const issue = () => server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
+
+describe("the chain of a running server", () => {
+  test("every record is sealed, in order, soon after it was written", async () => {
+    await Promise.all(Array.from({ length: 20 }, issue));
+    await sealed();
+    const { records } = await admin.operator.audit.list.query({ clientId: "worker", limit: 20 });
+    expect(records).toHaveLength(20);
+    const numbers = records.map(({ seq }) => seq ?? 0);
+    expect(numbers.every((seq) => seq > 0)).toBe(true);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => b - a));
+    expect(records.every(({ hash }) => /^[A-Za-z0-9_-]{43}$/.test(hash ?? ""))).toBe(true);
+  });
+
+  test("what is exported is proved offline, by the key that the JWK Set shows", async () => {
+    await issue();
+    await signed();
+    const { out, code } = await run(["export"]);
+    expect(code).toBe(0);
+    const { keys } = (await server.get("/.well-known/jwks.json")).body;
+    const kid = keys.find(({ alg }: { alg: string }) => alg === "EdDSA").kid;
+    expect(await verified(out, "--trust", kid)).toMatchObject({
+      code: 0,
+      err: "",
+      out: expect.stringMatching(/^sound: records 1 to \d+, signed up to \d+/),
+    });
+    expect(await verified(out)).toMatchObject({ code: 0 });
+    // From a checkpoint on the beginning is vouched for, from between two it is not.
+    const checkpoints = [...out.matchAll(/"type":"checkpoint","seq":(\d+)/g)].map(([, seq]) => Number(seq));
+    const between = [1, 2, 3, 4, 5].find((seq) => !checkpoints.includes(seq));
+    const told = async (after: number | undefined) => (await verified((await run(["export", "--after", String(after)])).out)).out;
+    expect(await told(between)).toContain(`what stands before record ${(between ?? 0) + 1} is taken as told`);
+    expect(await told(checkpoints[0])).toMatch(/^sound(?!.*taken as told)/s);
+    expect(await run(["export", "--after", "1000000"])).toMatchObject({ code: 4, err: "There is no such record in the chain.\n" });
+  });
+
+  test("whoever alters, removes or moves a record of an export is found out, with the first bad record and exit code 1", async () => {
+    await signed();
+    const { out } = await run(["export"]);
+    const lines = out.trimEnd().split("\n");
+    const at = lines.findIndex((line) => line.includes('"type":"record"') && line.includes('"client_id":"worker"'));
+    const { seq, record } = JSON.parse(lines[at] ?? "{}");
+    const altered = lines.with(at, (lines[at] ?? "").replace('"client_id":"worker"', '"client_id":"web"'));
+    expect(await verified(altered.join("\n"))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`at record ${seq} (${record.id}), line ${at + 1}:`),
+    });
+    const removed = lines.toSpliced(at, 1);
+    expect((await verified(removed.join("\n"))).err).toContain(`at record ${seq},`);
+    const moved = lines.with(at, lines[at + 1] ?? "").with(at + 1, lines[at] ?? "");
+    expect((await verified(moved.join("\n"))).code).toBe(1);
+    expect(await verified(out, "--trust", "A".repeat(43))).toMatchObject({ code: 1, err: expect.stringContaining("[key_untrusted]") });
+    expect(await run(["verify", join(home, "nothing")])).toMatchObject({ code: 1, err: expect.stringContaining("cannot be read") });
+  });
+
+  test("tail shows the newest through a filter, and with --follow what comes, each once", async () => {
+    await issue();
+    await sealed();
+    const { out } = await run(["tail", "-n", "3", "--event", "token.issued", "--client", "worker", "--json"]);
+    const shown = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(shown.map(({ event, clientId }) => [event, clientId])).toEqual(Array(3).fill(["token.issued", "worker"]));
+    expect(shown[0].seq).toBeLessThan(shown[2].seq);
+    let looks = 0;
+    const followed = await run(["tail", "-n", "0", "-f", "--client", "poster"], async () => {
+      looks += 1;
+      await issue();
+      await server.token(server.clients.poster, { grant_type: "client_credentials", scope: "notes:read" });
+      const form = { client_id: "poster", client_secret: "poster-secret", grant_type: "client_credentials", scope: "notes:read" };
+      await server.form("/oauth/token", form);
+      await sealed();
+      return looks < 3;
+    });
+    // What came before the last look was shown; the last one only ends it.
+    expect(followed.out.trimEnd().split("\n")).toEqual(
+      Array.from({ length: 2 }, () =>
+        expect.stringMatching(/^\d+ \S+Z token\.issued success client:poster client=poster grantType=client_credentials /),
+      ),
+    );
+    expect((await run(["tail", "--event", "nothing.such"])).code).toBe(1);
+  });
+
+  test("is for operators", async () => {
+    const { login } = await server.person({ verified: false });
+    const { audit } = createAdminClient({ url: server.url, token: login.access_token }).operator;
+    for (const call of [audit.chain.query(), audit.export.query({}), audit.follow.query({})]) {
+      expect(refusalOf(await call.catch((error: unknown) => error))).toMatchObject({ error: "forbidden" });
+    }
+  });
+});
+
+describe("refusals that leave a record", () => {
+  const list = async (filter: NonNullable<Parameters<typeof admin.operator.audit.list.query>[0]>) =>
+    (await admin.operator.audit.list.query(filter)).records;
+
+  test("a sign-in that fails, alike for a known and an unknown address, and never what was typed", async () => {
+    const { email, id } = await server.person({ verified: false });
+    const browser = aBrowser(server.url);
+    await browser.json("/auth/login", { email, password: "canary-of-a-password" });
+    await browser.json("/auth/login", { email: "canary-of-a-password@example.test", password: "canary-of-a-password" });
+    const [unknown, known] = await list({ event: "session.refused", limit: 2 });
+    expect(known).toMatchObject({ outcome: "failure", reason: "password_wrong", userId: id, ip: expect.any(String) });
+    expect(unknown).toMatchObject({ outcome: "failure", reason: "account_unknown", requestId: expect.any(String) });
+    expect(unknown).not.toHaveProperty("userId");
+    await sealed();
+    expect((await run(["export"])).out).not.toContain("canary");
+  });
+
+  test("a token request of a client that has proved who it is, with the reason that it is not told; not what is asked in a public client's name", async () => {
+    await server.token(server.clients.oneShot, {
+      grant_type: "authorization_code",
+      code: "c".repeat(43),
+      redirect_uri: "x",
+      code_verifier: "v".repeat(43),
+    });
+    await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
+    await server.refresh(server.clients.publicApp, "0".repeat(64));
+    expect(await list({ event: "token.refused", clientId: "one-shot" })).toMatchObject([
+      { outcome: "failure", reason: "code_unknown", grantType: "authorization_code", requestId: expect.any(String) },
+    ]);
+    expect(await list({ event: "token.refused", clientId: "worker" })).toMatchObject([{ grantType: "client_credentials" }]);
+    expect(await list({ event: "token.refused", clientId: "public-app" })).toEqual([]);
+  });
+
+  test("a person who says no", async () => {
+    const { browser, id } = await server.person({ verified: false });
+    const { challenge } = server.pkce();
+    const page = await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: challenge, scope: "openid notes:read" }));
+    await browser.submit(page, { decision: "deny" });
+    expect(await list({ event: "consent.denied", userId: id })).toMatchObject([
+      { outcome: "failure", clientId: "web", scope: "openid notes:read", actor: { type: "user", id } },
+    ]);
+  });
+
+  test("a client that fails a hundred times in a minute, once", async () => {
+    const wrong = { ...server.clients.other, secret: "wrong" };
+    for (let round = 0; round < 11; round++) {
+      await Promise.all(Array.from({ length: 10 }, () => server.token(wrong, { grant_type: "client_credentials", scope: "openid" })));
+    }
+    await expect
+      .poll(() => list({ event: "client.refused", clientId: "other" }))
+      .toMatchObject([{ outcome: "failure", reason: "client_authentication_throttled" }]);
+  });
+});

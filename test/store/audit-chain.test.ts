@@ -1,0 +1,188 @@
+import { generateKeyPairSync } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/checkpoint.ts";
+import { type ExportLine, headerLine, interleave } from "../../src/audit-chain/export.ts";
+import { GENESIS } from "../../src/audit-chain/link.ts";
+import { verification } from "../../src/audit-chain/verify.ts";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
+import type { Database } from "../../src/store/orm.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { anAudit, anId } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+const jwk = publicKey.export({ format: "jwk" });
+const signer: CheckpointSigner = { issuer: "https://id.example.test", kid: checkpointKey(jwk)?.kid ?? "", privateKey };
+
+describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
+  let database: Database;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await fresh();
+    sql = database.sql;
+  });
+  afterAll(() => database.close());
+  beforeEach(() => sealAll());
+
+  const sealAll = async (): Promise<void> => {
+    while ((await auditSealer(sql, signer).seal()) > 0);
+  };
+  /** So that the next checkpoint is due. */
+  const ageCheckpoints = async (): Promise<void> => {
+    await runText(sql, "alter table audit_checkpoints disable trigger user");
+    await runText(sql, "update audit_checkpoints set at = now() - interval '1 minute'");
+    await runText(sql, "alter table audit_checkpoints enable trigger user");
+  };
+  const write = (count: number, requestId = anId()) =>
+    Promise.all(
+      Array.from({ length: count }, () => auditLog(sql).record(anAudit("token.refused", { requestId, scope: "a\0b \u{1f600}" }))),
+    );
+  /** The whole trail, as `countersign audit export` reads it. */
+  async function exported(limit = 1_000, after = 0): Promise<readonly ExportLine[]> {
+    const lines: ExportLine[] = [];
+    for (let from = after; ; ) {
+      const { start, records, checkpoints } = await auditTrail(sql).part(limit, from);
+      if (lines.length === 0) lines.push(headerLine(start ?? GENESIS), { type: "key", jwk });
+      lines.push(...interleave(records, from === after ? checkpoints : checkpoints.filter(({ seq }) => seq > from)));
+      if (records.length < limit) return lines;
+      from = records.at(-1)?.seq ?? from;
+    }
+  }
+  async function verdict(limit?: number, after?: number) {
+    const verifying = verification(new Set([signer.kid]));
+    for (const line of await exported(limit, after)) verifying.take(JSON.stringify(line));
+    return verifying.end();
+  }
+  const head = async () => (await auditTrail(sql).chain()).head?.seq ?? 0;
+
+  test("records are numbered in their order, none left out, and the export proves it", async () => {
+    const before = await head();
+    await write(450);
+    expect((await auditTrail(sql).chain()).waiting).toBe(450);
+    expect(await auditSealer(sql, signer).seal()).toBe(450);
+    expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 450 }, waiting: 0 });
+    const [order] = await runText<{ good: boolean }>(
+      sql,
+      "select bool_and(id > before) as good from (select id, lag(id) over (order by seq) as before from audit_records where seq > 1) as r where before is not null",
+    );
+    expect(order).toEqual({ good: true });
+    expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 450, anchored: true } });
+    expect(await verdict(7)).toEqual(await verdict());
+  });
+
+  test("of eight sealers at once, with records being written all the while, one chain comes", async () => {
+    const before = await head();
+    const writing = write(300).then(() => write(300));
+    const sealers = Array.from({ length: 8 }, (_, n) => auditSealer(sql, n % 2 === 0 ? signer : undefined));
+    for (let round = 0; round < 6; round++) await Promise.all(sealers.map((sealer) => sealer.seal()));
+    await writing;
+    await sealAll();
+    const numbers = await runText<{ seq: number }>(sql, "select seq::float8 as seq from audit_records order by audit_records.seq");
+    expect(numbers.map(({ seq }) => seq)).toEqual(Array.from({ length: before + 600 }, (_, index) => index + 1));
+    expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 600 } });
+  });
+
+  test("a process that dies between its batches leaves a chain that the next one goes on with", async () => {
+    const before = await head();
+    await write(500);
+    let batches = 0;
+    const dying: Sql = {
+      ...sql,
+      transaction: (work) =>
+        sql.transaction(async (tx) => {
+          const result = await work(tx);
+          batches += 1;
+          if (batches === 2) throw new Error("the power is gone");
+          return result;
+        }),
+    };
+    await expect(auditSealer(dying, signer).seal()).rejects.toThrow("the power is gone");
+    expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 50 }, waiting: 450 });
+    await sealAll();
+    expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 500 } });
+  });
+
+  test("a process without keys seals, and one with keys signs what it left", async () => {
+    await write(3);
+    await ageCheckpoints();
+    expect(await auditSealer(sql, undefined).seal()).toBe(3);
+    const left = await auditTrail(sql).chain();
+    expect(left.signed?.seq ?? 0).toBeLessThan(left.head?.seq ?? 0);
+    expect(await auditSealer(sql, signer).seal()).toBe(0);
+    expect((await auditTrail(sql).chain()).signed?.seq).toBe(left.head?.seq);
+  });
+
+  test("a part of the chain is proved from a checkpoint on", async () => {
+    await write(5);
+    await sealAll();
+    const [checkpoint] = (await auditTrail(sql).part(1, 0)).checkpoints;
+    const after = checkpoint?.seq ?? 0;
+    expect(await verdict(1_000, after)).toMatchObject({ kind: "sound", proof: { first: after + 1, anchored: true } });
+    expect((await auditTrail(sql).part(10, 1_000_000)).start).toBeUndefined();
+  });
+
+  test("whoever follows sees each record once, however the pages fall", async () => {
+    const requestId = anId();
+    let reached = await head();
+    const seen: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      await Promise.all([write(4, requestId), write(3), auditSealer(sql, signer).seal()]);
+      const page = await auditTrail(sql).follow({ requestId }, 3, reached);
+      seen.push(...page.items.map(({ id }) => id));
+      reached = page.reached;
+    }
+    await sealAll();
+    for (let size = 3; size === 3; ) {
+      const page = await auditTrail(sql).follow({ requestId }, 3, reached);
+      size = page.items.length;
+      seen.push(...page.items.map(({ id }) => id));
+      reached = page.reached;
+    }
+    expect([seen.length, new Set(seen).size, reached]).toEqual([20, 20, await head()]);
+    const listed = (await auditTrail(sql).list({ requestId }, 50)).items;
+    expect(listed.every(({ link }) => link !== null)).toBe(true);
+    expect((await auditTrail(sql).follow({}, 3, 1_000_000)).reached).toBe(1_000_000);
+  });
+
+  describe("what was written stays as it was written", () => {
+    const forbidden: readonly string[] = [
+      "update audit_records set reason = 'x'",
+      "update audit_records set seq = seq + 100000, hash = hash",
+      "update audit_records set seq = null, hash = null",
+      "delete from audit_records",
+      "truncate audit_records",
+      "update audit_checkpoints set jws = 'x'",
+      "delete from audit_checkpoints",
+    ];
+    test.for(forbidden)("%s is refused", async (text) => {
+      await write(1);
+      await sealAll();
+      await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
+    });
+
+    test("a record that is being sealed cannot be changed on the way", async () => {
+      await write(1);
+      const text = "update audit_records set seq = 1000000, hash = '\\x00', reason = 'x' where seq is null";
+      await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
+    });
+  });
+
+  // Last, for it leaves a chain with scars.
+  test("who takes the triggers away and deletes the newest records is found out, and no number is given twice", async () => {
+    await write(2);
+    await sealAll();
+    await ageCheckpoints();
+    await sealAll();
+    const last = await head();
+    await runText(sql, "alter table audit_records disable trigger user");
+    await runText(sql, `delete from audit_records where seq > ${last - 2}`);
+    await runText(sql, "alter table audit_records enable trigger user");
+    expect(await verdict()).toMatchObject({ kind: "unsound", fault: { kind: "record_missing", seq: last - 1 } });
+    await write(1);
+    await sealAll();
+    expect(await head()).toBe(last + 1);
+    expect(await verdict()).toMatchObject({ kind: "unsound", fault: { kind: "record_missing", seq: last - 1 } });
+  });
+});
