@@ -18,6 +18,8 @@ import { jwksRoutes } from "../front/jwks.ts";
 import { lifecycle } from "../front/lifecycle.ts";
 import { clientAddress } from "../front/middleware/address.ts";
 import { requestIds } from "../front/middleware/request-id.ts";
+import { pageErrorPrinter } from "../front/pages/errors.ts";
+import { siteOf } from "../front/pages/site.ts";
 import { peopleRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
 import { revokeRoutes } from "../front/revoke.ts";
@@ -25,6 +27,7 @@ import { listen } from "../front/server.ts";
 import { systemRoutes } from "../front/system.ts";
 import { tokenRoutes } from "../front/token.ts";
 import { userinfoRoutes } from "../front/userinfo.ts";
+import { walletOffRoutes } from "../front/wallet-off.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -141,6 +144,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
+    walletOffRoutes({ fault }),
     systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
     docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
@@ -151,6 +155,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     groups,
     lifecycle: alive,
     trustProxy: config.trustProxy,
+    page: pageErrorPrinter(siteOf(issuer)),
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,

@@ -1,7 +1,7 @@
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { AuditRecord, AuditTrail } from "../management/ports.ts";
 import { open, pageOf } from "./pages.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
+import { preciseSeconds, type Sql, statement } from "./sql.ts";
 
 interface AuditColumns {
   readonly id: string;
@@ -25,7 +25,7 @@ interface AuditColumns {
 
 const LIST = statement(
   "audit_list",
-  `select id::text, ${seconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
+  `select id::text, ${preciseSeconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
      grant_id, act_chain, address, request_id
    from audit_records
    where ($1::text is null or event = $1::text) and ($2::text is null or outcome = $2::text) and ($3::text is null or actor_id = $3::text)
