@@ -131,7 +131,9 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     ),
     discoveryRoutes({
       issuer,
-      scopes: config.registration.scopes,
+      realms: realms(sql),
+      defaultScopes: config.registration.scopes,
+      clock: systemClock,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
       grantTypes,
@@ -210,11 +212,12 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }] = await Promise.all([
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }] = await Promise.all([
     import("../front/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
     import("../front/schemas/client-paths.ts"),
+    import("../front/schemas/connect-paths.ts"),
   ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths]);
 }

@@ -19,7 +19,7 @@ const seconds = (milliseconds: number | undefined): number | undefined => (milli
 
 /** The audit trail, newest first (specification §2.12). */
 export const operatorAuditRouter = router({
-  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, since, until, ...filter } }) => {
+  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, since, until, ...filter } }) => {
     const page = await ctx.ports.auditTrail.list({ ...filter, since: seconds(since), until: seconds(until) }, limit, cursor);
     const { items, nextCursor } = pageView(page, auditView);
     return { records: items, nextCursor };
