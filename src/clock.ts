@@ -9,6 +9,9 @@ export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 /** Milliseconds since the epoch: gRPC states deadlines so. For nothing that is stored or signed. */
 export const epochMillis = (): number => Date.now();
 
+/** A time of a record, in seconds with their fraction, as it is told: whole milliseconds. */
+export const milliseconds = (seconds: number): number => Math.round(seconds * 1000);
+
 /** Bytes that are fetched at once: a call costs more than the bytes do. */
 const POOL = 4096;
 

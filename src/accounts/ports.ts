@@ -3,7 +3,7 @@ import type { SecretHash } from "../secret.ts";
 
 export type Role = "developer" | "operator";
 
-/** An account (specification §2.1). Times are seconds since the epoch. */
+/** An account (specification §2.1). Times are seconds since the epoch, with their fraction. */
 export interface User {
   readonly id: string;
   readonly email: string;
@@ -120,7 +120,7 @@ export interface Sessions {
   endAll(userId: string, audit: AuditEntry): Promise<void>;
 }
 
-/** What a person allowed a client. Times in seconds since the epoch. */
+/** What a person allowed a client. Times in seconds since the epoch, with their fraction. */
 export interface Consent {
   readonly id: string;
   readonly userId: string;

@@ -54,7 +54,7 @@ export type AgentMode = (typeof AGENT_MODES)[number];
 /** How a client came to be: it decides which rules bind it. */
 export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic" | "metadata_document";
 
-/** A registered client (specification §2.2). Times are seconds since the epoch. */
+/** A registered client (specification §2.2). Times are seconds since the epoch, with their fraction. */
 export interface Client {
   readonly id: string;
   readonly clientId: string;

@@ -1,5 +1,5 @@
 import type { AuthMethod, Client, GrantType } from "./client.ts";
-import { isPermittedRedirectUri } from "./redirect-uri.ts";
+import { redirectUriFault } from "./redirect-uri.ts";
 
 /** What of a client can be changed once it exists. */
 export type ClientSettings = Pick<
@@ -57,7 +57,8 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
     fault("tokenEndpointAuthMethod", "none does not go with a grant for which the client must prove who it is");
   }
   client.redirectUris.forEach((uri, index) => {
-    if (!isPermittedRedirectUri(uri, client.environment)) fault(`redirectUris.${index}`, "is not permitted in the client's environment");
+    const wrong = redirectUriFault(uri, client.environment);
+    if (wrong !== undefined) fault(`redirectUris.${index}`, wrong);
   });
   if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "goes with no jwks: give one of the two");
   return found;

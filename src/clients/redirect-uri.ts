@@ -42,6 +42,13 @@ export function isPermittedRedirectUri(uri: string, environment: Environment | n
   return reach === "public" || environment === "development" || environment === "staging";
 }
 
+/** What is wrong with a redirect URI of a client of an environment, in fixed words; undefined for a good one. */
+export function redirectUriFault(uri: string, environment: Environment | null): string | undefined {
+  if (isPermittedRedirectUri(uri, environment)) return undefined;
+  const isUri = PLAIN.test(uri) && URL.canParse(uri);
+  return isUri ? "is not permitted in the client's environment" : "is not an absolute URI without fragment and wildcard";
+}
+
 const isLoopbackName = (host: string): boolean => host === "127.0.0.1" || host === "[::1]" || host === "localhost";
 
 /** How far away a host can be. Numbers that browsers would read as an address but that are not written as one are malformed. */

@@ -34,12 +34,14 @@ export interface RegistrationPolicy {
 export function registrableMetadata(request: RegistrationRequest, policy: RegistrationPolicy): RegistrableMetadata {
   const grantTypes = registrableGrants(request.grant_types ?? ["authorization_code"]);
   const usesCode = grantTypes.includes("authorization_code");
+  const tokenEndpointAuthMethod = registrableMethod(request.token_endpoint_auth_method);
+  assertUsable(grantTypes, tokenEndpointAuthMethod);
   return {
     name: request.client_name,
     redirectUris: registrableRedirectUris(request.redirect_uris ?? [], usesCode),
     grantTypes,
     responseTypes: registrableResponses(request.response_types, usesCode),
-    tokenEndpointAuthMethod: registrableMethod(request.token_endpoint_auth_method),
+    tokenEndpointAuthMethod,
     scopes: registrableScopes(request.scope, policy),
   };
 }
@@ -80,6 +82,14 @@ function registrableMethod(requested: string | undefined): RegistrableMetadata["
   const method = REGISTRABLE_AUTH_METHODS.find((known) => known === requested);
   if (method === undefined) throw unfit("auth_method_not_registrable", "token_endpoint_auth_method cannot be registered.");
   return method;
+}
+
+/** What no request could ever use is better told now (RFC 6749 §4.4 and §6). */
+function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): void {
+  if (grantTypes.every((grant) => grant === "refresh_token"))
+    throw unfit("refresh_token_alone", "grant_types has refresh_token, but no grant that would issue one.");
+  if (method === "none" && grantTypes.includes("client_credentials"))
+    throw unfit("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
 }
 
 /** Capped silently; who asks for nothing that may be had gets what everybody gets. */

@@ -18,6 +18,8 @@ import { jwksRoutes } from "../front/jwks.ts";
 import { lifecycle } from "../front/lifecycle.ts";
 import { clientAddress } from "../front/middleware/address.ts";
 import { requestIds } from "../front/middleware/request-id.ts";
+import { pageErrorPrinter } from "../front/pages/errors.ts";
+import { siteOf } from "../front/pages/site.ts";
 import { peopleRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
 import { revokeRoutes } from "../front/revoke.ts";
@@ -25,6 +27,7 @@ import { listen } from "../front/server.ts";
 import { systemRoutes } from "../front/system.ts";
 import { tokenRoutes } from "../front/token.ts";
 import { userinfoRoutes } from "../front/userinfo.ts";
+import { walletOffRoutes } from "../front/wallet-off.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -130,7 +133,9 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     ),
     discoveryRoutes({
       issuer,
-      scopes: config.registration.scopes,
+      realms: realms(sql),
+      defaultScopes: config.registration.scopes,
+      clock: systemClock,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
       grantTypes,
@@ -143,6 +148,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
+    walletOffRoutes({ fault }),
     systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
     docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
@@ -153,6 +159,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     groups,
     lifecycle: alive,
     trustProxy: config.trustProxy,
+    page: pageErrorPrinter(siteOf(issuer)),
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,
@@ -207,11 +214,12 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }] = await Promise.all([
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }] = await Promise.all([
     import("../front/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
     import("../front/schemas/client-paths.ts"),
+    import("../front/schemas/connect-paths.ts"),
   ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths]);
 }

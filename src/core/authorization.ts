@@ -36,7 +36,7 @@ const ANSWER_PARAMETERS = ["client_id", "redirect_uri", "response_mode"];
 export async function answerableClient(request: AuthorizationRequest, core: Core): Promise<Client> {
   const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));
   if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once` });
-  if (request.clientId === "") throw new Refusal("invalid_client", "client_not_named", { description: "client_id is missing" });
+  if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing" });
   const client = await resolveClient(request.clientId, core);
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
@@ -74,8 +74,9 @@ function assertForm(request: AuthorizationRequest): void {
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")
     throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code" });
-  if (request.codeChallenge === undefined || !isCodeChallenge(request.codeChallenge))
-    malformed("code_challenge_malformed", "a PKCE code_challenge is required");
+  if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required");
+  if (!isCodeChallenge(request.codeChallenge ?? ""))
+    malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");
   if (request.codeChallengeMethod !== "S256") malformed("code_challenge_method_unsupported", "code_challenge_method must be S256");
 }
 

@@ -24,6 +24,8 @@ export interface AppOptions {
   readonly cap?: number;
   /** Milliseconds that a request may take. */
   readonly deadline?: number;
+  /** Prints for a browser that there is nothing at a path; without it browsers get JSON like everyone else. */
+  readonly page?: ErrorPrinter;
 }
 
 /** The route that a request goes to, with the words that it is known by in metrics. */
@@ -74,7 +76,7 @@ export function createApp(options: AppOptions): RequestListener {
     if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
   };
   koa.on("error", responseFault);
-  const routed: Target = { name: "router", print: apiErrorPrinter(options.issuer), essential: false, answer: byRouters };
+  const routed: Target = { name: "router", print: outsidePrinter(options), essential: false, answer: byRouters };
   koa.use((ctx, next) => {
     Object.assign(ctx.state, stateOf(ctx.req));
     return answer(ctx, routed, next, () => routePattern(ctx));
@@ -91,6 +93,17 @@ export function createApp(options: AppOptions): RequestListener {
     const target = targetOf(req, pathOf(req, basePath));
     if (target === undefined) void routers(req, res);
     else fixed(req, res, target).catch(responseFault);
+  };
+}
+
+/** Prints what lies outside all routes: a page for a browser that went astray, JSON for everyone else. */
+function outsidePrinter({ issuer, page }: AppOptions): ErrorPrinter {
+  const json = apiErrorPrinter(issuer);
+  return (ctx, refusal) => {
+    const astray = page !== undefined && refusal?.code === "not_found";
+    if (astray) ctx.vary("Accept");
+    if (astray && ctx.accepts("json", "html") === "html") page(ctx, refusal);
+    else json(ctx, refusal);
   };
 }
 
@@ -138,7 +151,7 @@ function fixedTargets(name: string, { methods, print, cors, essential }: FixedRo
   const other = target((ctx) => {
     if (cors && ctx.method === "OPTIONS") return answerPreflight(ctx, allow);
     ctx.set("Allow", allow.join(", "));
-    refuse(new Refusal("method_not_allowed", "method_not_allowed"));
+    refuse(noSuchMethod());
   });
   return { byMethod, other };
 }
@@ -154,7 +167,7 @@ const openly =
 function assertAnswered(ctx: FrontContext): void {
   if (ctx.body !== undefined && ctx.body !== null) return;
   if (ctx.status === 404) refuse(new Refusal("not_found", "no_such_path"));
-  if (ctx.status === 405 || ctx.status === 501) refuse(new Refusal("method_not_allowed", "method_not_allowed"));
+  if (ctx.status === 405 || ctx.status === 501) refuse(noSuchMethod());
 }
 
 /**
@@ -189,6 +202,9 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
 function refuse(refusal: Refusal): never {
   throw refusal;
 }
+
+const noSuchMethod = () =>
+  new Refusal("method_not_allowed", "method_not_allowed", { description: "This path does not take this method; see Allow." });
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const methodWord = (method: string): string => (METHODS.has(method) ? method : "other");

@@ -2,6 +2,7 @@ import { Router } from "@koa/router";
 import { revokeConsent } from "../accounts/consents.ts";
 import type { Consent, SignedIn } from "../accounts/ports.ts";
 import { API_PURPOSE, csrfToken, isCsrfToken, readSession } from "../accounts/sessions.ts";
+import { milliseconds } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { Cookies } from "./cookies.ts";
 import { apiErrorPrinter, errorsAs } from "./middleware/errors.ts";
@@ -9,8 +10,6 @@ import { sendJson } from "./middleware/headers.ts";
 import type { PeoplePorts } from "./people-ports.ts";
 import { callerOf } from "./people-ports.ts";
 import type { FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
-
-const milliseconds = (seconds: number | null): number | null => (seconds === null ? null : seconds * 1000);
 
 /** A consent as its owner sees it; times in milliseconds. */
 const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, updatedAt, lastUsedAt }: Consent) => ({
@@ -20,8 +19,8 @@ const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, u
   scopes,
   resources,
   createdAt: milliseconds(createdAt),
-  updatedAt: milliseconds(updatedAt),
-  lastUsedAt: milliseconds(lastUsedAt),
+  updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
+  lastUsedAt: lastUsedAt === null ? null : milliseconds(lastUsedAt),
 });
 
 /** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
@@ -34,7 +33,7 @@ async function signedInBy(ctx: FrontContext, ports: PeoplePorts, cookies: Cookie
 
 /** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (specification §4.5). */
 export function consentRoutes(ports: PeoplePorts, cookies: Cookies): RouteGroup {
-  const print = apiErrorPrinter(ports.issuer);
+  const print = apiErrorPrinter(ports.issuer, "Session");
   const list: Handler = async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);
     const consents = await ports.consents.ofUser(user.id);

@@ -1,13 +1,21 @@
 import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS, type GrantType } from "../clients/client.ts";
+import type { Realms } from "../clients/ports.ts";
+import type { Clock } from "../clock.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../protocol/metadata.ts";
 import { prepareDocument, sendDocument } from "./document.ts";
 import { apiErrorPrinter } from "./middleware/errors.ts";
 import type { FixedRoute, RouteGroup } from "./routes.ts";
 
 const MAX_AGE = 300;
+/** Seconds for which the realm is not asked again. */
+const FRESH = 3;
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "scopes" | "idTokenAlgorithms" | "cimdEnabled"> {
+export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
+  readonly realms: Pick<Realms, "default">;
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm that does not say what it allows. */
+  readonly defaultScopes: readonly string[];
+  readonly clock: Clock;
   /** The grants that are served: the same list that the token endpoint reads. jwt-bearer is among them while ID_JAG_ENABLED. */
   readonly grantTypes: readonly GrantType[];
 }
@@ -17,24 +25,39 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "scopes
  * @see RFC 8414 §3.1, OIDC Discovery §4, specification §2.11
  */
 export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
-  const facts: MetadataFacts = {
-    ...options,
+  const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
+  const scopes = registrableScopes(options);
+  const facts: Omit<MetadataFacts, "scopes"> = {
+    issuer,
+    idTokenAlgorithms,
+    cimdEnabled,
+    grantTypes,
     authMethods: AUTH_METHODS,
     assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
     secretMethods: SECRET_METHODS,
   };
-  const serve = (metadata: object): FixedRoute => {
-    const document = prepareDocument(JSON.stringify(metadata), "application/json");
+  const serve = (metadata: (facts: MetadataFacts) => object): FixedRoute => {
+    const prepare = (listed: readonly string[]) => ({
+      listed,
+      document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
+    });
+    let made = prepare(scopes());
     return {
       cors: true,
       essential: true,
-      print: apiErrorPrinter(options.issuer),
-      methods: { GET: (ctx) => sendDocument(ctx, document, MAX_AGE) },
+      print: apiErrorPrinter(issuer),
+      methods: {
+        GET(ctx) {
+          const listed = scopes();
+          if (listed !== made.listed) made = prepare(listed);
+          sendDocument(ctx, made.document, MAX_AGE);
+        },
+      },
     };
   };
-  const oauth = serve(authorizationServerMetadata(facts));
-  const openid = serve(openidConfiguration(facts));
-  const path = new URL(options.issuer).pathname.replace(/\/$/, "");
+  const oauth = serve(authorizationServerMetadata);
+  const openid = serve(openidConfiguration);
+  const path = new URL(issuer).pathname.replace(/\/$/, "");
   const forms = new Set(["", path]);
   return {
     fixed: Object.fromEntries(
@@ -43,5 +66,29 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
         [`/.well-known/openid-configuration${form}`, openid],
       ]),
     ),
+  };
+}
+
+/**
+ * The scopes that a client may register for itself: those of the default realm. Whoever asks gets the last ones known and waits for nothing;
+ * the realm is asked behind their back, at most every few seconds. While it cannot be asked the last ones stay.
+ * @returns the same list as before, unless it has changed
+ */
+function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => readonly string[] {
+  let known = defaultScopes;
+  let asked = Number.NEGATIVE_INFINITY;
+  const renew = async (): Promise<void> => {
+    const { dynamicRegistrationScopes } = await realms.default();
+    const current = dynamicRegistrationScopes ?? defaultScopes;
+    if (current.join(" ") !== known.join(" ")) known = current;
+  };
+  return () => {
+    const now = clock();
+    if (now - asked >= FRESH) {
+      asked = now;
+      // An outage is told by the health check; these documents go on being served.
+      renew().catch(() => undefined);
+    }
+    return known;
   };
 }

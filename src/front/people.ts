@@ -15,7 +15,7 @@ export function peopleRoutes(ports: PeoplePorts): readonly RouteGroup[] {
   const flow = authorizationFlow(ports);
   const site = siteOf(ports.issuer);
   return [
-    accountRoutes(ports, cookies, site),
+    accountRoutes(ports, cookies, site, guard),
     consentRoutes(ports, cookies),
     authorizeRoutes(ports, cookies, flow, site),
     pageRoutes({ ports, cookies, guard, flow, site }),

@@ -100,7 +100,7 @@ function newDynamicClient(metadata: RegistrableMetadata, realmId: string, secret
 /** All metadata as registered; `redirect_uris` is always a list, and nothing is `null` (RFC 7591 §3.2.1). */
 const registrationJsonOf = (client: Client, secret: string | undefined) => ({
   client_id: client.clientId,
-  client_id_issued_at: client.createdAt,
+  client_id_issued_at: Math.floor(client.createdAt),
   ...(secret !== undefined && { client_secret: secret, client_secret_expires_at: 0 }),
   client_name: client.name,
   redirect_uris: client.redirectUris,

@@ -11,7 +11,10 @@ const text = (min: number, max: number) => z.string().min(min).max(max).refine(i
 
 const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
 
-const name = text(1, 255);
+/** A name that shows, and shows as what it is: no control characters, none that turn the direction of the text around it. */
+const name = text(1, 255)
+  .refine((value) => /[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u.test(value), "must not be blank")
+  .refine((value) => !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value), "must not contain control or bidirectional characters");
 const description = text(0, 2000).nullable();
 const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);
 const scopes = z.array(text(1, 256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)")).max(200).transform(distinct);
@@ -75,8 +78,10 @@ const operatorAttributes = {
     .nullable()
     .optional(),
   jwks: z
-    .strictObject({ keys: z.array(jwk).min(1).max(20) })
+    .strictObject({ keys: z.array(jwk).max(20) })
     .refine((set) => asPublicKeySet(set) !== undefined, "must not hold private or symmetric keys")
+    // An empty set is as good as none, as it is in a provisioning file.
+    .transform((set) => (set.keys.length === 0 ? null : set))
     .nullable()
     .optional(),
   jwksUri: z

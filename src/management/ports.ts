@@ -55,7 +55,7 @@ export interface PublishedKeys {
   all(): Promise<readonly PublishedKey[]>;
 }
 
-/** A record of the trail as it was written. `at` in seconds since the epoch. */
+/** A record of the trail as it was written. `at` in seconds since the epoch, with their fraction. */
 export interface AuditRecord extends AuditEntry {
   readonly id: string;
   readonly at: number;

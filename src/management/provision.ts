@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
-import { isPermittedRedirectUri } from "../clients/redirect-uri.ts";
+import { redirectUriFault } from "../clients/redirect-uri.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
@@ -60,7 +60,8 @@ const client = z
       issues.push({ code: "custom", path, message, input: value });
     };
     value.redirectUris?.forEach((uri, index) => {
-      if (!isPermittedRedirectUri(uri, value.environment ?? null)) fault(["redirectUris", index], "is not permitted in this environment");
+      const wrong = redirectUriFault(uri, value.environment ?? null);
+      if (wrong !== undefined) fault(["redirectUris", index], wrong);
     });
     const secretMethod = value.tokenEndpointAuthMethod.startsWith("client_secret");
     if (value.clientSecret !== undefined && !secretMethod) fault(["clientSecret"], `goes with no ${value.tokenEndpointAuthMethod} client`);

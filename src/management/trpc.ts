@@ -5,6 +5,7 @@ import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
 import { parseBearer } from "../protocol/client-credential.ts";
+import { issueWords } from "../protocol/issue-words.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 
 /** What every call brings along. */
@@ -45,7 +46,7 @@ export function refusalBehind(error: TRPCError): Refusal | undefined {
 
 /** Messages of the schemas are fixed words; values are never repeated. */
 function invalidInput(error: ZodError): Refusal {
-  const issues = error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+  const issues = error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issueWords(issue) }));
   return new Refusal("invalid_request", "invalid_input", { description: "The request is not valid.", issues, cause: error });
 }
 

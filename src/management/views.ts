@@ -3,11 +3,10 @@ import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import { mayHoldApiKey } from "../clients/environment.ts";
 import type { Page, Realm } from "../clients/ports.ts";
+import { milliseconds } from "../clock.ts";
 import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
 
-/** Times leave in milliseconds. */
-const milliseconds = (seconds: number): number => seconds * 1000;
-const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : seconds * 1000);
+const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
 /** A client as its developer sees it, member by member (specification §2.2): there is no member through which a secret could leave. */
 export const clientView = (client: Client) => ({

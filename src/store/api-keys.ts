@@ -3,7 +3,7 @@ import type { ApiKeyDirectory, ApiKeys, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
-import { jsonRows, type Sql, type Statement, seconds, statement } from "./sql.ts";
+import { jsonRows, preciseSeconds, type Sql, type Statement, statement } from "./sql.ts";
 
 interface ApiKeyColumns {
   readonly id: string;
@@ -16,8 +16,8 @@ interface ApiKeyColumns {
   readonly revoked_at: number | null;
 }
 
-const COLUMNS = `id::text, client_id::text, name, prefix, last4, ${seconds("created_at")} as created_at,
-  ${seconds("last_used_at")} as last_used_at, ${seconds("revoked_at")} as revoked_at`;
+const COLUMNS = `id::text, client_id::text, name, prefix, last4, ${preciseSeconds("created_at")} as created_at,
+  ${preciseSeconds("last_used_at")} as last_used_at, ${preciseSeconds("revoked_at")} as revoked_at`;
 
 const keyOf = (row: ApiKeyColumns): ApiKey => ({
   id: row.id,

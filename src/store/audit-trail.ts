@@ -3,7 +3,7 @@ import type { AuditFilter, AuditRecord, AuditTrail } from "../management/ports.t
 import { auditChain } from "./audit-chain.ts";
 import { hashText } from "./audit-seal-rows.ts";
 import { open, pageOf } from "./pages.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
+import { preciseSeconds, type Sql, statement } from "./sql.ts";
 
 interface AuditColumns {
   readonly id: string;
@@ -27,7 +27,7 @@ interface AuditColumns {
   readonly hash: string | null;
 }
 
-const COLUMNS = `id::text, ${seconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
+const COLUMNS = `id::text, ${preciseSeconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
      grant_id, act_chain, address, request_id, seq::float8 as seq, ${hashText("hash")} as hash`;
 
 /** Parameters 1 to 11, in the order of `filterOf`. */

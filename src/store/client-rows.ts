@@ -1,6 +1,6 @@
 import type { AgentMode, AuthMethod, Client, ClientOrigin, Environment, GrantType } from "../clients/client.ts";
 import { asSecretHash } from "../secret.ts";
-import { seconds } from "./sql.ts";
+import { preciseSeconds } from "./sql.ts";
 
 /** A client as its row says; the column checks of migration 0001 vouch for the words. */
 export interface ClientColumns {
@@ -32,7 +32,7 @@ export interface ClientColumns {
 /** What to select from `clients` (or a CTE that returns its rows) for clientOf. */
 export const CLIENT_COLUMNS = `id::text, client_id, realm_id::text, owner_id::text, origin, name, description, redirect_uris, scopes, grant_types,
   response_types, token_endpoint_auth_method, secret_hash, enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri,
-  ${seconds("created_at")} as created_at, ${seconds("updated_at")} as updated_at, ${seconds("last_used_at")} as last_used_at`;
+  ${preciseSeconds("created_at")} as created_at, ${preciseSeconds("updated_at")} as updated_at, ${preciseSeconds("last_used_at")} as last_used_at`;
 
 export const clientOf = (row: ClientColumns): Client => ({
   id: row.id,

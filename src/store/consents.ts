@@ -3,7 +3,7 @@ import type { ConsentBook, ConsentView } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { isStorable, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 
 const OF = statement(
   "consents_of",
@@ -21,8 +21,8 @@ const VOID = statement(
 
 const OF_USER = statement(
   "consents_of_user",
-  `select id::text, user_id::text, client_id, client_name, scopes, resources, ${seconds("created_at")} as created_at,
-     ${seconds("updated_at")} as updated_at, ${seconds("last_used_at")} as last_used_at
+  `select id::text, user_id::text, client_id, client_name, scopes, resources, ${preciseSeconds("created_at")} as created_at,
+     ${preciseSeconds("updated_at")} as updated_at, ${preciseSeconds("last_used_at")} as last_used_at
    from consents where user_id = $1::uuid order by consents.created_at desc, consents.id desc`,
 );
 

@@ -11,7 +11,7 @@ export type Parameter = string | number | boolean | null | Uint8Array | readonly
 
 /**
  * The database as the stores use it. Rows come back alike from both drivers if statements return text, boolean, int4, float8 (times as
- * `floor(extract(epoch from x))::float8`), jsonb, text[] and bytea alone.
+ * `seconds` or `preciseSeconds`), jsonb, text[] and bytea alone.
  */
 export interface Sql {
   /**
@@ -25,6 +25,9 @@ export interface Sql {
 
 /** Seconds since the epoch, whole, of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
+
+/** Seconds since the epoch with their milliseconds, for times that are told and decide nothing. */
+export const preciseSeconds = (expression: string): string => `(floor(extract(epoch from ${expression}) * 1000) / 1000)::float8`;
 
 /** PostgreSQL has no NUL in text; a key that has one can be in no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();

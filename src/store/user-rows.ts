@@ -1,5 +1,5 @@
 import type { Role, User } from "../accounts/ports.ts";
-import { seconds } from "./sql.ts";
+import { preciseSeconds } from "./sql.ts";
 
 export interface UserColumns {
   readonly id: string;
@@ -17,7 +17,7 @@ export interface UserColumns {
 /** What to select for userOf. @param table `users`, its alias, or a CTE that returns its rows */
 export const userColumns = (table: string): string =>
   `${table}.id::text, ${table}.email, ${table}.email_verified, ${table}.realm_id::text, ${table}.first_name, ${table}.last_name, ${table}.role,
-   ${table}.enabled, ${seconds(`${table}.created_at`)} as created_at, ${seconds(`${table}.updated_at`)} as updated_at`;
+   ${table}.enabled, ${preciseSeconds(`${table}.created_at`)} as created_at, ${preciseSeconds(`${table}.updated_at`)} as updated_at`;
 
 export const userOf = (row: UserColumns): User => ({
   id: row.id,

@@ -20,9 +20,17 @@ const core = coreWith({
   },
 });
 
+let realmScopes: readonly string[] | null | "away" = null;
 const options = {
   issuer: ISSUER,
-  scopes: ["openid", "offline_access"],
+  realms: {
+    async default() {
+      if (realmScopes === "away") throw new Error("connection refused");
+      return { id: "r", name: "default", dynamicRegistrationScopes: realmScopes };
+    },
+  },
+  defaultScopes: ["openid", "offline_access"],
+  clock: () => now,
   idTokenAlgorithms: ["EdDSA"],
   cimdEnabled: true,
   grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
@@ -33,7 +41,7 @@ beforeAll(async () => {
   front = await startFront({ issuer: ISSUER, groups: [discoveryRoutes(options), jwksRoutes({ core, issuer: ISSUER, clock: () => now })] });
   jag = await startFront({
     issuer: ISSUER,
-    groups: [discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, scopes: [] })],
+    groups: [discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, defaultScopes: [] })],
   });
 });
 afterAll(() => Promise.all([front.close(), jag.close()]));
@@ -86,6 +94,25 @@ describe("RFC 8414 §2, specification §2.11: metadata", () => {
       client_id_metadata_document_supported: false,
     });
     expect(json).not.toHaveProperty("scopes_supported");
+  });
+
+  test("scopes are those of the default realm: asked for behind the back, kept while it is away", async () => {
+    const scopes = async () => (await read(OAUTH)).scopes_supported;
+    const later = async () => {
+      now += 3;
+      await scopes();
+      return [await scopes(), (await read(OPENID)).scopes_supported];
+    };
+    realmScopes = ["openid", "notes:read"];
+    expect(await scopes()).toEqual(["openid", "offline_access"]);
+    expect(await later()).toEqual([realmScopes, realmScopes]);
+    realmScopes = "away";
+    expect(await later()).toEqual([
+      ["openid", "notes:read"],
+      ["openid", "notes:read"],
+    ]);
+    realmScopes = null;
+    expect(await later()).toEqual([options.defaultScopes, options.defaultScopes]);
   });
 
   test.for([[OAUTH], [`${OAUTH}/tenant`], [OPENID], [`${OPENID}/tenant`], [`/tenant${OPENID}`], [`/tenant${OAUTH}`]] as const)(

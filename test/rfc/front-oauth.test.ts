@@ -280,7 +280,9 @@ describe("OIDC Core §5.3: userinfo", () => {
   });
 
   test("challenges of RFC 6750", async () => {
-    expect(await challengeOf(await userinfo())).toEqual([401, `Bearer realm="${ISSUER}"`]);
+    const bare = await userinfo();
+    expect(await challengeOf(bare)).toEqual([401, `Bearer realm="${ISSUER}"`]);
+    expect(await bare.json()).toEqual({});
     expect(await challengeOf(await userinfo(basic))).toEqual([401, `Bearer realm="${ISSUER}"`]);
     expect(await challengeOf(await userinfo("Bearer bad"))).toEqual([401, `Bearer realm="${ISSUER}", error="invalid_token"`]);
     expect(await challengeOf(await userinfo("Bearer narrow"))).toEqual([

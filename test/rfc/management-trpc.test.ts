@@ -86,7 +86,16 @@ describe("the wire", () => {
     };
     const answers = await (await batch(20)).json();
     expect(answers.map((answer: object) => "error" in answer)).toEqual(Array.from({ length: 20 }, (_, index) => index === 1));
-    expect((await batch(21)).status).toBe(400);
+    const tooMany = await batch(21);
+    expect([tooMany.status, tooMany.headers.get("content-type")]).toEqual([400, "application/json"]);
+    expect((await tooMany.json()).error).toMatchObject({ message: "A batch holds at most 20 calls.", data: { error: "invalid_request" } });
+  });
+
+  test("lists need no input at all", async () => {
+    for (const path of ["clients", "users", "audit"]) {
+      const answer = await fetch(`${api.url}/trpc/operator.${path}.list`, { headers: { authorization: `Bearer ${operator}` } });
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
   });
 
   test("without a token 401 with a challenge, with a bad one 401 invalid_token", async () => {

@@ -43,6 +43,7 @@ describe("specification §4.2: POST /auth/register", () => {
     for (const uuid of [id, realmId]) expect(uuid).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     expect(body).toEqual({ id, email, emailVerified: false, realmId, createdAt, updatedAt: null });
     expect(Math.abs(createdAt - before)).toBeLessThan(5000);
+    expect(Number.isInteger(createdAt)).toBe(true);
     const [mail] = await people.mailsTo(email, 1);
     const link = `${people.url}/auth/verify?token=${await people.tokenFor(email)}`;
     expect(mail).toContain(`\n${link}`);
@@ -163,7 +164,19 @@ describe("specification §4.2: POST /auth/login", () => {
     expect(one.cookies.get("countersign")).not.toBe(planted);
     expect((await one.json("/consents/", undefined, "GET")).status).toBe(200);
     one.cookies.set("countersign", planted);
-    expect((await one.json("/consents/", undefined, "GET")).status).toBe(401);
+    const refused = await one.json("/consents/", undefined, "GET");
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, `Session realm="${people.url}"`]);
+  });
+
+  test("RFC 9110 §11.6.1: a wrong password has a challenge that asks for no bearer token", async () => {
+    const answer = await browser().json("/auth/login", { email: freshEmail(), password: "wrong password" });
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${people.url}"`]);
+  });
+
+  test("specification §2.1: times are told to the millisecond", async () => {
+    const accounts = [];
+    for (let n = 0; n < 4; n++) accounts.push((await browser().json("/auth/register", { email: freshEmail(), password: PASSWORD })).body);
+    expect(accounts.some(({ createdAt }) => createdAt % 1000 !== 0)).toBe(true);
   });
 
   test("row 72: an Origin of elsewhere is given nothing", async () => {

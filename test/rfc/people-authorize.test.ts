@@ -170,7 +170,7 @@ describe("errors of the authorization request", () => {
   const CLIENT_UNKNOWN = { client_id: "nobody" };
   test.for<[Parameters<typeof authorizePath>[0], string]>([
     [CLIENT_UNKNOWN, "invalid_client"],
-    [{ client_id: undefined }, "invalid_client"],
+    [{ client_id: undefined }, "invalid_request"],
     [{ client_id: ["web", "web"] }, "invalid_request"],
     [{ ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
     [{ redirect_uri: undefined }, "invalid_request"],

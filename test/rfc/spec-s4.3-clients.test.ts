@@ -93,6 +93,9 @@ describe("POST /api/clients/", () => {
   test.for([
     ["no name", {}, "name"],
     ["an empty name", { name: "" }, "name"],
+    ["a name of spaces", { name: " \u00a0\u200b" }, "name"],
+    ["a name with a control character", { name: "a\u0007" }, "name"],
+    ["a name that turns the text around", { name: "a\u202eb" }, "name"],
     ["a long name", { name: "x".repeat(256) }, "name"],
     ["a long description", { name: "x", description: "x".repeat(2001) }, "description"],
     ["no grant", { name: "x", grantTypes: [] }, "grantTypes"],
@@ -118,6 +121,17 @@ describe("POST /api/clients/", () => {
     const answer = await json(await api.call(ada, "POST", "/api/clients/", body));
     expect([answer.status, answer.body.statusCode, answer.body.error]).toEqual([400, 400, "Bad Request"]);
     expect(answer.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
+    expect(JSON.stringify(answer.body.issues)).not.toMatch(/Invalid|Too|Unrecognized|received/);
+  });
+
+  test("what is no URI and what may not be a redirect URI here are told apart", async () => {
+    const redirectUris = ["nonsense", "https://a.test/#f", "http://a.test/cb"];
+    const { body } = await json(await api.call(ada, "POST", "/api/clients/", { name: "x", redirectUris }));
+    expect(body.issues).toEqual([
+      { path: "redirectUris.0", message: "is not an absolute URI without fragment and wildcard" },
+      { path: "redirectUris.1", message: "is not an absolute URI without fragment and wildcard" },
+      { path: "redirectUris.2", message: "is not permitted in the client's environment" },
+    ]);
   });
 
   test.for([
@@ -233,6 +247,22 @@ describe("the rest of a client's life", () => {
     expect(body.clientSecret).not.toBe(clientSecret);
     const stored = (await clientDirectory(api.database.sql).byClientId(clientId))?.secretHash;
     expect(Buffer.from(stored ?? [])).toEqual(Buffer.from(hashSecret(body.clientSecret)));
+  });
+
+  test("regenerate-secret takes no body", async () => {
+    const { id } = await created();
+    const post = (body: string, type: string) =>
+      fetch(`${api.url}/api/clients/${id}/regenerate-secret`, {
+        method: "POST",
+        body,
+        headers: { authorization: `Bearer ${ada}`, "content-type": type },
+      }).then(({ status }) => status);
+    expect(await post("{", "application/json")).toBe(400);
+    expect(await post('{"a":1}', "application/json")).toBe(400);
+    expect(await post("[]", "application/json")).toBe(400);
+    expect(await post("a=1", "application/x-www-form-urlencoded")).toBe(415);
+    expect(await post("{}", "application/json")).toBe(200);
+    expect(await post("", "application/json")).toBe(200);
   });
 
   test("a client without a secret gets none: 400", async () => {

@@ -113,6 +113,22 @@ describe("the description", () => {
     const { paths } = (await server.get("/openapi.json")).body;
     const routes = Object.entries<object>(paths).filter(([path]) => path.startsWith("/api/clients"));
     expect(routes.flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toHaveLength(9);
+    const service = "/countersign.introspection.v1.IntrospectionService";
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining([
+        "/health/live",
+        "/openapi.json",
+        ...["Introspect", "IntrospectBatch", "VerifyApiKey"].map((name) => `${service}/${name}`),
+      ]),
+    );
+    const statuses = (path: string): string[] => Object.keys(paths[path].post.responses);
+    for (const path of ["/auth/register", "/auth/login", "/auth/resend-verification"]) {
+      expect(statuses(path)).toEqual(expect.arrayContaining(["400", "415", "429"]));
+    }
+    for (const path of ["/oauth/token", "/oauth/register", "/oauth/revoke", "/api/clients/"]) {
+      expect(statuses(path)).toEqual(expect.arrayContaining(["413", "415"]));
+    }
+    expect(statuses("/oauth/register")).not.toContain("401");
     const { token, made, admin } = await developer(server);
     const key = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "k" } });
     const bearer = { authorization: `Bearer ${token}` };

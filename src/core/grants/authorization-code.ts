@@ -18,6 +18,11 @@ const refuse = (reason: string): never => {
   throw new Refusal("invalid_grant", reason);
 };
 
+const malformedVerifier = () =>
+  new Refusal("invalid_request", "code_verifier_malformed", {
+    description: "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~",
+  });
+
 /**
  * What a presented code entitles its client to. Pure.
  * A used code that is presented rightly in everything else is a replay, which ends its grant; with wrong parameters it ends nothing,
@@ -26,7 +31,7 @@ const refuse = (reason: string): never => {
  * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, specification §3 and §4.7
  */
 export function decideCode(code: CodeState | undefined, client: Client, grant: AuthorizationCodeGrant) {
-  if (!isCodeVerifier(grant.codeVerifier)) throw new Refusal("invalid_request", "code_verifier_malformed");
+  if (!isCodeVerifier(grant.codeVerifier)) throw malformedVerifier();
   if (code === undefined) return refuse("code_unknown");
   if (code.clientId !== client.clientId) refuse("code_of_another_client");
   if (code.redirectUri !== grant.redirectUri) refuse("redirect_uri_differs");

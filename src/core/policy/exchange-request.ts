@@ -46,8 +46,11 @@ function assertTokenTypes({ grant }: ExchangeRequest): void {
 }
 
 function assertActorPair({ grant }: ExchangeRequest): void {
-  if (grant.actorToken !== undefined && grant.actorTokenType === undefined) invalid("actor_token_type_missing");
-  if (grant.actorToken === undefined && grant.actorTokenType !== undefined) invalid("actor_token_missing");
+  const unpaired = (reason: string): never => {
+    throw new Refusal("invalid_request", reason, { description: "actor_token and actor_token_type go together." });
+  };
+  if (grant.actorToken !== undefined && grant.actorTokenType === undefined) unpaired("actor_token_type_missing");
+  if (grant.actorToken === undefined && grant.actorTokenType !== undefined) unpaired("actor_token_missing");
 }
 
 /** Whether what is asked for is an identity assertion for another authorization server. */

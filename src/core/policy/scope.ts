@@ -33,7 +33,7 @@ export function requestableScopes(scope: string | undefined, client: Client): re
  */
 export function ownScopes(scope: string | undefined, client: Client): readonly string[] {
   const requested = parseScope(scope);
-  if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing");
+  if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
   const allowed = allowedScopes(client);
   if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
     throw new Refusal("invalid_scope", "scope_not_allowed");

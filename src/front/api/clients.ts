@@ -53,7 +53,10 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
   );
   router.post(
     "/:id/regenerate-secret",
-    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.regenerateSecret({ id }))),
+    calling(async ({ clients }, ctx, id) => {
+      await assertNoBody(ctx, options);
+      sendJson(ctx, await clients.regenerateSecret({ id }));
+    }),
   );
   router.get(
     "/:id/api-keys",
@@ -84,6 +87,16 @@ async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Pr
     await judgeCaller(contextOf(ctx, ports));
     throw error;
   }
+}
+
+/** Nothing can be said to a call that takes nothing; who tries may mean something else. @throws {Refusal} invalid_request, unsupported_media_type */
+async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions): Promise<void> {
+  const { "content-length": length, "transfer-encoding": coding } = ctx.req.headers;
+  if (coding === undefined && Number(length ?? 0) === 0) return;
+  const body = await bodyOf(ctx, options);
+  if (typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0) return;
+  await judgeCaller(contextOf(ctx, options.ports));
+  throw new Refusal("invalid_request", "body_not_empty", { description: "This call takes no body." });
 }
 
 /** What a procedure threw, as it is printed here: members of the body are named without the input that they travelled in. */

@@ -7,7 +7,7 @@ import { refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
-import { noStore } from "../middleware/headers.ts";
+import { noStore, sendJson } from "../middleware/headers.ts";
 import { type FrontContext, type FrontState, queryText, type RouteGroup } from "../routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
@@ -33,12 +33,12 @@ export function trpcRoutes(options: ManagementRoutesOptions): RouteGroup {
 
 async function answerCall(ctx: FrontContext, { issuer, ports, fault }: ManagementRoutesOptions): Promise<void> {
   assertNoCredentialInQuery(queryText(ctx));
+  if (batchSize(ctx) > BATCH_LIMIT) return sendJson(ctx, TOO_MANY_CALLS, 400);
   const { signal } = ctx.state;
   const answer = await fetchRequestHandler({
     router: managementRouter,
     endpoint: ENDPOINT,
     req: await requestOf(ctx),
-    maxBatchSize: BATCH_LIMIT,
     createContext: () => contextOf(ctx, ports),
     onError: ({ error }) => {
       if (refusalBehind(error) === undefined && !signal.aborted)
@@ -53,6 +53,22 @@ async function answerCall(ctx: FrontContext, { issuer, ports, fault }: Managemen
   noStore(ctx);
   ctx.body = await answer.text();
 }
+
+/** The calls of a batch stand in the path, with commas between them. */
+function batchSize(ctx: FrontContext): number {
+  const { pathname, searchParams } = new URL(ctx.req.url ?? "", "http://front.invalid");
+  return searchParams.get("batch") === "1" ? pathname.split(/,|%2C/i).length : 1;
+}
+
+const TOO_LONG = `A batch holds at most ${BATCH_LIMIT} calls.`;
+/** In the shape in which a typed client reads errors; the number is JSON-RPC's for a bad request. */
+const TOO_MANY_CALLS = {
+  error: {
+    code: -32_600,
+    message: TOO_LONG,
+    data: { code: "BAD_REQUEST", httpStatus: 400, error: "invalid_request", message: TOO_LONG },
+  },
+};
 
 /** The request with its body read; of the headers tRPC sees the media type alone. */
 async function requestOf(ctx: FrontContext): Promise<Request> {

@@ -1,5 +1,6 @@
 import type { User } from "../../accounts/ports.ts";
 import { register } from "../../accounts/registration.ts";
+import { milliseconds } from "../../clock.ts";
 import { sendJson } from "../middleware/headers.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import { callerOf } from "../people-ports.ts";
@@ -13,8 +14,8 @@ const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: U
   email,
   emailVerified,
   realmId,
-  createdAt: createdAt * 1000,
-  updatedAt: updatedAt === null ? null : updatedAt * 1000,
+  createdAt: milliseconds(createdAt),
+  updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
 });
 
 /** POST /auth/register (specification §4.2). */

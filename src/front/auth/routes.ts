@@ -1,4 +1,5 @@
 import type { Cookies } from "../cookies.ts";
+import type { FormGuard } from "../form-guard.ts";
 import { apiErrorPrinter } from "../middleware/errors.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/site.ts";
@@ -11,15 +12,15 @@ import { resendErrorPrinter, resendVerificationRoute } from "./resend-verificati
 import { verifyErrorPrinter, verifyRoute } from "./verify.ts";
 
 /** The account endpoints (specification §4.2). */
-export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site): RouteGroup {
+export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site, guard: FormGuard): RouteGroup {
   const print = apiErrorPrinter(ports.issuer);
   return {
     fixed: {
       "/auth/register": { methods: { POST: registerRoute(ports) }, print },
-      "/auth/login": { methods: { POST: loginRoute(ports, cookies) }, print },
+      "/auth/login": { methods: { POST: loginRoute(ports, cookies) }, print: apiErrorPrinter(ports.issuer, "Password") },
       "/auth/logout": { methods: { POST: logoutRoute(ports, cookies) }, print },
       "/auth/resend-verification": { methods: { POST: resendVerificationRoute(ports) }, print: resendErrorPrinter(print) },
-      "/auth/verify": { methods: { GET: verifyRoute(ports, site) }, print: verifyErrorPrinter(print, pageErrorPrinter(site)) },
+      "/auth/verify": { methods: { GET: verifyRoute(ports, site) }, print: verifyErrorPrinter(print, pageErrorPrinter(site), site, guard) },
     },
   };
 }

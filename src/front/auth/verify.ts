@@ -1,9 +1,11 @@
 import { verifyEmail } from "../../accounts/registration.ts";
 import { parseForm } from "../../protocol/form.ts";
+import type { FormGuard } from "../form-guard.ts";
 import { sendJson } from "../middleware/headers.ts";
 import { sendPage } from "../pages/send.ts";
+import { RESEND } from "../pages/sign-up.ts";
 import type { Site } from "../pages/site.ts";
-import { verifiedView } from "../pages/views/notices.ts";
+import { staleLinkView, verifiedView } from "../pages/views/notices.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import type { ErrorPrinter, FrontContext, Handler } from "../routes.ts";
 import { queryText } from "../routes.ts";
@@ -26,8 +28,11 @@ export const verifyRoute =
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   };
 
-/** Prints errors in the form that was asked for. */
+/** Prints errors in the form that was asked for. The page for a link that is no longer good has the ways on from there. */
 export const verifyErrorPrinter =
-  (json: ErrorPrinter, page: ErrorPrinter): ErrorPrinter =>
-  (ctx, refusal) =>
-    wantsPage(ctx) ? page(ctx, refusal) : json(ctx, refusal);
+  (json: ErrorPrinter, page: ErrorPrinter, site: Site, guard: FormGuard): ErrorPrinter =>
+  (ctx, refusal) => {
+    if (!wantsPage(ctx)) json(ctx, refusal);
+    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, guard.token(ctx, RESEND)), 400);
+    else page(ctx, refusal);
+  };

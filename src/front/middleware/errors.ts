@@ -27,7 +27,8 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter => {
 };
 
 /**
- * The same body with the challenge of a resource that takes bearer tokens. A request without credentials is told nothing but the realm.
+ * The same body with the challenge of a resource that takes bearer tokens. A request without credentials is told nothing but the realm: its
+ * body names no error.
  * @param neededScope what the resource asks for, named when it is missing
  * @see RFC 6750 §3
  */
@@ -38,13 +39,19 @@ export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPr
     const header = challenge(refusal);
     if (header !== undefined) ctx.set("WWW-Authenticate", header);
     printStatus(ctx, refusal);
-    printJson(ctx, refusal?.code === "unauthenticated" ? { ...oauthBody(refusal), error: "invalid_token" } : oauthBody(refusal));
+    printJson(ctx, refusal?.code === "unauthenticated" ? {} : oauthBody(refusal));
   };
 };
 
-/** `{statusCode, error, message, issues?}` for everything that is neither OAuth nor a page. */
-export const apiErrorPrinter = (issuer: string): ErrorPrinter => {
-  const challenge = bearerChallenge(issuer);
+/** What a resource wants to see: a bearer token; the session of a signed-in browser; address and password in the body. */
+export type Challenge = "Bearer" | "Session" | "Password";
+
+/**
+ * `{statusCode, error, message, issues?}` for everything that is neither OAuth nor a page.
+ * @param scheme the challenge of a 401. Session and Password are no registered schemes: they say what is wanted, and make no browser ask
+ */
+export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter => {
+  const challenge = scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme);
   return (ctx, refusal) => {
     noStore(ctx);
     const header = challenge(refusal);
@@ -104,6 +111,11 @@ const bearerChallenge =
     if (refusal === undefined || CATALOGUE[refusal.code].http !== 401) return undefined;
     return refusal.code === "invalid_token" ? `Bearer realm="${issuer}", error="invalid_token"` : `Bearer realm="${issuer}"`;
   };
+
+const plainChallenge =
+  (issuer: string, scheme: Challenge) =>
+  (refusal: Refusal | undefined): string | undefined =>
+    refusal !== undefined && CATALOGUE[refusal.code].http === 401 ? `${scheme} realm="${issuer}"` : undefined;
 
 function printJson(ctx: FrontContext, body: object): void {
   ctx.set("Content-Type", "application/json");

@@ -1,3 +1,5 @@
+import { shownResource } from "./client-words.ts";
+
 export interface ScopeWords {
   readonly title: string;
   readonly detail: string;
@@ -15,6 +17,15 @@ const CATALOGUE: ReadonlyMap<string, ScopeWords> = new Map([
   ["agent:exec", { title: "Let an AI agent act for you", detail: "An agent may carry out actions in your name." }],
 ]);
 
-/** A scope in plain words; one that only the application knows keeps its name, since we cannot say what it means. */
-export const scopeWords = (scope: string): ScopeWords =>
-  CATALOGUE.get(scope) ?? { title: scope, detail: "A permission of the application itself." };
+/**
+ * A scope in plain words. One that we know nothing of keeps its name: what it allows is for the places to say where it is good.
+ * @param resources where the access is for; nowhere is the application itself
+ */
+export const scopeWords = (scope: string, resources: readonly string[] = []): ScopeWords =>
+  CATALOGUE.get(scope) ?? {
+    title: scope,
+    detail: resources.length === 0 ? OWN : `A permission at ${places.format(resources.map(shownResource))}.`,
+  };
+
+const OWN = "A permission of the application itself.";
+const places = new Intl.ListFormat("en");

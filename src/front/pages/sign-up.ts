@@ -10,7 +10,8 @@ import { checkMailView } from "./views/notices.ts";
 import { signUpView } from "./views/sign-up.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
-const RESEND = "resend";
+/** The purpose of the token in a form that asks for another verification mail. */
+export const RESEND = "resend";
 const FIELDS = ["email", "password", "firstName", "lastName"] as const;
 
 /** GET /signup and POST /signup. */

@@ -16,6 +16,7 @@ import { json, jsonRequest } from "./describe.ts";
 import { ApiError } from "./oauth.ts";
 
 const refused = (description: string) => json(description, ApiError);
+const unreadable = { "415": refused("The body is not application/json, or is encoded.") };
 const unavailable = { "503": refused("Not able to answer now; see Retry-After.") };
 const csrfHeader = z.object({ "X-CSRF-Token": z.string().meta({ description: "The `csrfToken` of GET /consents/." }) });
 
@@ -31,6 +32,8 @@ export const accountPaths: ZodOpenApiPathsObject = {
         "201": json("The account.", UserView),
         "400": refused("Not valid, or the password is too weak."),
         "409": refused("The address has an account."),
+        "429": refused("Too many from this address; see Retry-After."),
+        ...unreadable,
         ...unavailable,
       },
     },
@@ -44,8 +47,9 @@ export const accountPaths: ZodOpenApiPathsObject = {
       responses: {
         "200": json("The tokens; the session cookie is set too.", LoginTokenSet),
         "400": refused("Not valid."),
-        "401": refused("Address or password is wrong."),
+        "401": refused("Address or password is wrong. The challenge `Password` says that both belong in the body."),
         "429": refused("Too many failures; see Retry-After."),
+        ...unreadable,
         ...unavailable,
       },
     },
@@ -68,7 +72,9 @@ export const accountPaths: ZodOpenApiPathsObject = {
       requestBody: jsonRequest(ResendBody),
       responses: {
         "200": json("Sent, if there was anything to send.", ResendResult),
+        "400": refused("Not valid."),
         "429": json("Too many; see Retry-After.", ResendRefusal),
+        ...unreadable,
         ...unavailable,
       },
     },
@@ -93,7 +99,7 @@ export const accountPaths: ZodOpenApiPathsObject = {
       security: [{ session: [] }],
       responses: {
         "200": json("The consents, and the token for changing them.", ConsentList),
-        "401": refused("Nobody is signed in."),
+        "401": refused("Nobody is signed in: the challenge is `Session`, for the cookie."),
         ...unavailable,
       },
     },
@@ -106,7 +112,7 @@ export const accountPaths: ZodOpenApiPathsObject = {
       requestParams: { path: z.object({ id: z.uuid() }), header: csrfHeader },
       responses: {
         "204": { description: "Taken back." },
-        "401": refused("Nobody is signed in."),
+        "401": refused("Nobody is signed in: the challenge is `Session`, for the cookie."),
         "403": refused("X-CSRF-Token is missing or wrong."),
         "404": refused("The person has no such consent."),
         ...unavailable,

@@ -11,7 +11,11 @@ const notAllowed = {
   "403": refused("What is asked for is an operator's to give, or the token lacks the scope clients:manage."),
   "503": refused("Not able to answer now; see Retry-After."),
 };
-const invalid = { "400": refused("Not valid; `issues` names the members.") };
+const invalid = {
+  "400": refused("Not valid; `issues` names the members."),
+  "413": refused("The body is longer than 64 KiB."),
+  "415": refused("The body is not application/json, or is encoded."),
+};
 const absent = { "404": refused("Not there, or another developer's.") };
 const security = [{ bearer: [] }];
 const clients = { tags: ["Clients"], security };
@@ -41,6 +45,8 @@ export const clientPaths: ZodOpenApiPathsObject = {
     patch: {
       ...clients,
       summary: "Changes what is sent, and nothing else",
+      description:
+        "A method without a secret drops the secret. A change to a method with one makes none: ask for one with regenerate-secret, since a secret is shown by that call and by the creation alone; until then the client cannot authenticate.",
       requestParams: client,
       requestBody: jsonRequest(ClientPatch),
       responses: { "200": json("The client as it is now.", ClientView), ...invalid, ...notAllowed, ...absent },
@@ -59,7 +65,9 @@ export const clientPaths: ZodOpenApiPathsObject = {
       requestParams: client,
       responses: {
         "200": json("The client, with its new secret.", ClientWithSecret),
-        "400": refused("The client has no use for a secret."),
+        "400": refused("The client has no use for a secret, or a body was sent: the call takes none."),
+        "413": refused("A body was sent, and it is longer than 64 KiB."),
+        "415": refused("A body was sent that is not application/json."),
         ...notAllowed,
         ...absent,
       },

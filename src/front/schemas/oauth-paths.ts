@@ -1,12 +1,14 @@
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
 import { form, json, jsonRequest, text } from "./describe.ts";
 import {
+  ApiDescription,
   ApiError,
   AuthorizeQuery,
   Health,
   IntrospectAnswer,
   IntrospectForm,
   KeySet,
+  Liveness,
   OauthError,
   RegistrationAnswer,
   RegistrationBody,
@@ -24,6 +26,14 @@ const oauthErrors = {
   "503": json("Not able to answer now; see Retry-After.", OauthError),
 };
 
+/** Of the paths that take a body. */
+const bodyErrors = {
+  "413": json("The body is too long.", OauthError),
+  "415": json("The body is encoded.", OauthError),
+};
+
+const { "401": _, ...openErrors } = oauthErrors;
+
 const discovery = (summary: string): ZodOpenApiOperationObject => ({
   tags: ["Discovery"],
   summary,
@@ -38,15 +48,20 @@ const userinfo: ZodOpenApiOperationObject = {
   responses: { "200": json("The claims.", Userinfo), ...oauthErrors, "403": json("The token lacks the scope `openid`.", OauthError) },
 };
 
-const authorize = (request: Partial<ZodOpenApiOperationObject>): ZodOpenApiOperationObject => ({
+const authorize = (
+  request: Partial<ZodOpenApiOperationObject>,
+  status: "302" | "303" = "302",
+  more: ZodOpenApiOperationObject["responses"] = {},
+): ZodOpenApiOperationObject => ({
   tags: ["OAuth"],
   summary: "Asks the person at the browser for an authorization code",
   security: [],
   ...request,
   responses: {
-    "302": { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
+    [status]: { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
     "400": json("Client or redirect URI is not good: nobody is redirected.", OauthError),
     "503": json("Not able to answer now; see Retry-After.", OauthError),
+    ...more,
   },
 });
 
@@ -60,6 +75,17 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       security: [],
       responses: { "200": json("It should.", Health), "503": json("It should not.", Health) },
     },
+  },
+  "/health/live": {
+    get: {
+      tags: ["System"],
+      summary: "Whether the process lives; looks at nothing else",
+      security: [],
+      responses: { "200": json("It does.", Liveness) },
+    },
+  },
+  "/openapi.json": {
+    get: { tags: ["System"], summary: "This description", security: [], responses: { "200": json("OpenAPI 3.1.", ApiDescription) } },
   },
   "/metrics": { get: { tags: ["System"], summary: "Metrics for Prometheus", security: [], responses: { "200": text("The metrics.") } } },
   "/docs": { get: { tags: ["System"], summary: "This reference", security: [], responses: { "200": text("A page.", "text/html") } } },
@@ -79,7 +105,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
   },
   "/oauth/authorize": {
     get: authorize({ requestParams: { query: AuthorizeQuery } }),
-    post: authorize({ requestBody: form(AuthorizeQuery) }),
+    post: authorize({ requestBody: form(AuthorizeQuery) }, "303", bodyErrors),
   },
   "/oauth/token": {
     post: {
@@ -87,7 +113,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       summary: "Grants tokens",
       security: [{ clientBasic: [] }, {}],
       requestBody: form(TokenRequestForm),
-      responses: { "200": json("The tokens.", TokenAnswer), ...oauthErrors },
+      responses: { "200": json("The tokens.", TokenAnswer), ...oauthErrors, ...bodyErrors },
     },
   },
   "/oauth/introspect": {
@@ -96,7 +122,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       summary: "Tells the state of a token (RFC 7662)",
       security: [{ clientBasic: [] }, {}],
       requestBody: form(IntrospectForm),
-      responses: { "200": json("The state.", IntrospectAnswer), ...oauthErrors },
+      responses: { "200": json("The state.", IntrospectAnswer), ...oauthErrors, ...bodyErrors },
     },
   },
   "/oauth/revoke": {
@@ -105,7 +131,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       summary: "Ends a token (RFC 7009)",
       security: [{ clientBasic: [] }, {}],
       requestBody: form(RevokeForm),
-      responses: { "200": { description: "Done, or there was nothing to do. The body is empty." }, ...oauthErrors },
+      responses: { "200": { description: "Done, or there was nothing to do. The body is empty." }, ...oauthErrors, ...bodyErrors },
     },
   },
   "/oauth/userinfo": { get: userinfo, post: userinfo },
@@ -115,7 +141,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
       summary: "Registers a client (RFC 7591)",
       security: [],
       requestBody: jsonRequest(RegistrationBody),
-      responses: { "201": json("The client as registered.", RegistrationAnswer), ...oauthErrors },
+      responses: { "201": json("The client as registered.", RegistrationAnswer), ...openErrors, ...bodyErrors },
     },
   },
 };

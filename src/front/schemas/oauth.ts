@@ -148,3 +148,6 @@ export const Health = z
     services: z.object({ database: connectivity, redis: connectivity, core: connectivity }),
   })
   .meta({ id: "Health" });
+
+export const Liveness = z.object({ status: z.literal("ok") }).meta({ id: "Liveness" });
+export const ApiDescription = z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }).meta({ id: "ApiDescription" });

@@ -28,7 +28,7 @@ const seconds = (milliseconds: number | undefined): number | undefined => (milli
 export const operatorAuditRouter = router({
   /** Newest first. */
   list: operatorProcedure
-    .input(z.strictObject({ ...paging, ...filter }))
+    .input(z.strictObject({ ...paging, ...filter }).prefault({}))
     .query(async ({ ctx, input: { limit, cursor, since, until, ...rest } }) => {
       const page = await ctx.ports.auditTrail.list({ ...rest, since: seconds(since), until: seconds(until) }, limit, cursor);
       const { items, nextCursor } = pageView(page, auditView);

@@ -23,7 +23,7 @@ const Filter = z.strictObject({
 
 /** Every client of the service, with the attributes that operators alone set (specification §2.2). */
 export const operatorClientsRouter = router({
-  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
+  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
     const { items, nextCursor } = pageView(await ctx.ports.clients.list(filter, limit, cursor), operatorClientView);
     return { clients: items, nextCursor };
   }),

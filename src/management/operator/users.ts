@@ -16,7 +16,7 @@ function assertNotOneself(callerId: string, id: string): void {
 
 /** People, whether they may sign in, and what they may do. */
 export const operatorUsersRouter = router({
-  list: operatorProcedure.input(Filter).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
+  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
     const { items, nextCursor } = pageView(await ctx.ports.users.list(filter, limit, cursor), userView);
     return { users: items, nextCursor };
   }),

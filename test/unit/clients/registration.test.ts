@@ -74,6 +74,16 @@ describe("what open registration keeps", () => {
     [{ grant_types: ["implicit"] }, "invalid_client_metadata grant_not_registrable"],
     [{ grant_types: ["urn:ietf:params:oauth:grant-type:token-exchange"] }, "invalid_client_metadata grant_not_registrable"],
     [{ grant_types: "authorization_code" }, "invalid_client_metadata malformed_metadata"],
+    [{ grant_types: ["refresh_token"] }, "invalid_client_metadata refresh_token_alone"],
+    [{ grant_types: ["refresh_token", JWT_BEARER] }, "invalid_client_metadata refresh_token_alone"],
+    [
+      { grant_types: ["client_credentials"], token_endpoint_auth_method: "none" },
+      "invalid_client_metadata client_credentials_without_credential",
+    ],
+    [
+      { grant_types: ["authorization_code", "client_credentials"], token_endpoint_auth_method: "none" },
+      "invalid_client_metadata client_credentials_without_credential",
+    ],
     [{ response_types: ["token"] }, "invalid_client_metadata response_type_unknown"],
     [{ response_types: [] }, "invalid_client_metadata response_types_inconsistent"],
     [{ grant_types: ["client_credentials"], response_types: ["code"] }, "invalid_client_metadata response_types_inconsistent"],

@@ -57,6 +57,10 @@ test("a built-in client stays as it is", () => {
   expect(refusalOf(() => operatorChange(aClient({ origin: "built_in" }), { name: "x" }))).toEqual(["forbidden", "client_is_built_in"]);
 });
 
+test("an empty key set is as good as none", () => {
+  expect(OperatorClientPatch.parse({ jwks: { keys: [] } }).jwks).toBeNull();
+});
+
 test("lists lose their repeats, and private key members are refused", () => {
   expect(
     CreateClientInput.parse({ name: "x", scopes: ["a", "a"], grantTypes: ["client_credentials", "client_credentials"] }),

@@ -36,7 +36,7 @@ ${warning(client)}
 ${
   asked.length > 0 &&
   html`<h2>${known.length > 0 ? "It would also be able to" : "It would be able to"}</h2>
-<ul class="grants">${asked.map(scopeItem)}</ul>`
+<ul class="grants">${asked.map((scope) => scopeItem(scope, resources))}</ul>`
 }
 ${
   resources.length > 0 &&
@@ -78,8 +78,8 @@ function warning({ verifiedHost, onThisDevice, openRegistration }: ShownClient):
   return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 
-function scopeItem(scope: string): Markup {
-  const { title, detail } = scopeWords(scope);
+function scopeItem(scope: string, resources: readonly string[]): Markup {
+  const { title, detail } = scopeWords(scope, resources);
   return html`<li><p class="grant-title"><bdi>${title}</bdi></p><p class="grant-detail">${detail}</p></li>`;
 }
 

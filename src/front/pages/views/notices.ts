@@ -1,6 +1,6 @@
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
-import { hidden, layout } from "./layout.ts";
+import { field, hidden, layout } from "./layout.ts";
 
 export interface Notice {
   readonly tone: "good" | "bad" | "plain";
@@ -29,6 +29,20 @@ export const verifiedView = (site: Site, email: string): Markup =>
     title: "Your address is confirmed",
     text: `${email} belongs to your account. You can close this page, or go on.`,
     more: html`<a class="button button-wide" href="${site.path("/account")}">Go to your account</a>`,
+  });
+
+/** After a verification link that is no longer good. @param token of the form that asks for another mail */
+export const staleLinkView = (site: Site, token: string): Markup =>
+  noticeView(site, {
+    tone: "bad",
+    title: "This link no longer works",
+    text: "It was used already, a newer one has taken its place, or it is more than a day old. An address that is confirmed stays so.",
+    more: html`<a class="button button-wide" href="${site.path("/login")}">Sign in</a>
+<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
+${hidden(token)}
+${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "email" })}
+<button class="button button-wide" type="submit">Send a new mail</button>
+</form>`,
   });
 
 export interface CheckMail {
