@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
+import { registerSignInCommands } from "./cli/sign-in.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
@@ -99,6 +100,7 @@ const terminal = systemTerminal(() => {
 }, process.env.XDG_CONFIG_HOME);
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
+registerSignInCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { EXIT_CODES } from "./failure.ts";
-import { type Cell, record, table, when } from "./table.ts";
+import { asJson, type Cell, record, table, when } from "./table.ts";
 import { managing, running, type Terminal } from "./terminal.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
@@ -28,12 +28,12 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       .option("--json", "as JSON");
   const run = <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<void>) =>
     running(terminal, async (...args: Args) => action(await managing(terminal), ...args));
-  const show = (client: Shown, { json }: Common): void => terminal.write(json ? JSON.stringify(client, null, 2) : shown(client));
+  const show = (client: Shown, { json }: Common): void => terminal.write(json ? asJson(client) : shown(client));
 
   command("list", "list clients, newest first").action(
     run(async (admin, options: Common) => {
       const listed = options.operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
-      terminal.write(options.json ? JSON.stringify(listed, null, 2) : listing(listed));
+      terminal.write(options.json ? asJson(listed) : listing(listed));
     }),
   );
   command("show <id>", "show one client").action(
@@ -61,7 +61,7 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   command("delete <id>", "delete a client, with its keys and all that was given to it").action(
     run(async (admin, id: string, { operator, json }: Common) => {
       await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
-      terminal.write(json ? JSON.stringify({ deleted: id }) : `deleted ${id}`);
+      terminal.write(json ? asJson({ deleted: id }) : `deleted ${id}`);
     }),
   );
   command("regenerate-secret <id>", "give a client a new secret, shown this once; the old one is refused at once").action(

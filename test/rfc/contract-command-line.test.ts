@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -6,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
+import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
 import { PASSWORD } from "../support/flow.ts";
@@ -56,6 +60,7 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
     const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
     registerClientCommands(program, terminal);
     registerKeyCommands(program.command("keys"), terminal);
+    registerSignInCommands(program, terminal);
     await program.parseAsync(words, { from: "user" });
     return { ...said };
   };
@@ -98,9 +103,9 @@ describe("countersign clients", () => {
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
     expect([refused.code, refused.err]).toEqual([
       1,
-      "The client would contradict itself.\n  redirectUris.0: is not permitted in the client's environment\n",
+      "The client would contradict itself.\n  --redirect-uri, entry 1: is not permitted in the client's environment\n",
     ]);
-    expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("grantTypes.0");
+    expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("--grant, entry 1:");
     expect((await run("clients", "list", "--operator")).code).toBe(1);
     await expect(run("clients", "create", "x", "--grant", "implicit")).rejects.toThrow("must be one of");
   });
@@ -109,6 +114,9 @@ describe("countersign clients", () => {
     const { run } = atTerminal();
     await run("clients", "create", "a\u001b[2Jb\u202ec");
     expect((await run("clients", "list")).out).toMatch(/ a\[2Jbc$/m);
+    const { out } = await run("clients", "list", "--json");
+    expect(["\u001b", "\u202e"].filter((character) => out.includes(character))).toEqual([]);
+    expect(JSON.parse(out)[0].name).toBe("a\u001b[2Jb\u202ec");
   });
 
   test("shows operators everything and sets what they alone set", async () => {
@@ -155,10 +163,9 @@ describe("countersign clients", () => {
 
 describe("the sign-in", () => {
   test("happens once; what is kept is for the person's eyes alone", async () => {
-    const { run, asked, state, configDir } = atTerminal({ email: undefined, password: undefined });
+    const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toEqual(["E-mail: ", "Password: "]);
-    Object.assign(state, OPERATOR, { password: "not used any more" });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toHaveLength(2);
     expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
@@ -166,13 +173,55 @@ describe("the sign-in", () => {
 
   test("is renewed by the refresh token when the access token is about to end", async () => {
     const early = atTerminal();
-    await early.run("clients", "list");
+    await early.run("login");
     const late = { ...early.terminal, clock: () => systemClock() + 890 };
-    Object.assign(early.state, { password: "not used any more" });
+    Object.assign(early.state, { password: undefined });
     const program = new Command().exitOverride();
     registerClientCommands(program, late);
     await program.parseAsync(["clients", "list"], { from: "user" });
-    expect([early.said.code, early.said.err]).toEqual([0, ""]);
+    expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
+  });
+
+  test("given by e-mail and password is that person's, whoever signed in before; a wrong password is never passed over", async () => {
+    const { run, state } = atTerminal(OPERATOR);
+    expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
+    Object.assign(state, { email: developer.email, password: PASSWORD });
+    expect((await run("keys", "list")).code).toBe(1);
+    Object.assign(state, { ...OPERATOR, password: "wrong" });
+    expect(await run("keys", "list")).toMatchObject({ out: "", code: 3 });
+    Object.assign(state, { password: undefined });
+    expect((await run("keys", "list")).code).toBe(0);
+  });
+
+  test("is kept for each person; who signed in last acts where nobody is named, until the sign-out", async () => {
+    const { run, state, asked } = atTerminal(OPERATOR);
+    await run("login");
+    Object.assign(state, { email: developer.email, password: PASSWORD });
+    await run("login");
+    Object.assign(state, { email: undefined, password: undefined });
+    expect(JSON.parse((await run("whoami", "--json")).out)).toMatchObject({ email: developer.email, server: `${server.url}/` });
+    Object.assign(state, { email: OPERATOR.email.toUpperCase() });
+    expect((await run("whoami")).out).toContain(OPERATOR.email);
+    expect(asked).toEqual([]);
+    expect((await run("logout")).out).toBe(`signed out ${OPERATOR.email}\n`);
+    expect((await run("logout")).out).toBe("nobody was signed in\n");
+    await run("whoami");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("at something that is no Countersign is told as such, and ends with 5", async () => {
+    const other = createServer((request, response) => {
+      if (request.method === "GET") response.writeHead(302, { location: "https://elsewhere.example.test/" }).end();
+      else response.setHeader("content-type", "text/html").end("<title>Welcome</title>");
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const serverUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    try {
+      const answer = await atTerminal({ serverUrl }).run("clients", "list");
+      expect([answer.code, answer.err]).toEqual([5, expect.stringContaining("no Countersign at COUNTERSIGN_URL")]);
+    } finally {
+      other.close();
+    }
   });
 
   test("that fails ends with 3, a server that is away with 5, and a password goes over no network in the clear", async () => {
