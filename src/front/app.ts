@@ -66,6 +66,7 @@ export function createApp(options: AppOptions): RequestListener {
     requestId: options.requestId(),
     address: clientAddress(req, options.trustProxy ?? false),
     signal: NEVER,
+    receive: (body) => body(),
   });
 
   const koa = new Koa<FrontState>();

@@ -241,7 +241,6 @@ describe("what no endpoint takes", () => {
     "/consents/%zz",
     "/constructor",
     "/__proto__",
-    "/trpc/x",
     "/api/clients/",
   ])("%s leads nowhere", async (target, { server }) => {
     for (const method of ["GET", "POST", "DELETE"]) {

@@ -12,7 +12,7 @@ import { aBinding, aCode, aFamily, aGrant, aScene, RESOURCE, type Scene } from "
 
 const issued = anAudit("token.issued");
 
-describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
+describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) => {
   let database: Database;
   let scene: Scene;
   const run = (text: string, id: string) => runText(database.sql, text, [id]);
@@ -104,6 +104,27 @@ describe.for(databaseKinds)("authorization codes on $name", ({ fresh }) => {
     expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
     expect(await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, aHash(), 60, issued)).toBe(false);
   });
+
+  test("round after round of 64 callers: never two winners, never a living leftover", async () => {
+    const rounds = name === "postgresql" ? 100 : 5;
+    for (let round = 0; round < rounds; round++) {
+      const code = await aCode(database.sql, scene);
+      const tries = Array.from({ length: 64 }, () => ({ grant: aGrant(scene), family: aFamily() }));
+      const shared = codes();
+      const verdicts = await Promise.all(
+        tries.map(async ({ grant, family }, n) => {
+          const store = n % 4 === 0 ? codes() : shared;
+          const won = await store.redeem(code, grant, family, issued);
+          const winner = won ? null : (await store.byHash(code))?.grantId;
+          if (winner) await grants(database.sql).revoke(winner, anAudit("code.replayed"));
+          return won;
+        }),
+      );
+      expect(verdicts.filter(Boolean)).toHaveLength(1);
+      const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
+      expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+    }
+  }, 120_000);
 
   test("64 parallel redemptions of 16 codes through one store: one success for each", async () => {
     const all = await Promise.all(Array.from({ length: 16 }, () => aCode(database.sql, scene)));

@@ -3,7 +3,12 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { Exchange } from "../../../src/front/exchange.ts";
 
-const STATE = { requestId: "r", address: "127.0.0.1", signal: new AbortController().signal };
+const STATE = {
+  requestId: "r",
+  address: "127.0.0.1",
+  signal: new AbortController().signal,
+  receive: <T>(body: () => Promise<T>) => body(),
+};
 
 /** What a client sees of an exchange that `answer` has filled in. */
 async function seen(answer: (ctx: Exchange) => void, method = "GET"): Promise<Response> {
