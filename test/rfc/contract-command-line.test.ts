@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
@@ -158,6 +158,39 @@ describe("countersign clients", () => {
       "--json",
     );
     expect(JSON.parse(changed.out)).toMatchObject({ isAgent: false, maxAgentMode: null, environment: null, audience: client.audience });
+  });
+});
+
+describe("what a command is told", () => {
+  test("is never dropped: options of operators are refused to others, and so is a change of nothing, or of both ways", async () => {
+    const { run } = atTerminal();
+    const made = JSON.parse((await run("clients", "create", "Mine", "--json")).out);
+    expect(await run("clients", "update", made.id, "--environment", "staging")).toEqual({
+      out: "",
+      err: "--environment: for operators only; add --operator if you are one.\n",
+      code: 1,
+    });
+    expect((await run("clients", "create", "x", "--agent", "--client-id", "y")).err).toContain("--agent, --client-id: for operators only");
+    expect(await run("clients", "update", made.id)).toMatchObject({ code: 1, err: expect.stringContaining("nothing to change") });
+    expect((await run("clients", "update", made.id, "--enable", "--disable")).code).toBe(1);
+    expect(JSON.parse((await run("clients", "show", made.clientId, "--json")).out).id).toBe(made.id);
+  });
+
+  test("empties lists with none, and takes keys from a file and away again", async () => {
+    const { run, configDir } = atTerminal(OPERATOR);
+    const [audience, uri] = ["https://crm.example.test/mcp", "https://crm.example.test/jwks"];
+    const made = JSON.parse(
+      (await run("clients", "create", "Keys", "--operator", "--scope", "a", "--audience", audience, "--jwks-uri", uri, "--json")).out,
+    );
+    const file = join(dirname(configDir), "jwks.json");
+    const keys = [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "k" }];
+    writeFileSync(file, JSON.stringify({ keys }));
+    const none = ["--scope", "none", "--audience", "none", "--jwks-uri", "none"];
+    const changed = await run("clients", "update", made.id, "--operator", ...none, "--jwks", `@${file}`, "--json");
+    expect(changed.err).toBe("");
+    expect(JSON.parse(changed.out)).toMatchObject({ scopes: [], audience: null, jwksUri: null, jwks: { keys } });
+    expect(JSON.parse((await run("clients", "update", made.id, "--operator", "--jwks", "none", "--json")).out).jwks).toBeNull();
+    expect((await run("clients", "update", made.id, "--operator", "--jwks", "@/nowhere")).code).toBe(1);
   });
 });
 
