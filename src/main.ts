@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError } from "commander";
 import packageDescription from "../package.json" with { type: "json" };
+import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
+import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
@@ -104,6 +106,9 @@ const terminal = systemTerminal(() => {
 }, process.env.XDG_CONFIG_HOME);
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
+registerApiKeyCommands(program, terminal);
+registerUserCommands(program, terminal);
+registerRealmCommands(program, terminal);
 registerSignInCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 

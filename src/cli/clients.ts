@@ -118,7 +118,7 @@ const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members
   members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
 
 /** The internal id of a client that is named by it or by its client_id; what is neither is left for the server to miss. */
-async function recordId(admin: AdminClient, given: string, { operator }: Common): Promise<string> {
+export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
   if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(given)) return given;
   const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;

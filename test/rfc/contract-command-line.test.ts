@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerApiKeyCommands } from "../../src/cli/api-keys.ts";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
+import { registerRealmCommands, registerUserCommands } from "../../src/cli/people-and-realms.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
@@ -61,6 +63,9 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
     registerClientCommands(program, terminal);
     registerKeyCommands(program.command("keys"), terminal);
     registerSignInCommands(program, terminal);
+    registerApiKeyCommands(program, terminal);
+    registerUserCommands(program, terminal);
+    registerRealmCommands(program, terminal);
     await program.parseAsync(words, { from: "user" });
     return { ...said };
   };
@@ -284,5 +289,32 @@ describe("keys and provisioning", () => {
     };
     await provisionThroughServer(file, terminal);
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
+  });
+});
+
+describe("API keys, people and realms", () => {
+  test("a key is made, listed without what it is, and revoked", async () => {
+    const { run } = atTerminal();
+    const client = JSON.parse((await run("clients", "create", "Keyed", "--json")).out);
+    const made = JSON.parse((await run("api-keys", "create", client.clientId, "laptop", "--json")).out);
+    const listed = await run("api-keys", "list", client.id);
+    expect(listed.out).toContain(made.id);
+    expect(listed.out).not.toContain(made.key);
+    expect((await run("api-keys", "revoke", client.clientId, made.id)).out).toBe(`revoked ${made.id}\n`);
+    expect(JSON.parse((await run("api-keys", "list", client.clientId, "--json")).out)[0].revokedAt).toBeTypeOf("number");
+  });
+
+  test("operators list and change people and realms; others are refused", async () => {
+    const person = await server.person({ verified: true });
+    const { run } = atTerminal(OPERATOR);
+    expect((await run("users", "list")).out).toContain(person.email);
+    expect(JSON.parse((await run("users", "disable", person.email, "--json")).out)).toMatchObject({ email: person.email, enabled: false });
+    expect(JSON.parse((await run("users", "enable", person.email, "--json")).out).enabled).toBe(true);
+    expect((await run("users", "role", person.email, "operator")).out).toMatch(/ operator +yes$/m);
+    expect((await run("users", "enable", "nobody@example.test")).code).toBe(4);
+    const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
+    expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
+    expect(JSON.parse((await run("realms", "update", realm.id, "--scope", "default", "--json")).out).dynamicRegistrationScopes).toBeNull();
+    expect((await atTerminal().run("users", "list")).code).toBe(1);
   });
 });
