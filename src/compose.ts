@@ -5,6 +5,7 @@ import { epochMillis } from "./clock.ts";
 import { composeCore } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
+import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
@@ -12,7 +13,8 @@ import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { ProvisionSummary } from "./management/ports.ts";
 import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
-import { connectDatabase, type Database, openDatabase } from "./store/orm.ts";
+import { DirectoryInUse } from "./store/directory-lock.ts";
+import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness } from "./store/readiness.ts";
 import { revocationMarks } from "./store/revocation-marks.ts";
@@ -23,8 +25,10 @@ import type { LogSink } from "./telemetry/stdout.ts";
 
 /** A running process. */
 export interface Running {
-  /** Base URL of the front, where there is one. */
+  /** Base URL of the front, where there is one, as clients know it. */
   readonly url: string | undefined;
+  /** Where the front listens, as a URL of this machine. */
+  readonly listening: string | undefined;
   readonly grpcPort: number | undefined;
   readonly log: Log;
   /** Says goodbye in health, serves on for `lingerSeconds`, finishes what is under way, closes everything. */
@@ -43,8 +47,6 @@ export interface Given {
 /** Seconds that what is in flight may take after the listeners have closed. */
 const GRACE = 20;
 
-const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
-
 /** Builds the process that a role and its settings describe, and starts it. The only place where rooms are wired together. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
@@ -57,12 +59,14 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   };
 
   try {
-    const database = given.database ?? (await openDatabase({ ...location(config), migrate: config.migrateOnStart }));
+    const database = given.database ?? (await openConfigured(config));
     if (given.database === undefined) closing.push(() => database.close());
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
     const { sql } = database;
     const passwords = passwordHashing({ randomBytes });
-    const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile));
+    const plan =
+      given.provision ??
+      (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, `PROVISION_FILE ${config.provisionFile}`));
     if (plan !== undefined) await provisioner(sql, passwords).apply(plan);
 
     const routes = new Set<string>();
@@ -88,9 +92,11 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       });
     }
     let url: string | undefined;
+    let listening: string | undefined;
     if (role !== "core") {
       const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ready, failed, closing });
       url = config.issuer;
+      listening = front.listening;
       drains.push(front.drain);
     }
     const sweeping = periodically(60, () => sweep(sql), failed);
@@ -99,6 +105,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
 
     return {
       url,
+      listening,
       grpcPort,
       log,
       async close(lingerSeconds) {
@@ -122,9 +129,13 @@ const answers = (ready: Readiness): Promise<boolean> =>
 
 /** `countersign migrate`. @returns the names of the migrations that ran */
 export async function migrateOnly(config: Config): Promise<readonly string[]> {
-  const database = await connectDatabase(location(config));
+  const database = await connectConfigured(config).catch((error: unknown) => {
+    throw asStartFault(error, config);
+  });
   try {
     return await database.migrate();
+  } catch (error) {
+    throw asStartFault(error, config);
   } finally {
     await database.close();
   }
@@ -132,7 +143,11 @@ export async function migrateOnly(config: Config): Promise<readonly string[]> {
 
 /** `countersign provision FILE` on a database that this process can open by itself. */
 export async function provisionOnly(config: Config, plan: ProvisionFile): Promise<ProvisionSummary> {
-  const database = await openDatabase({ ...location(config), migrate: config.migrateOnStart });
+  const database = await openConfigured(config).catch((error: unknown) => {
+    throw error instanceof DirectoryInUse
+      ? new Error(`${error.message}. A running server takes the file with --server.`, { cause: error })
+      : error;
+  });
   try {
     return await provisioner(database.sql, passwordHashing({ randomBytes })).apply(plan);
   } finally {

@@ -1,15 +1,20 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import packageDescription from "../package.json" with { type: "json" };
+import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
+import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
+import { registerSignInCommands } from "./cli/sign-in.ts";
+import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 
-const program = new Command("countersign").description(
-  "Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).",
-);
+const program = new Command("countersign")
+  .description("Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).")
+  .version(packageDescription.version);
 
 // Whoever reads our output may leave before we are done, `head` for one; that is no fault.
 process.stdout.on("error", () => process.exit(0));
@@ -62,16 +67,18 @@ program
   .argument("<file>", "JSON with realms, users and clients")
   .description("lay down realms, users and clients; idempotent, deletes nothing")
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
+  .option("--json", "as JSON")
   .action(
-    run(async (file: string, options: { server?: true }) => {
+    run(async (file: string, options: { server?: true; json?: true }) => {
       const { readProvisionFile } = await import("./management/provision.ts");
       if (options.server) {
         const { provisionThroughServer } = await import("./cli/provision.ts");
-        return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal);
+        return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal, options.json);
       }
       const { provisionOnly } = await import("./compose.ts");
       const plan = readProvisionFile(file);
       const done = await provisionOnly(loadConfig(process.env, "command"), plan);
+      if (options.json) return console.log(asJson(done));
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);
       }
@@ -108,6 +115,10 @@ const terminal = systemTerminal(() => {
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
 registerAuditCommands(program, terminal);
+registerApiKeyCommands(program, terminal);
+registerUserCommands(program, terminal);
+registerRealmCommands(program, terminal);
+registerSignInCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import type { ManagementInputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
   AGENT_MODES,
@@ -9,9 +11,13 @@ import {
   GRANT_TYPES,
   type GrantType,
 } from "../clients/client.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 
 /** What the options of `create` and `update` say; what was not said is not there. */
 export interface ClientOptions {
+  readonly operator?: true;
+  readonly clientId?: string;
+  readonly owner?: string;
   readonly name?: string;
   readonly description?: string;
   readonly redirectUri?: readonly string[];
@@ -23,6 +29,7 @@ export interface ClientOptions {
   readonly maxAgentMode?: AgentMode | "none";
   readonly audience?: readonly string[];
   readonly jwksUri?: string;
+  readonly jwks?: string;
 }
 
 const gathered = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
@@ -44,8 +51,8 @@ const grants = (value: string, before: readonly GrantType[] = []): readonly Gran
 export const describing = (command: Command): Command =>
   command
     .option("--description <text>", "shown to whoever manages it")
-    .option("--redirect-uri <uri>", "where people come back to; may be given several times", gathered)
-    .option("--scope <scope>", "what it may ask for; may be given several times", gathered)
+    .option("--redirect-uri <uri>", "where people come back to; may be given several times, or once as none", gathered)
+    .option("--scope <scope>", "what it may ask for; may be given several times, or once as none", gathered)
     .option(
       "--grant <grant>",
       "authorization_code, refresh_token, client_credentials; for operators also token-exchange and jwt-bearer",
@@ -56,14 +63,47 @@ export const describing = (command: Command): Command =>
     .option("--agent", "for operators: it acts for people by token exchange")
     .option("--no-agent", "for operators: it does not")
     .addOption(new Option("--max-agent-mode <mode>", "for operators: the ceiling of agent modes").choices([...AGENT_MODES, "none"]))
-    .option("--audience <resource>", "for operators: a resource that it stands for; may be given several times", gathered)
-    .option("--jwks-uri <url>", "for operators: where its public keys are");
+    .option("--audience <resource>", "for operators: a resource that it stands for; may be given several times, or once as none", gathered)
+    .option("--jwks-uri <url>", "for operators: where its public keys are; none takes it away")
+    .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none takes them away");
+
+/** `none` by itself empties a list. */
+const listed = (items: readonly string[]): readonly string[] => (items.length === 1 && items[0] === "none" ? [] : items);
+
+type KeySet = NonNullable<ManagementInputs["operator"]["clients"]["create"]["jwks"]>;
+
+/** The file's JSON; what is in it is the server's to judge. @throws {CommandFailure} */
+function keySetIn(argument: string): KeySet {
+  try {
+    return JSON.parse(readFileSync(argument.replace(/^@/, ""), "utf8")) as KeySet;
+  } catch {
+    throw new CommandFailure(EXIT.failed, "--jwks: give @ and the path of a readable JSON file, or none.");
+  }
+}
+
+const OPERATOR_OPTIONS = [
+  ["environment", "--environment"],
+  ["agent", "--agent"],
+  ["maxAgentMode", "--max-agent-mode"],
+  ["audience", "--audience"],
+  ["jwksUri", "--jwks-uri"],
+  ["jwks", "--jwks"],
+  ["clientId", "--client-id"],
+  ["owner", "--owner"],
+] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
+
+/** What only operators set is not dropped where it was given by anybody else. @throws {CommandFailure} */
+export function assertOwnOptions(options: ClientOptions): void {
+  const foreign = OPERATOR_OPTIONS.filter(([member]) => options[member] !== undefined).map(([, option]) => option);
+  if (options.operator || foreign.length === 0) return;
+  throw new CommandFailure(EXIT.failed, `${foreign.join(", ")}: for operators only; add --operator if you are one.`);
+}
 
 /** The members of a developer's request. */
 export const developerMembers = (options: ClientOptions) => ({
   ...(options.description !== undefined && { description: options.description }),
-  ...(options.redirectUri && { redirectUris: [...options.redirectUri] }),
-  ...(options.scope && { scopes: [...options.scope] }),
+  ...(options.redirectUri && { redirectUris: [...listed(options.redirectUri)] }),
+  ...(options.scope && { scopes: [...listed(options.scope)] }),
   ...(options.grant && { grantTypes: [...options.grant] }),
   ...(options.authMethod && { tokenEndpointAuthMethod: options.authMethod }),
 });
@@ -74,6 +114,7 @@ export const operatorMembers = (options: ClientOptions) => ({
   ...(options.environment && { environment: options.environment === "unset" ? null : options.environment }),
   ...(options.agent !== undefined && { isAgent: options.agent }),
   ...(options.maxAgentMode && { maxAgentMode: options.maxAgentMode === "none" ? null : options.maxAgentMode }),
-  ...(options.audience && { audience: [...options.audience] }),
-  ...(options.jwksUri !== undefined && { jwksUri: options.jwksUri }),
+  ...(options.audience && { audience: listed(options.audience).length === 0 ? null : [...options.audience] }),
+  ...(options.jwksUri !== undefined && { jwksUri: options.jwksUri === "none" ? null : options.jwksUri }),
+  ...(options.jwks !== undefined && { jwks: options.jwks === "none" ? null : keySetIn(options.jwks) }),
 });

@@ -1,8 +1,8 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
-import { type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
-import { EXIT_CODES } from "./failure.ts";
-import { type Cell, record, table, when } from "./table.ts";
+import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
+import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { asJson, type Cell, record, table, when } from "./table.ts";
 import { managing, running, type Terminal } from "./terminal.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
@@ -28,18 +28,19 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       .option("--json", "as JSON");
   const run = <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<void>) =>
     running(terminal, async (...args: Args) => action(await managing(terminal), ...args));
-  const show = (client: Shown, { json }: Common): void => terminal.write(json ? JSON.stringify(client, null, 2) : shown(client));
+  const show = (client: Shown, { json }: Common): void => terminal.write(json ? asJson(client) : shown(client));
 
   command("list", "list clients, newest first").action(
     run(async (admin, options: Common) => {
       const listed = options.operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
-      terminal.write(options.json ? JSON.stringify(listed, null, 2) : listing(listed));
+      terminal.write(options.json ? asJson(listed) : listing(listed));
     }),
   );
-  command("show <id>", "show one client").action(
-    run(async (admin, id: string, options: Common) =>
-      show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options),
-    ),
+  command("show <id>", "show one client, by its id or its client_id").action(
+    run(async (admin, given: string, options: Common) => {
+      const id = await recordId(admin, given, options);
+      show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options);
+    }),
   );
   describing(command("create <name>", "make a client; its secret is shown this once"))
     .option("--client-id <id>", "for operators: its client_id")
@@ -61,7 +62,7 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   command("delete <id>", "delete a client, with its keys and all that was given to it").action(
     run(async (admin, id: string, { operator, json }: Common) => {
       await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
-      terminal.write(json ? JSON.stringify({ deleted: id }) : `deleted ${id}`);
+      terminal.write(json ? asJson({ deleted: id }) : `deleted ${id}`);
     }),
   );
   command("regenerate-secret <id>", "give a client a new secret, shown this once; the old one is refused at once").action(
@@ -81,6 +82,7 @@ async function created(
   name: string,
   options: Common & ClientOptions & { clientId?: string; owner?: string },
 ): Promise<Shown> {
+  assertOwnOptions(options);
   if (!options.operator) return admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) }));
   const { clientId, owner } = options;
   const grantTypes = options.grant ?? ["authorization_code"];
@@ -98,17 +100,29 @@ async function updated(
   id: string,
   options: Common & ClientOptions & { enable?: true; disable?: true },
 ): Promise<Shown> {
+  assertOwnOptions(options);
+  if (options.enable && options.disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
   const common = {
     ...(options.name !== undefined && { name: options.name }),
     ...((options.enable || options.disable) && { enabled: options.disable !== true }),
   };
-  if (options.operator) return admin.operator.clients.update.mutate({ id, patch: { ...common, ...operatorMembers(options) } });
+  const patch = { ...common, ...operatorMembers(options) };
+  if (Object.keys(patch).length === 0)
+    throw new CommandFailure(EXIT.failed, "There is nothing to change: say what. See `countersign clients update --help`.");
+  if (options.operator) return admin.operator.clients.update.mutate({ id, patch });
   return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
 }
 
 /** Grants that are the operator's to give are the server's to refuse. */
 const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members: Members) =>
   members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
+
+/** The internal id of a client that is named by it or by its client_id; what is neither is left for the server to miss. */
+export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
+  if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(given)) return given;
+  const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
+  return clients.find(({ clientId }) => clientId === given)?.id ?? given;
+}
 
 async function everyClient(admin: AdminClient): Promise<readonly AnyClient[]> {
   const all: AnyClient[] = [];

@@ -13,6 +13,9 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export const EXIT_CODES =
   "\nEnds with 0 when done, 1 when refused, 3 when not signed in, 4 when not found, 5 when the server does not answer.";
 
+export const NO_COUNTERSIGN =
+  "There is no Countersign at COUNTERSIGN_URL: something else answers there. Set it to the issuer of the server.";
+
 /** A command that ends with a message for people. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";

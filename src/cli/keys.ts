@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { table, when } from "./table.ts";
+import { asJson, table, when } from "./table.ts";
 import { managing, running, type Terminal } from "./terminal.ts";
 
 /** `countersign keys list`, for operators. @param keys the command `keys` */
@@ -17,7 +17,7 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
           when(publishedAt),
           when(inUseAt),
         ]);
-        terminal.write(json ? JSON.stringify(signingKeys, null, 2) : table(["KID", "ALG", "PUBLISHED", "IN USE"], rows));
+        terminal.write(json ? asJson(signingKeys) : table(["KID", "ALG", "PUBLISHED", "IN USE"], rows));
       }),
     );
 }

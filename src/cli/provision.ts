@@ -1,5 +1,5 @@
 import type { ManagementInputs } from "@countersign/admin";
-import { table } from "./table.ts";
+import { asJson, table } from "./table.ts";
 import { managing, type Terminal } from "./terminal.ts";
 
 /** `countersign provision FILE` on a running server, as an operator. @throws {CommandFailure} */
@@ -10,5 +10,5 @@ export async function provisionThroughServer(
 ): Promise<void> {
   const done = await (await managing(terminal)).operator.provision.mutate(file);
   const rows = Object.entries(done).map(([what, { created, changed, unchanged }]) => [what, created, changed, unchanged]);
-  terminal.write(json ? JSON.stringify(done, null, 2) : table(["", "CREATED", "CHANGED", "UNCHANGED"], rows));
+  terminal.write(json ? asJson(done) : table(["", "CREATED", "CHANGED", "UNCHANGED"], rows));
 }

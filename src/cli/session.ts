@@ -1,27 +1,66 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { z } from "zod";
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/resource.ts";
-import { CommandFailure, EXIT } from "./failure.ts";
+import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
+import { forgetSession, type Kept, keepSession, keptSession } from "./kept-sessions.ts";
 import type { Terminal } from "./terminal.ts";
 
-const Kept = z.object({ accessToken: z.string(), refreshToken: z.string(), expiresAt: z.number() });
-type Kept = z.infer<typeof Kept>;
-const KeptByServer = z.record(z.string(), Kept);
-
 const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.number() });
+type TokenSet = z.infer<typeof TokenSet>;
+/** A token and the person that it was given to. */
+interface Acting {
+  readonly email: string;
+  readonly token: string;
+}
+const Person = z.object({ sub: z.string() });
 
 /** Seconds before its end at which an access token is not used any more. */
 const MARGIN = 30;
 
 /** The management API as the person who runs the command. @throws {CommandFailure} */
 export async function signedIn(terminal: Terminal): Promise<AdminClient> {
+  const url = baseUrl(terminal);
+  return createAdminClient({ url, token: (await acting(url, terminal)).token });
+}
+
+/** `countersign login`: signs in anew, whatever is kept. @returns the e-mail address  @throws {CommandFailure} */
+export async function login(terminal: Terminal): Promise<string> {
+  const url = baseUrl(terminal);
+  const { email, tokens } = await signIn(url, terminal.server().email, terminal);
+  keepSession(url, email, asKept(tokens, terminal), terminal);
+  return email;
+}
+
+/** `countersign logout`: ends what is kept, here and at the server. @returns whose session it was  @throws {CommandFailure} */
+export async function logout(terminal: Terminal): Promise<string | undefined> {
+  const url = baseUrl(terminal);
+  const session = keptSession(url, terminal.server().email, terminal);
+  if (session === undefined) return undefined;
+  forgetSession(url, session.email, terminal);
+  const body = new URLSearchParams({ token: session.kept.refreshToken, client_id: FIRST_PARTY_CLIENT_ID });
+  const answer = await fetch(new URL("oauth/revoke", url), { method: "POST", body, redirect: "error" });
+  await answer.body?.cancel();
+  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "Signed out here; the server could not be told.");
+  return session.email;
+}
+
+/** `countersign whoami`: whom commands act as, as the server knows her. @throws {CommandFailure} */
+export async function whoAmI(terminal: Terminal): Promise<{ readonly id: string; readonly email: string; readonly server: string }> {
+  const url = baseUrl(terminal);
+  const { email, token } = await acting(url, terminal);
+  const authorization = `Bearer ${token}`;
+  const answer = await fetch(new URL("oauth/userinfo", url), { headers: { authorization }, redirect: "error" });
+  if (answer.status === 401) throw new CommandFailure(EXIT.notSignedIn, "The session has ended. Sign in with `countersign login`.");
+  const { sub } = await answered(answer, Person);
+  return { id: sub, email, server: url };
+}
+
+function baseUrl(terminal: Terminal): string {
   const { serverUrl } = terminal.server();
   const url = serverUrl.endsWith("/") ? serverUrl : `${serverUrl}/`;
   assertConfidential(new URL(url));
-  return createAdminClient({ url, token: await accessToken(url, terminal) });
+  return url;
 }
 
 /** A password and what it opens go over no network in the clear. */
@@ -31,62 +70,58 @@ function assertConfidential({ protocol, hostname }: URL): void {
   }
 }
 
-/** The token kept from the last command, a refreshed one, or one of a new sign-in. */
-async function accessToken(url: string, terminal: Terminal): Promise<string> {
-  const kept = readKept(terminal)[url];
-  if (kept !== undefined && kept.expiresAt - MARGIN > terminal.clock()) return kept.accessToken;
-  const refreshed = kept && (await refresh(url, kept.refreshToken));
-  const tokens = refreshed ?? (await signIn(url, terminal));
-  keep(
-    url,
-    { accessToken: tokens.access_token, refreshToken: tokens.refresh_token, expiresAt: terminal.clock() + tokens.expires_in },
-    terminal,
-  );
-  return tokens.access_token;
+/**
+ * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person and nothing is kept of it;
+ * else it is a token kept from before, a refreshed one, or one of a new sign-in.
+ */
+async function acting(url: string, terminal: Terminal): Promise<Acting> {
+  const { email, password } = terminal.server();
+  if (email !== undefined && password !== undefined) return { email, token: (await signIn(url, email, terminal)).tokens.access_token };
+  const session = password === undefined ? keptSession(url, email, terminal) : undefined;
+  if (session !== undefined && session.kept.expiresAt - MARGIN > terminal.clock())
+    return { email: session.email, token: session.kept.accessToken };
+  const refreshed = session && (await refresh(url, session.kept.refreshToken));
+  const signed =
+    session !== undefined && refreshed !== undefined
+      ? { email: session.email, tokens: refreshed }
+      : await signIn(url, email ?? session?.email, terminal);
+  keepSession(url, signed.email, asKept(signed.tokens, terminal), terminal);
+  return { email: signed.email, token: signed.tokens.access_token };
 }
+
+const asKept = (tokens: TokenSet, { clock }: Terminal): Kept => ({
+  accessToken: tokens.access_token,
+  refreshToken: tokens.refresh_token,
+  expiresAt: clock() + tokens.expires_in,
+});
 
 /** @returns undefined when the refresh token is good no more */
-async function refresh(url: string, refreshToken: string): Promise<z.infer<typeof TokenSet> | undefined> {
+async function refresh(url: string, refreshToken: string): Promise<TokenSet | undefined> {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: FIRST_PARTY_CLIENT_ID });
   const answer = await fetch(new URL("oauth/token", url), { method: "POST", body, redirect: "error" });
-  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "The server cannot answer now.");
-  return answer.ok ? TokenSet.parse(await answer.json()) : undefined;
+  if (answer.status === 400 || answer.status === 401) return undefined;
+  return answered(answer, TokenSet);
 }
 
-async function signIn(url: string, terminal: Terminal): Promise<z.infer<typeof TokenSet>> {
-  const known = terminal.server();
-  const email = known.email ?? (await terminal.ask("E-mail: "));
-  const password = known.password ?? (await terminal.ask("Password: ", true));
+async function signIn(url: string, known: string | undefined, terminal: Terminal): Promise<{ email: string; tokens: TokenSet }> {
+  const email = known ?? (await terminal.ask("E-mail: "));
+  const password = terminal.server().password ?? (await terminal.ask(known === undefined ? "Password: " : `Password of ${known}: `, true));
   const answer = await fetch(new URL("auth/login", url), {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ email, password }),
     redirect: "error",
   });
-  if (answer.ok) return TokenSet.parse(await answer.json());
-  await answer.body?.cancel();
   if (answer.status === 429) throw new CommandFailure(EXIT.notSignedIn, "Too many failed attempts. Wait a while before you try again.");
+  if (answer.status === 400 || answer.status === 401 || answer.status === 403)
+    throw new CommandFailure(EXIT.notSignedIn, "Wrong e-mail address or password.");
+  return { email, tokens: await answered(answer, TokenSet) };
+}
+
+/** The answer of a Countersign; what says anything else is none, or one that cannot answer now. @throws {CommandFailure} */
+async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Promise<Answer> {
   if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "The server cannot answer now.");
-  throw new CommandFailure(EXIT.notSignedIn, "Wrong e-mail address or password.");
-}
-
-const fileOf = ({ configDir }: Terminal): string => join(configDir, "sessions.json");
-
-/** What cannot be read counts as nothing: the person signs in again. */
-function readKept(terminal: Terminal): Record<string, Kept> {
-  try {
-    return KeptByServer.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
-  } catch {
-    return {};
-  }
-}
-
-/** For the person's own eyes; put in place as a whole, so that a command that is cut short leaves what was there. */
-function keep(url: string, session: Kept, terminal: Terminal): void {
-  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
-  const file = fileOf(terminal);
-  const next = `${file}.${process.pid}`;
-  writeFileSync(next, JSON.stringify({ ...readKept(terminal), [url]: session }), { mode: 0o600 });
-  chmodSync(next, 0o600);
-  renameSync(next, file);
+  const read = schema.safeParse(await answer.json().catch(() => undefined));
+  if (!answer.ok || !read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  return read.data;
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
+import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Users } from "../accounts/ports.ts";
 import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
@@ -179,7 +180,11 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     if (!introspection(request, response)) pages(request, response);
   };
   const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
-  return { drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE) };
+  const port = listener.addresses[0]?.port ?? config.port;
+  return {
+    listening: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`,
+    drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
+  };
 }
 
 const coreTls = ({ tokenCore: { ca, tlsCert: cert, tlsKey: key } }: Config) => ({ ca, cert, key });

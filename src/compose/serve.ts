@@ -35,15 +35,23 @@ export async function serve(config: Config, role: Role): Promise<void> {
   welcome(config, role, running);
 }
 
+/** The issuer that the example takes where it is told none. */
+const EXAMPLE_ISSUER = "http://localhost:3000";
+
 /** What a person at a terminal wants to know; nothing of it when lines go to a collector. */
-function welcome(config: Config, role: Role, { url, grpcPort }: Running): void {
+function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
   if (!process.stdout.isTTY && config.environment === "production") return;
   const lines = [
     "",
     "  Countersign is up.",
     ...(url === undefined
       ? []
-      : [`    front         ${url}`, `    API reference ${url}/docs`, `    metadata      ${url}/.well-known/oauth-authorization-server`]),
+      : [
+          `    front         ${listening}`,
+          ...(url === listening ? [] : [`    issuer        ${url}`]),
+          `    API reference ${url}/docs`,
+          `    metadata      ${url}/.well-known/oauth-authorization-server`,
+        ]),
     ...(grpcPort === undefined ? [] : [`    gRPC          ${config.grpc.host}:${grpcPort}`]),
     ...(role === "core" || url === undefined
       ? []
@@ -51,7 +59,7 @@ function welcome(config: Config, role: Role, { url, grpcPort }: Running): void {
           "  Try next:",
           `    open ${url}/account to sign up; mails are files under ${config.dataDir}/outbox unless SMTP_URL is set`,
           "    npm run demo                 the whole way on a throw-away directory",
-          "    npm run example:mcp-server   an MCP server that takes this server's tokens",
+          `    ${url === EXAMPLE_ISSUER ? "" : `ISSUER=${url} `}npm run example:mcp-server   an MCP server that takes this server's tokens`,
         ]),
     "",
   ];

@@ -48,6 +48,23 @@ const RULES: readonly Rule[] = [
     fault: (s) =>
       s.PORT === 0 && s.JWT_ISSUER === undefined && says("is not set while PORT is 0", "set it to the address that clients use"),
   },
+  {
+    setting: "GRPC_PORT",
+    roles: ["all"],
+    fault: (s) => s.PORT !== 0 && s.PORT === s.GRPC_PORT && says("is PORT too", "give the two listeners a port each"),
+  },
+  {
+    // Tests give both parts one embedded database that they have opened themselves.
+    setting: "DATABASE_URL",
+    roles: ["front", "core"],
+    fault: (s) =>
+      s.NODE_ENV !== "test" &&
+      s.DATABASE_URL === undefined &&
+      says(
+        "is not set, so that front and core would each have an empty database of their own",
+        "give both the same PostgreSQL, or serve without --role",
+      ),
+  },
   ...together("GRPC_TLS_CERT", "GRPC_TLS_KEY"),
   ...together("TOKEN_CORE_TLS_CERT", "TOKEN_CORE_TLS_KEY"),
   {

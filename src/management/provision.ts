@@ -126,13 +126,20 @@ export function parseProvisionFile(text: string): ProvisionFile {
   throw new ProvisionError(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "file"}: ${message}`));
 }
 
-/** @throws {ProvisionError} also for a file that cannot be read */
-export function readProvisionFile(path: string): ProvisionFile {
+/**
+ * @param named how the file is called in its faults
+ * @throws {ProvisionError} also for a file that cannot be read
+ */
+export function readProvisionFile(path: string, named: string = path): ProvisionFile {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch {
-    throw new ProvisionError(["the provisioning file cannot be read"]);
+    throw new ProvisionError([`${named}: the provisioning file cannot be read`]);
   }
-  return parseProvisionFile(text);
+  try {
+    return parseProvisionFile(text);
+  } catch (error) {
+    throw error instanceof ProvisionError ? new ProvisionError(error.faults.map((fault) => `${named}: ${fault}`)) : error;
+  }
 }

@@ -6,6 +6,11 @@ export interface DirectoryLock {
   close(): void;
 }
 
+/** Another process has the data directory. */
+export class DirectoryInUse extends Error {
+  override readonly name = "DirectoryInUse";
+}
+
 const holder = (pidFile: string): string => {
   try {
     const pid = readFileSync(pidFile, "utf8").trim();
@@ -28,9 +33,12 @@ export function lockDirectory(directory: string): DirectoryLock {
     lock.exec("pragma locking_mode = exclusive; begin exclusive");
   } catch (cause) {
     lock.close();
-    throw new Error(`the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`, {
-      cause,
-    });
+    throw new DirectoryInUse(
+      `the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`,
+      {
+        cause,
+      },
+    );
   }
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   return {

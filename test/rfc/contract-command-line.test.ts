@@ -1,11 +1,17 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerApiKeyCommands } from "../../src/cli/api-keys.ts";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
+import { registerRealmCommands, registerUserCommands } from "../../src/cli/people-and-realms.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
+import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
 import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
@@ -57,6 +63,10 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
     const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
     registerClientCommands(program, terminal);
     registerKeyCommands(program.command("keys"), terminal);
+    registerSignInCommands(program, terminal);
+    registerApiKeyCommands(program, terminal);
+    registerUserCommands(program, terminal);
+    registerRealmCommands(program, terminal);
     await program.parseAsync(words, { from: "user" });
     return { ...said };
   };
@@ -99,9 +109,9 @@ describe("countersign clients", () => {
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
     expect([refused.code, refused.err]).toEqual([
       1,
-      "The client would contradict itself.\n  redirectUris.0: is not permitted in the client's environment\n",
+      "The client would contradict itself.\n  --redirect-uri, entry 1: is not permitted in the client's environment\n",
     ]);
-    expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("grantTypes.0");
+    expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("--grant, entry 1:");
     expect((await run("clients", "list", "--operator")).code).toBe(1);
     await expect(run("clients", "create", "x", "--grant", "implicit")).rejects.toThrow("must be one of");
   });
@@ -157,12 +167,44 @@ describe("countersign clients", () => {
   });
 });
 
+describe("what a command is told", () => {
+  test("is never dropped: options of operators are refused to others, and so is a change of nothing, or of both ways", async () => {
+    const { run } = atTerminal();
+    const made = JSON.parse((await run("clients", "create", "Mine", "--json")).out);
+    expect(await run("clients", "update", made.id, "--environment", "staging")).toEqual({
+      out: "",
+      err: "--environment: for operators only; add --operator if you are one.\n",
+      code: 1,
+    });
+    expect((await run("clients", "create", "x", "--agent", "--client-id", "y")).err).toContain("--agent, --client-id: for operators only");
+    expect(await run("clients", "update", made.id)).toMatchObject({ code: 1, err: expect.stringContaining("nothing to change") });
+    expect((await run("clients", "update", made.id, "--enable", "--disable")).code).toBe(1);
+    expect(JSON.parse((await run("clients", "show", made.clientId, "--json")).out).id).toBe(made.id);
+  });
+
+  test("empties lists with none, and takes keys from a file and away again", async () => {
+    const { run, configDir } = atTerminal(OPERATOR);
+    const [audience, uri] = ["https://crm.example.test/mcp", "https://crm.example.test/jwks"];
+    const made = JSON.parse(
+      (await run("clients", "create", "Keys", "--operator", "--scope", "a", "--audience", audience, "--jwks-uri", uri, "--json")).out,
+    );
+    const file = join(dirname(configDir), "jwks.json");
+    const keys = [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "k" }];
+    writeFileSync(file, JSON.stringify({ keys }));
+    const none = ["--scope", "none", "--audience", "none", "--jwks-uri", "none"];
+    const changed = await run("clients", "update", made.id, "--operator", ...none, "--jwks", `@${file}`, "--json");
+    expect(changed.err).toBe("");
+    expect(JSON.parse(changed.out)).toMatchObject({ scopes: [], audience: null, jwksUri: null, jwks: { keys } });
+    expect(JSON.parse((await run("clients", "update", made.id, "--operator", "--jwks", "none", "--json")).out).jwks).toBeNull();
+    expect((await run("clients", "update", made.id, "--operator", "--jwks", "@/nowhere")).code).toBe(1);
+  });
+});
+
 describe("the sign-in", () => {
   test("happens once; what is kept is for the person's eyes alone", async () => {
-    const { run, asked, state, configDir } = atTerminal({ email: undefined, password: undefined });
+    const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toEqual(["E-mail: ", "Password: "]);
-    Object.assign(state, OPERATOR, { password: "not used any more" });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toHaveLength(2);
     expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
@@ -170,13 +212,55 @@ describe("the sign-in", () => {
 
   test("is renewed by the refresh token when the access token is about to end", async () => {
     const early = atTerminal();
-    await early.run("clients", "list");
+    await early.run("login");
     const late = { ...early.terminal, clock: () => systemClock() + 890 };
-    Object.assign(early.state, { password: "not used any more" });
+    Object.assign(early.state, { password: undefined });
     const program = new Command().exitOverride();
     registerClientCommands(program, late);
     await program.parseAsync(["clients", "list"], { from: "user" });
-    expect([early.said.code, early.said.err]).toEqual([0, ""]);
+    expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
+  });
+
+  test("given by e-mail and password is that person's, whoever signed in before; a wrong password is never passed over", async () => {
+    const { run, state } = atTerminal(OPERATOR);
+    expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
+    Object.assign(state, { email: developer.email, password: PASSWORD });
+    expect((await run("keys", "list")).code).toBe(1);
+    Object.assign(state, { ...OPERATOR, password: "wrong" });
+    expect(await run("keys", "list")).toMatchObject({ out: "", code: 3 });
+    Object.assign(state, { password: undefined });
+    expect((await run("keys", "list")).code).toBe(0);
+  });
+
+  test("is kept for each person; who signed in last acts where nobody is named, until the sign-out", async () => {
+    const { run, state, asked } = atTerminal(OPERATOR);
+    await run("login");
+    Object.assign(state, { email: developer.email, password: PASSWORD });
+    await run("login");
+    Object.assign(state, { email: undefined, password: undefined });
+    expect(JSON.parse((await run("whoami", "--json")).out)).toMatchObject({ email: developer.email, server: `${server.url}/` });
+    Object.assign(state, { email: OPERATOR.email.toUpperCase() });
+    expect((await run("whoami")).out).toContain(OPERATOR.email);
+    expect(asked).toEqual([]);
+    expect((await run("logout")).out).toBe(`signed out ${OPERATOR.email}\n`);
+    expect((await run("logout")).out).toBe("nobody was signed in\n");
+    await run("whoami");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("at something that is no Countersign is told as such, and ends with 5", async () => {
+    const other = createServer((request, response) => {
+      if (request.method === "GET") response.writeHead(302, { location: "https://elsewhere.example.test/" }).end();
+      else response.setHeader("content-type", "text/html").end("<title>Welcome</title>");
+    }).listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const serverUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    try {
+      const answer = await atTerminal({ serverUrl }).run("clients", "list");
+      expect([answer.code, answer.err]).toEqual([5, expect.stringContaining("no Countersign at COUNTERSIGN_URL")]);
+    } finally {
+      other.close();
+    }
   });
 
   test("that fails ends with 3, a server that is away with 5, and a password goes over no network in the clear", async () => {
@@ -206,5 +290,32 @@ describe("keys and provisioning", () => {
     };
     await provisionThroughServer(file, terminal);
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
+  });
+});
+
+describe("API keys, people and realms", () => {
+  test("a key is made, listed without what it is, and revoked", async () => {
+    const { run } = atTerminal();
+    const client = JSON.parse((await run("clients", "create", "Keyed", "--json")).out);
+    const made = JSON.parse((await run("api-keys", "create", client.clientId, "laptop", "--json")).out);
+    const listed = await run("api-keys", "list", client.id);
+    expect(listed.out).toContain(made.id);
+    expect(listed.out).not.toContain(made.key);
+    expect((await run("api-keys", "revoke", client.clientId, made.id)).out).toBe(`revoked ${made.id}\n`);
+    expect(JSON.parse((await run("api-keys", "list", client.clientId, "--json")).out)[0].revokedAt).toBeTypeOf("number");
+  });
+
+  test("operators list and change people and realms; others are refused", async () => {
+    const person = await server.person({ verified: true });
+    const { run } = atTerminal(OPERATOR);
+    expect((await run("users", "list")).out).toContain(person.email);
+    expect(JSON.parse((await run("users", "disable", person.email, "--json")).out)).toMatchObject({ email: person.email, enabled: false });
+    expect(JSON.parse((await run("users", "enable", person.email, "--json")).out).enabled).toBe(true);
+    expect((await run("users", "role", person.email, "operator")).out).toMatch(/ operator +yes$/m);
+    expect((await run("users", "enable", "nobody@example.test")).code).toBe(4);
+    const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
+    expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
+    expect(JSON.parse((await run("realms", "update", realm.id, "--scope", "default", "--json")).out).dynamicRegistrationScopes).toBeNull();
+    expect((await atTerminal().run("users", "list")).code).toBe(1);
   });
 });

@@ -84,6 +84,27 @@ describe("contract: the process", () => {
     expect(err).toContain("EADDRINUSE");
   });
 
+  test("storage that cannot be had is told by its setting", async () => {
+    const refused = await countersign(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
+    expect([refused.code, refused.err]).toEqual([1, expect.stringMatching(/^DATABASE_URL: the database does not answer; [^\n]+\n$/)]);
+    const path = join(aDirectory(), "a-file");
+    writeFileSync(path, "");
+    const noDirectory = await countersign(["migrate"], { DATA_DIR: path });
+    expect([noDirectory.code, noDirectory.err]).toEqual([1, expect.stringMatching(/^DATA_DIR: is a file; [^\n]+\n$/)]);
+    const malformed = await countersign(["serve"], { DATA_DIR: aDirectory(), PROVISION_FILE: path });
+    expect([malformed.code, malformed.err]).toEqual([1, `PROVISION_FILE ${path}: the file is not JSON\n`]);
+  });
+
+  test("provisioning beside a running server names --server; the version is told", async () => {
+    const dataDir = join(aDirectory(), "data");
+    await serve({ DATA_DIR: dataDir });
+    const plan = join(aDirectory(), "plan.json");
+    writeFileSync(plan, "{}");
+    const held = await countersign(["provision", plan], { DATA_DIR: dataDir });
+    expect([held.code, held.err]).toEqual([1, expect.stringContaining("--server")]);
+    expect((await countersign(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
   test("keys generate prints a pair that the configuration takes", async () => {
     const { code, out } = await countersign(["keys", "generate"]);
     expect(code).toBe(0);
@@ -95,7 +116,7 @@ describe("contract: the process", () => {
   test("an unknown command or file is told, with exit code 1", async () => {
     expect((await countersign(["serv"])).code).toBe(1);
     const missing = await countersign(["provision", "/nowhere.json"]);
-    expect([missing.code, missing.err.trim()]).toEqual([1, "the provisioning file cannot be read"]);
+    expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
   });
 });
 

@@ -226,19 +226,23 @@ describe("faults of one setting", () => {
 });
 
 describe("contradictions", () => {
+  const DATABASE_URL = "postgres://db.example.test/countersign";
   const cases: [name: string, env: Environment, role?: Role][] = [
     ["JWT_ISSUER", { ...PRODUCTION, JWT_ISSUER: "http://id.example.test" }],
     ["JWT_ISSUER", { PORT: "0" }],
     ["JWT_PRIVATE_KEY", { NODE_ENV: "production" }],
-    ["JWT_PRIVATE_KEY", { NODE_ENV: "production" }, "core"],
+    ["JWT_PRIVATE_KEY", { DATABASE_URL, NODE_ENV: "production" }, "core"],
     ["JWT_PUBLIC_KEY", { JWT_PUBLIC_KEY: ed.public }],
     ["JWT_PUBLIC_KEY", { JWT_PRIVATE_KEY: ed.private, JWT_PUBLIC_KEY: other.public }],
     ["JWT_RSA_PRIVATE_KEY", { ...PRODUCTION, ID_TOKEN_SIGNING_ALG: "RS256" }],
     ["JWT_MLDSA_PRIVATE_KEY", { ...PRODUCTION, HYBRID_SIGNING_ENABLED: "true" }],
     ["PQC_TOKEN_DELIVERY", { PQC_TOKEN_DELIVERY: "self-contained" }],
-    ["TOKEN_CORE_SECRET", { GRPC_HOST: "0.0.0.0" }, "core"],
+    ["TOKEN_CORE_SECRET", { DATABASE_URL, GRPC_HOST: "0.0.0.0" }, "core"],
     ["TOKEN_CORE_SECRET", { ...PRODUCTION, TOKEN_CORE_SECRET: "short" }],
-    ["TOKEN_CORE_URL", {}, "front"],
+    ["TOKEN_CORE_URL", { DATABASE_URL }, "front"],
+    ["GRPC_PORT", { PORT: "3001" }],
+    ["DATABASE_URL", {}, "core"],
+    ["DATABASE_URL", { TOKEN_CORE_URL: "http://127.0.0.1:3001" }, "front"],
     ["TOKEN_CORE_URL", { TOKEN_CORE_URL: "http://core:3001" }, "all"],
     ["GRPC_TLS_KEY", { GRPC_TLS_KEY: ed.private }],
     ["TOKEN_CORE_TLS_KEY", { TOKEN_CORE_TLS_KEY: ed.private }],
@@ -255,10 +259,11 @@ describe("contradictions", () => {
   const agreements: [what: string, env: Environment, role?: Role][] = [
     ["production on a loopback host", { ...PRODUCTION, JWT_ISSUER: "http://127.0.0.1:3000" }],
     ["production on https", { ...PRODUCTION, JWT_ISSUER: "https://id.example.test", JWT_PUBLIC_KEY: ed.public }],
-    ["a front in production without keys", { NODE_ENV: "production", TOKEN_CORE_URL: "http://core:3001" }, "front"],
+    ["a front in production without keys", { DATABASE_URL, NODE_ENV: "production", TOKEN_CORE_URL: "http://core:3001" }, "front"],
     ["a command in production without keys", { NODE_ENV: "production" }, "command"],
-    ["a core on loopback without secret", {}, "core"],
-    ["a core beyond loopback with secret", { GRPC_HOST: "0.0.0.0", TOKEN_CORE_SECRET: "s" }, "core"],
+    ["a core on loopback without secret", { DATABASE_URL }, "core"],
+    ["a core of a test without a database of its own", { NODE_ENV: "test" }, "core"],
+    ["a core beyond loopback with secret", { DATABASE_URL, GRPC_HOST: "0.0.0.0", TOKEN_CORE_SECRET: "s" }, "core"],
     ["acknowledged self-contained delivery", { PQC_TOKEN_DELIVERY: "self-contained", PQC_SELF_CONTAINED_ACK: "true" }],
     ["a loopback issuer of assertions in development", { ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
     [

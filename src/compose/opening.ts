@@ -1,0 +1,34 @@
+import type { Config } from "../config.ts";
+import { isRefusal } from "../errors.ts";
+import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
+
+const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
+
+/** The database of the configuration with a schema that is current. @throws {Error} whose message names the setting that is to be looked at */
+export const openConfigured = (config: Config): Promise<Database> =>
+  openDatabase({ ...location(config), migrate: config.migrateOnStart }).catch((error: unknown) => {
+    throw asStartFault(error, config);
+  });
+
+/** The database of the configuration with whatever schema it has. */
+export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config));
+
+const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
+  ["EEXIST", "is a file"],
+  ["ENOTDIR", "lies below a file"],
+  ["EACCES", "may not be written to"],
+  ["EROFS", "may not be written to"],
+]);
+
+/** What went wrong with the storage, told by the setting that says where it is; anything else as it is. */
+export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "databaseUrl">): unknown {
+  if (databaseUrl !== undefined) {
+    return isRefusal(error) && error.code === "temporarily_unavailable"
+      ? new Error("DATABASE_URL: the database does not answer; see that it runs, and that address, user and password are right.", {
+          cause: error,
+        })
+      : error;
+  }
+  const fault = error instanceof Error ? DIRECTORY_FAULTS.get((error as NodeJS.ErrnoException).code) : undefined;
+  return fault === undefined ? error : new Error(`DATA_DIR: ${fault}; give a directory of this user's own.`, { cause: error });
+}
