@@ -1,5 +1,5 @@
+import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
-import packageDescription from "../package.json" with { type: "json" };
 import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
@@ -11,9 +11,11 @@ import { running, systemTerminal } from "./cli/terminal.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }; // our own file
+
 const program = new Command("countersign")
   .description("Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).")
-  .version(packageDescription.version);
+  .version(version);
 
 // Whoever reads our output may leave before we are done, `head` for one; that is no fault.
 process.stdout.on("error", () => process.exit(0));
