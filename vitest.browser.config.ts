@@ -1,7 +1,11 @@
-import { defineConfig, mergeConfig } from "vitest/config";
+import { defineConfig } from "vitest/config";
 import base from "./vitest.config.ts";
 
-const shared = { ...base, test: { ...base.test, include: ["test/browser/**/*.test.ts"], exclude: [] } };
+// The projects of the base configuration say which files run where; here it is one kind of file, once.
+const { projects: _, ...shared } = base.test ?? {};
 
 /** The tests that drive a real Chromium, one file at a time. */
-export default mergeConfig(shared, defineConfig({ test: { maxWorkers: 1, testTimeout: 60_000 } }));
+export default defineConfig({
+  ...base,
+  test: { ...shared, include: ["test/browser/**/*.test.ts"], exclude: [], maxWorkers: 1, testTimeout: 60_000 },
+});
