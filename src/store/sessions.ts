@@ -3,7 +3,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 interface SessionColumns {
@@ -34,7 +34,7 @@ const START = statement(
    select ${columns} from started`,
 );
 
-const BY_HASH = statement(
+const BY_HASH = rowsStatement(
   "session_by_hash",
   `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
      ${seconds("expires_at")} as expires_at, ${userColumns("users")}
@@ -71,7 +71,7 @@ export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promis
 
 export function sessions(sql: Sql): Sessions {
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
-    const rows = await sql.query<UserColumns & SessionColumns & { key: string; session_id: string }>(BY_HASH, [hashes.map(hex)]);
+    const rows = await readRows<UserColumns & SessionColumns & { key: string; session_id: string }>(sql, BY_HASH, [hashes.map(hex)]);
     return new Map<string, SignedIn>(
       rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]),
     );

@@ -4,11 +4,11 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove } from "./delegation-rows.ts";
 import { clientStands } from "./document-client.ts";
-import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 // A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too.
-const OF = statement(
+const OF = rowsStatement(
   "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
      grants.id is not null and grants.revoked_at is null as grant_lives,
@@ -71,7 +71,7 @@ export function tokenStates(sql: Sql): TokenStates {
       user_id: uuidOrNull(token.userId),
       delegation_id: uuidOrNull(token.delegationId),
     }));
-    const found = await sql.query<StateColumns>(OF, [jsonRows(rows)]);
+    const found = await readRows<StateColumns>(sql, OF, [jsonRows(rows)]);
     return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
   }, keyOf);
   return {
