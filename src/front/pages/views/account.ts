@@ -18,7 +18,7 @@ const DONE = { revoked: "The access has been taken back.", resent: "A new messag
 export function accountView(site: Site, { user, consents, token, done }: AccountPage): Markup {
   return layout(
     site,
-    { title: "Your account", width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">Sign out</a>` },
+    { language: "en", title: "Your account", width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">Sign out</a>` },
     html`<h1>Your account</h1>
 ${done !== undefined && html`<p class="done" role="status">${DONE[done]}</p>`}
 <section class="card" aria-labelledby="profile">
