@@ -1,13 +1,9 @@
 import Negotiator from "negotiator";
+import { type Catalogue, LANGUAGES, type Language } from "../../language.ts";
 import type { FrontContext } from "../routes.ts";
 
-/** The languages that pages are written in; the first is for whoever asks for none of them. */
-export const LANGUAGES = ["en", "de"] as const;
-
-export type Language = (typeof LANGUAGES)[number];
-
-/** The texts of one page in every language: a translation that is missing does not compile. */
-export type Catalogue<Texts> = Readonly<Record<Language, Texts>>;
+export type { Catalogue, Language };
+export { LANGUAGES };
 
 const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
 
