@@ -3,6 +3,7 @@ import { resendVerification } from "../../accounts/registration.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { accountView } from "./views/account.ts";
@@ -20,7 +21,7 @@ export const accountPage =
     const consents = await ports.consents.ofUser(signedIn.user.id);
     const done = queryMember(ctx, "done");
     const page = { user: signedIn.user, consents, token: guard.token(ctx, ACCOUNT_PURPOSE) };
-    sendPage(ctx, accountView(site, { ...page, done: done === "revoked" || done === "resent" ? done : undefined }));
+    sendPage(ctx, accountView(site, languageOf(ctx), { ...page, done: done === "revoked" || done === "resent" ? done : undefined }));
   };
 
 /** POST /account/revoke: takes a consent back. */

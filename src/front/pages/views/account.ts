@@ -1,4 +1,5 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
+import type { Language } from "../../texts/language.ts";
 import { shownHost, shownName, shownResource } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
 import { scopeWords } from "../scope-words.ts";
@@ -15,10 +16,10 @@ export interface AccountPage {
 
 const DONE = { revoked: "The access has been taken back.", resent: "A new message is on its way to you." } as const;
 
-export function accountView(site: Site, { user, consents, token, done }: AccountPage): Markup {
+export function accountView(site: Site, language: Language, { user, consents, token, done }: AccountPage): Markup {
   return layout(
     site,
-    { title: "Your account", width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">Sign out</a>` },
+    { language, title: "Your account", width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">Sign out</a>` },
     html`<h1>Your account</h1>
 ${done !== undefined && html`<p class="done" role="status">${DONE[done]}</p>`}
 <section class="card" aria-labelledby="profile">
@@ -35,7 +36,7 @@ ${!user.emailVerified && resendForm(site, token)}
 ${
   consents.length === 0
     ? html`<p class="empty">No application has access to your account.</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(site, consent, token))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, token))}</ul>`
 }
 </section>
 <section class="card" aria-labelledby="sessions">
@@ -64,13 +65,13 @@ ${hidden(token)}
 <button class="button button-quiet" type="submit">Send the confirmation mail again</button>
 </form>`;
 
-function application(site: Site, consent: Consent, token: string): Markup {
-  const name = shownName(consent.clientName);
+function application(site: Site, language: Language, consent: Consent, token: string): Markup {
+  const name = shownName(language, consent.clientName);
   return html`<li>
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
-<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(scope).title).join(" · ")}</p>
+<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope).title).join(" · ")}</p>
 ${consent.resources.length > 0 && html`<p class="small">At <span class="host">${consent.resources.map(shownResource).join(", ")}</span></p>`}
 <p class="small">Allowed on ${day(consent.createdAt)}${consent.lastUsedAt !== null && html`, last used on ${day(consent.lastUsedAt)}`}</p>
 </div>
