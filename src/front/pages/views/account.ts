@@ -3,25 +3,24 @@ import { shownHost, shownName, shownResource } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
 import { scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
-import { hidden, layout } from "./layout.ts";
+import { accountFrame, doneWords } from "./account-nav.ts";
+import { hidden } from "./layout.ts";
 
 export interface AccountPage {
   readonly user: User;
   readonly consents: readonly Consent[];
   readonly token: string;
   /** Says what was just done. */
-  readonly done: "revoked" | "resent" | undefined;
+  readonly done: string | undefined;
 }
 
 const DONE = { revoked: "The access has been taken back.", resent: "A new message is on its way to you." } as const;
 
 export function accountView(site: Site, { user, consents, token, done }: AccountPage): Markup {
-  return layout(
+  return accountFrame(
     site,
-    { title: "Your account", width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">Sign out</a>` },
-    html`<h1>Your account</h1>
-${done !== undefined && html`<p class="done" role="status">${DONE[done]}</p>`}
-<section class="card" aria-labelledby="profile">
+    { path: "/account", title: "Your account", done: doneWords(DONE, done) },
+    html`<section class="card" aria-labelledby="profile">
 <h2 id="profile">Profile</h2>
 <dl class="facts facts-plain">
 ${nameOf(user) !== "" && html`<div><dt>Name</dt><dd><bdi>${nameOf(user)}</bdi></dd></div>`}
@@ -37,14 +36,6 @@ ${
     ? html`<p class="empty">No application has access to your account.</p>`
     : html`<ul class="applications">${consents.map((consent) => application(site, consent, token))}</ul>`
 }
-</section>
-<section class="card" aria-labelledby="sessions">
-<h2 id="sessions">Sign out everywhere</h2>
-<p>Ends every browser session and every application's lasting access to your account, this browser's included. What you allowed stays listed above.</p>
-<form method="post" action="${site.path("/logout")}">
-${hidden(token)}
-<button class="button button-deny" type="submit" name="everywhere" value="yes">Sign out everywhere</button>
-</form>
 </section>`,
   );
 }
