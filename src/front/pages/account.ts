@@ -2,6 +2,7 @@ import { revokeConsent } from "../../accounts/consents.ts";
 import { resendVerification } from "../../accounts/registration.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 import type { PageKit } from "./kit.ts";
 import { ownForm, ownPage } from "./own.ts";
 import { sendPage } from "./send.ts";
@@ -11,7 +12,7 @@ import { accountView } from "./views/account.ts";
 export const accountPage = (kit: PageKit): Handler =>
   ownPage(kit, async (ctx, { signedIn: { user }, token, done }) => {
     const consents = await kit.ports.consents.ofUser(user.id);
-    sendPage(ctx, accountView(kit.site, { user, consents, token, done }));
+    sendPage(ctx, accountView(kit.site, languageOf(ctx), { user, consents, token, done }));
   });
 
 /** POST /account/revoke: takes a consent back. */

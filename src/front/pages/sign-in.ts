@@ -6,6 +6,7 @@ import { callerOf } from "../people-ports.ts";
 import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
+import { languageOf } from "../texts/language.ts";
 import { faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
@@ -33,7 +34,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     hint?: string,
   ) => {
     const token = guard.token(ctx, purpose(page.requestId));
-    sendPage(ctx, signInView(site, { ...page, token, faults, email: email ?? hint }), status);
+    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
   };
 
   /** Shows the form for a request that waits, unless there is nothing to sign in for. */

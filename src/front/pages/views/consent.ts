@@ -26,7 +26,7 @@ export function consentView(site: Site, page: ConsentPage): Markup {
   const known = scopes.filter((scope) => !asked.includes(scope));
   return layout(
     site,
-    { title: `Allow ${client.name}?` },
+    { language: "en", title: `Allow ${client.name}?` },
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
 <h1 class="centred"><bdi>${client.name}</bdi> ${more ? "asks for more access" : "asks for access"}</h1>

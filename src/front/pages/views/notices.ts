@@ -13,7 +13,7 @@ export interface Notice {
 export const noticeView = (site: Site, { tone, title, text, more }: Notice): Markup =>
   layout(
     site,
-    { title },
+    { language: "en", title },
     html`<section class="card notice notice-${tone}">
 <span class="seal" aria-hidden="true"></span>
 <h1>${title}</h1>
@@ -40,7 +40,7 @@ export const staleLinkView = (site: Site, token: string): Markup =>
     more: html`<a class="button button-wide" href="${site.path("/login")}">Sign in</a>
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(token)}
-${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "email" })}
+${field("en", { name: "email", label: "E-mail address", type: "email", autocomplete: "email" })}
 <button class="button button-wide" type="submit">Send a new mail</button>
 </form>`,
   });

@@ -1,3 +1,5 @@
+import type { Language } from "../../texts/language.ts";
+import { securityTexts } from "../../texts/security.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { accountFrame } from "./account-nav.ts";
@@ -7,16 +9,18 @@ export interface SecurityPage {
   readonly token: string;
 }
 
-export const securityView = (site: Site, { token }: SecurityPage): Markup =>
-  accountFrame(
+export function securityView(site: Site, language: Language, { token }: SecurityPage): Markup {
+  const texts = securityTexts[language];
+  return accountFrame(
     site,
-    { path: "/account/security", title: "Security" },
-    html`<section class="card" aria-labelledby="sessions">
-<h2 id="sessions">Sign out everywhere</h2>
-<p>Ends every browser session and every application's lasting access to your account, this browser's included. What you allowed stays listed among your applications.</p>
+    { language, path: "/account/security", title: texts.title },
+    html`<section class="card" aria-labelledby="everywhere">
+<h2 id="everywhere">${texts.everywhere}</h2>
+<p>${texts.everywhereText}</p>
 <form method="post" action="${site.path("/logout")}">
 ${hidden(token)}
-<button class="button button-deny" type="submit" name="everywhere" value="yes">Sign out everywhere</button>
+<button class="button button-deny" type="submit" name="everywhere" value="yes">${texts.everywhereSubmit}</button>
 </form>
 </section>`,
   );
+}

@@ -6,7 +6,7 @@ import { hidden, layout } from "./layout.ts";
 export const signOutView = (site: Site, { token, email }: { readonly token: string; readonly email: string }): Markup =>
   layout(
     site,
-    { title: "Sign out" },
+    { language: "en", title: "Sign out" },
     html`<section class="card">
 <h1>Sign out?</h1>
 <p class="lead">You are signed in as <strong>${email}</strong>. Applications that you allowed keep their access.</p>

@@ -15,18 +15,18 @@ export function signUpView(site: Site, { token, requestId, email, firstName, las
   const title = "Create your account";
   return layout(
     site,
-    { title: faults.length > 0 ? `Error: ${title}` : title },
+    { language: "en", title: faults.length > 0 ? `Error: ${title}` : title },
     html`<section class="card">
 <h1>${title}</h1>
 <p class="lead">One account for every application and agent that acts for you.</p>
-${faultSummary(faults)}
+${faultSummary("en", faults)}
 <form method="post" action="${site.path("/signup")}" class="stack" novalidate>
 ${hidden(token, requestId)}
-${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: faults.length === 0 })}
-${field({ name: "password", label: "Password", type: "password", autocomplete: "new-password", hint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.", error: faultOf(faults, "password") })}
+${field("en", { name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: faults.length === 0 })}
+${field("en", { name: "password", label: "Password", type: "password", autocomplete: "new-password", hint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.", error: faultOf(faults, "password") })}
 <div class="pair">
-${field({ name: "firstName", label: "First name", type: "text", autocomplete: "given-name", value: firstName, error: faultOf(faults, "firstName"), optional: true })}
-${field({ name: "lastName", label: "Last name", type: "text", autocomplete: "family-name", value: lastName, error: faultOf(faults, "lastName"), optional: true })}
+${field("en", { name: "firstName", label: "First name", type: "text", autocomplete: "given-name", value: firstName, error: faultOf(faults, "firstName"), optional: true })}
+${field("en", { name: "lastName", label: "Last name", type: "text", autocomplete: "family-name", value: lastName, error: faultOf(faults, "lastName"), optional: true })}
 </div>
 <button class="button button-wide" type="submit">Create account</button>
 </form>
