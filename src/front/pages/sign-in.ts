@@ -48,7 +48,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
-    const client = shownClient(good.authorization, good.request.redirectUri ?? "");
+    const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
     show(ctx, { requestId, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
   }
@@ -73,7 +73,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         const { secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
         cookies.startSession(ctx, secret, ports.sessionTtl);
       } catch (error) {
-        const { refusal, faults } = faultsOf(error, ["email", "password"]);
+        const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
         if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
         return showForm(ctx, requestId, { email, faults, status: CATALOGUE[refusal.code].http });
       }

@@ -3,6 +3,7 @@ import { hashSecret } from "../../secret.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 import { type PageKit, signedInTo } from "./kit.ts";
 import { OWN_PURPOSE } from "./own.ts";
 import { sendPage, sendRedirect } from "./send.ts";
@@ -15,8 +16,8 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
   return {
     async GET(ctx) {
       const signedIn = await signedInTo(kit, ctx);
-      if (!signedIn) return sendPage(ctx, signedOutView(site));
-      sendPage(ctx, signOutView(site, { token: guard.token(ctx, OWN_PURPOSE), email: signedIn.user.email }));
+      if (!signedIn) return sendPage(ctx, signedOutView(site, languageOf(ctx)));
+      sendPage(ctx, signOutView(site, languageOf(ctx), { token: guard.token(ctx, OWN_PURPOSE), email: signedIn.user.email }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);

@@ -61,13 +61,13 @@ ${hidden(token)}
 
 function application(site: Site, language: Language, consent: Consent, token: string): Markup {
   const texts = accountTexts[language];
-  const name = shownName(consent.clientName);
+  const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt } = consent;
   return html`<li>
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
-<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(scope).title).join(" · ")}</p>
+<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope).title).join(" · ")}</p>
 ${consent.resources.length > 0 && html`<p class="small">${texts.at} <span class="host">${consent.resources.map(shownResource).join(", ")}</span></p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>

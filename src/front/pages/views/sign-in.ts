@@ -24,7 +24,7 @@ export function signInView(site: Site, language: Language, { token, requestId, c
     { language, title: formTitle(language, title, faults) },
     html`<section class="card">
 <h1>${title}</h1>
-${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(client)}</p>`}
+${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, client)}</p>`}
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/login")}" class="stack" novalidate>
 ${hidden(token, requestId)}
