@@ -1,7 +1,7 @@
 import { audienceOf, type Client } from "../clients/client.ts";
 import type { Core } from "./core.ts";
-import type { TokenState } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
+import type { TokenState } from "./token-state.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 /** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
