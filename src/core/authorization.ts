@@ -132,6 +132,12 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
+/** How long a client can use what it is granted. Pure. @returns seconds */
+export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
+  accessToken,
+  ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
+});
+
 /** What the front is told of a request: what it would grant and what is left to ask, or what to tell the client by redirect. */
 export async function validateAuthorization(request: AuthorizationRequest, userId: string | undefined, core: Core) {
   const client = await answerableClient(request, core);
@@ -150,6 +156,7 @@ export async function validateAuthorization(request: AuthorizationRequest, userI
       ...(good.maxAge !== undefined && { maxAge: good.maxAge }),
       ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
       ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
+      lifetimes: accessLifetimes(client, core.lifetimes),
     };
     return { outcome: { case: "authorization" as const, value: authorization } };
   } catch (error) {

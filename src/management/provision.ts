@@ -4,6 +4,7 @@ import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients
 import { redirectUriFault } from "../clients/redirect-uri.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
+import { ScopeDescriptionInput } from "./scope-inputs.ts";
 
 const scopes = z.array(z.string().refine(isScopeToken, "is no scope token (RFC 6749 §3.3)"));
 const email = z.email().max(254);
@@ -71,6 +72,8 @@ const client = z
       fault(["jwks"], "private_key_jwt needs jwks or jwksUri");
   });
 
+const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
+
 const distinct =
   <Entry>(key: (entry: Entry) => string) =>
   (entries: readonly Entry[]): boolean =>
@@ -97,6 +100,14 @@ export const ProvisionFile = z.strictObject({
     .refine(
       distinct<z.infer<typeof client>>((entry) => entry.clientId),
       "names a clientId twice",
+    )
+    .default([]),
+  /** In words for people; of the default realm where none is named. */
+  scopes: z
+    .array(describedScope)
+    .refine(
+      distinct<z.infer<typeof describedScope>>((entry) => `${entry.realm ?? "default"} ${entry.name}`),
+      "describes a scope twice",
     )
     .default([]),
 });

@@ -15,6 +15,7 @@ export const entities = [
   accounts.PendingRequestRow,
   accounts.OutboxRow,
   accounts.ConsentRow,
+  accounts.ScopeDescriptionRow,
   ClientRow,
   ApiKeyRow,
   grants.GrantRow,
