@@ -14,6 +14,8 @@ export const AUDIT_EVENTS = [
   "user.provisioned",
   "user.changed",
   "realm.changed",
+  "scope.changed",
+  "scope.removed",
   "consent.given",
   "consent.denied",
   "consent.revoked",

@@ -374,7 +374,7 @@ export const SETTINGS = z.object({
     .meta(meta(OPERATION, "`production` refuses what is only good for development: generated keys, a plain-http issuer.")),
   PROVISION_FILE: text(isReadable, "names a file that cannot be read", "give the path of a readable JSON file")
     .optional()
-    .meta(meta(OPERATION, "JSON file of realms, users and clients, applied idempotently at every start.")),
+    .meta(meta(OPERATION, "JSON file of realms, users, clients and descriptions of scopes, applied idempotently at every start.")),
   LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("info")
     .meta(meta(OPERATION, "How much is logged, as JSON lines on stdout.")),

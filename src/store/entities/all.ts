@@ -17,6 +17,7 @@ export const entities = [
   accounts.OutboxRow,
   accounts.ConsentRow,
   WalletLinkRow,
+  accounts.ScopeDescriptionRow,
   ClientRow,
   ApiKeyRow,
   grants.GrantRow,

@@ -9,6 +9,7 @@ export const MIGRATION_NAMES = [
   "0007_revocation_marks",
   "0014_wallet_links",
   "0015_wallet_credentials",
+  "0019_scope_descriptions",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
