@@ -24,7 +24,12 @@ export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolea
 
 /** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */
 const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
-  promisesSecond(token, headerSegment(core.keys.accessToken, "at+jwt")) ? core.detachedSignatures.of(claims.jti) : undefined;
+  promisesSecond(
+    token,
+    core.keys.own.map((key) => headerSegment(key, "at+jwt")),
+  )
+    ? core.detachedSignatures.of(claims.jti)
+    : undefined;
 
 /**
  * What a caller is told of a token.

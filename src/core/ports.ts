@@ -4,7 +4,7 @@ import type { PublishedKey } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
-import type { Keys } from "./signing/keys.ts";
+import type { Keys } from "./signing/key-ring.ts";
 
 /** Seconds. */
 export interface Lifetimes {
