@@ -100,7 +100,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       drains.push(front.drain);
     }
     const sweeping = periodically(60, () => sweep(sql), failed);
-    closing.push(() => sweeping.stop(), sealing(config.issuer, keys, sql, failed));
+    closing.push(() => sweeping.stop(), sealing(config.issuer, keys, database, failed));
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
     return {

@@ -1,7 +1,7 @@
 import type { CheckpointSigner } from "../audit-chain/checkpoint.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
-import { auditSealer } from "../store/audit-sealer.ts";
-import type { Sql } from "../store/sql.ts";
+import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
+import type { Database } from "../store/orm.ts";
 import { periodically } from "./periodically.ts";
 
 /** Seconds between two turns: a record waits for one, so that it is sealed well within a second. */
@@ -16,8 +16,13 @@ function signerOf(issuer: string, keys: Keys | undefined): CheckpointSigner | un
 }
 
 /** Seals the audit trail beside everything else, and once more at the end. @returns what ends it */
-export function sealing(issuer: string, keys: Keys | undefined, sql: Sql, failed: (error: unknown) => void): () => Promise<void> {
-  const seal = () => auditSealer(sql, signerOf(issuer, keys)).seal();
+export function sealing(
+  issuer: string,
+  keys: Keys | undefined,
+  { sql, kind }: Database,
+  failed: (error: unknown) => void,
+): () => Promise<void> {
+  const seal = () => auditSealer(sql, signerOf(issuer, keys), SEAL_BATCH[kind]).seal();
   let rest = 0;
   const turn = async (): Promise<void> => {
     if (rest > 0) {
