@@ -111,7 +111,7 @@ async function assertionAnswer(
     now,
     lifetime,
   });
-  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.accessToken, core.sign);
+  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken, core.sign);
   return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: printScope(scopes) };
 }
 
