@@ -1,6 +1,6 @@
 import type { AuditEvent } from "../audit.ts";
+import type { AssertedIdentity, IdentityAssertions } from "../core/asserted-identity.ts";
 import { ASSERTION_UNUSED, PERSON_ENABLED } from "../core/policy/assertion-grant.ts";
-import type { AssertedIdentity, IdentityAssertions } from "../core/ports.ts";
 import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";

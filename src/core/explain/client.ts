@@ -1,6 +1,6 @@
 import { type Client, isConfidential } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import type { ClientCredential, TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
+import type { ClientCredential } from "../../gen/countersign/token/v1/token_pb.ts";
 import { judgeAssertion } from "../client-assertion.ts";
 import {
   assertSecret,
@@ -11,7 +11,7 @@ import {
   presentedCredential,
 } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
-import { clientsAtToken } from "../document-client.ts";
+import type { Ground } from "../document-client.ts";
 import type { Hearing } from "./hearing.ts";
 
 /**
@@ -21,12 +21,12 @@ import type { Hearing } from "./hearing.ts";
 export async function hearClient(
   hearing: Hearing,
   credential: ClientCredential | undefined,
-  grant: TokenRequest["grant"],
+  ground: Ground,
   core: Core,
 ): Promise<Client | undefined> {
   const presented = await hearing.learn(CLIENT_RULES.credential, () => presentedCredential(credential));
   const facts = await hearing.learn(CLIENT_RULES.known, async () => {
-    const found = await factsOf(presented as Presented, grant, core);
+    const found = await factsOf(presented as Presented, ground);
     CLIENT_RULES.known.assert(found);
     return found;
   });
@@ -42,9 +42,9 @@ export async function hearClient(
   return hearing.isOpen() ? client : undefined;
 }
 
-const factsOf = async (presented: Presented, grant: TokenRequest["grant"], core: Core): Promise<ClientFacts> => ({
+const factsOf = async (presented: Presented, ground: Ground): Promise<ClientFacts> => ({
   presented,
-  client: await clientsAtToken(grant, core).byClientId(presented.clientId),
+  client: await ground.clients.byClientId(presented.clientId),
   methodRule: exactMethod,
 });
 

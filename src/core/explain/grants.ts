@@ -13,6 +13,7 @@ import type {
 import { printScope } from "../../protocol/scope.ts";
 import { hashSecret } from "../../secret.ts";
 import type { Core } from "../core.ts";
+import type { Ground } from "../document-client.ts";
 import { CLIENT_CREDENTIALS_RULES, decideClientCredentials } from "../grants/client-credentials.ts";
 import { identityOf, readAssertionOf, servedPorts, toldBare } from "../grants/jwt-bearer.ts";
 import { exchangeFacts } from "../grants/token-exchange.ts";
@@ -58,16 +59,22 @@ const granting = (scopes: readonly string[], audience: readonly string[], core: 
  * Judges a grant by the rules of its own file, on what is in the stores at this moment. Reads alone.
  * @param client undefined when the hearing has come to a refusal before
  */
-export async function hearGrant(hearing: Hearing, grant: TokenRequest["grant"], client: Client | undefined, core: Core): Promise<Heard> {
+export async function hearGrant(
+  hearing: Hearing,
+  grant: TokenRequest["grant"],
+  client: Client | undefined,
+  ground: Ground,
+  core: Core,
+): Promise<Heard> {
   const heard = (granted: WouldBeGranted | undefined): Heard => ({ hearing, granted });
   const common = (grantType: GrantType) => hearing.hear(GRANT_RULES, client && { client, grantType, grant });
   switch (grant.case) {
     case "authorizationCode":
       await common("authorization_code");
-      return heard(await hearCode(hearing, grant.value, client, core));
+      return heard(await hearCode(hearing, grant.value, client, ground, core));
     case "refreshToken":
       await common("refresh_token");
-      return heard(await hearRefresh(hearing, grant.value, client, core));
+      return heard(await hearRefresh(hearing, grant.value, client, ground, core));
     case "clientCredentials":
       await common("client_credentials");
       return heard(await hearClientCredentials(hearing, grant.value, client, core));
@@ -80,8 +87,8 @@ export async function hearGrant(hearing: Hearing, grant: TokenRequest["grant"], 
   }
 }
 
-async function hearCode(hearing: Hearing, grant: AuthorizationCodeGrant, client: Client | undefined, core: Core) {
-  const found = hearing.isOpen() && client ? { client, grant, code: await core.codes.byHash(hashSecret(grant.code)) } : undefined;
+async function hearCode(hearing: Hearing, grant: AuthorizationCodeGrant, client: Client | undefined, ground: Ground, core: Core) {
+  const found = hearing.isOpen() && client ? { client, grant, code: await ground.code() } : undefined;
   const facts = await hearing.hear(CODE_RULES, found);
   const decision = facts && decideCode(facts.code, facts.client, grant);
   if (decision?.kind !== "redeem" || client === undefined) return undefined;
@@ -90,10 +97,9 @@ async function hearCode(hearing: Hearing, grant: AuthorizationCodeGrant, client:
   return { ...granting(scopes, decision.audience, core), sub, refreshToken, idToken: scopes.includes("openid") };
 }
 
-async function hearRefresh(hearing: Hearing, grant: RefreshTokenGrant, client: Client | undefined, core: Core) {
+async function hearRefresh(hearing: Hearing, grant: RefreshTokenGrant, client: Client | undefined, ground: Ground, core: Core) {
   const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(grant)) };
-  const found =
-    hearing.isOpen() && client ? { client, grant, grace, family: await core.families.holding(hashSecret(grant.refreshToken)) } : undefined;
+  const found = hearing.isOpen() && client ? { client, grant, grace, family: await ground.family() } : undefined;
   const facts = await hearing.hear(REFRESH_RULES, found);
   const decision = facts && decideRefresh(facts.family, facts.client, grant, grace);
   if (decision === undefined || decision.kind === "replay") return undefined;

@@ -1,5 +1,6 @@
 import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { Core } from "../core.ts";
+import { groundOf } from "../document-client.ts";
 import { hearClient } from "./client.ts";
 import { hearGrant } from "./grants.ts";
 import { openHearing } from "./hearing.ts";
@@ -11,7 +12,8 @@ import { openHearing } from "./hearing.ts";
  */
 export async function explainTokenRequest({ client: credential, grant }: TokenRequest, core: Core) {
   const begun = openHearing();
-  const client = await hearClient(begun, credential, grant, core);
-  const { hearing, granted } = await hearGrant(begun, grant, client, core);
+  const ground = groundOf(grant, core);
+  const client = await hearClient(begun, credential, ground, core);
+  const { hearing, granted } = await hearGrant(begun, grant, client, ground, core);
   return { rules: [...hearing.verdicts], ...(granted && { granted }) };
 }

@@ -4,6 +4,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import type { JwtBearerGrant } from "../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
+import type { AssertedIdentity, IdentityAssertionPorts } from "../asserted-identity.ts";
 import type { Core } from "../core.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "../identity-assertion.ts";
 import {
@@ -16,7 +17,7 @@ import {
 } from "../policy/assertion-grant.ts";
 import { actorsOf } from "../policy/delegation.ts";
 import { assertRules, underRule } from "../policy/rule.ts";
-import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../ports.ts";
+import type { NewGrant } from "../ports.ts";
 import { because } from "../refused-request.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
