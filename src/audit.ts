@@ -53,6 +53,9 @@ export interface AuditEntry {
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
+  /** The rule that did not hold, and the code that was answered. */
+  readonly rule?: string;
+  readonly error?: string;
   readonly actor: AuditActor;
   readonly userId?: string;
   readonly clientId?: string;
