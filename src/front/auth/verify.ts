@@ -9,6 +9,7 @@ import { staleLinkView, verifiedView } from "../pages/views/notices.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import type { ErrorPrinter, FrontContext, Handler } from "../routes.ts";
 import { queryText } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 
 /** Whether a page is asked for rather than JSON; a client that takes anything gets JSON. */
 const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
@@ -24,7 +25,7 @@ export const verifyRoute =
       return;
     }
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", users);
-    if (wantsPage(ctx)) sendPage(ctx, verifiedView(site, user.email));
+    if (wantsPage(ctx)) sendPage(ctx, verifiedView(site, languageOf(ctx), user.email));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   };
 
@@ -33,6 +34,6 @@ export const verifyErrorPrinter =
   (json: ErrorPrinter, page: ErrorPrinter, site: Site, guard: FormGuard): ErrorPrinter =>
   (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
-    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, guard.token(ctx, RESEND)), 400);
+    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), guard.token(ctx, RESEND)), 400);
     else page(ctx, refusal);
   };

@@ -1,30 +1,32 @@
+import { clientTexts } from "../texts/client.ts";
+import type { Language } from "../texts/language.ts";
+
 /** Controls, bidirectional marks, joiners and other characters that show nothing but change how the rest reads. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** More marks on one letter than any script has. */
 const STACKED_MARKS = /(\p{M}{3})\p{M}+/gu;
 const MAX_NAME = 80;
 
-/**
- * A name that a client gave itself, as it may be shown: without what could pass for other words of the page.
- * Escaping is the template's work.
- */
-export function shownName(name: string): string {
-  const shown = [...name.toWellFormed().replace(INVISIBLE, "").replace(STACKED_MARKS, "$1").replace(/\s+/gu, " ").trim()];
-  if (shown.length === 0) return "An application without a name";
+/** Text from outside, as it may be shown: without what could pass for other words of the page. Escaping is the template's work. */
+export function shownText(text: string): string {
+  const shown = [...text.toWellFormed().replace(INVISIBLE, "").replace(STACKED_MARKS, "$1").replace(/\s+/gu, " ").trim()];
   return shown.length > MAX_NAME ? `${shown.slice(0, MAX_NAME).join("")}…` : shown.join("");
 }
+
+/** A name that a client gave itself; one that has nothing to show is called so. */
+export const shownName = (language: Language, name: string): string => shownText(name) || clientTexts[language].nameless;
 
 /** The host that a person can judge an address by, in punycode; for a scheme of an app's own, the scheme. */
 export function shownHost(uri: string): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
-  if (!url) return shownName(uri);
+  if (!url) return shownText(uri);
   return url.host === "" ? url.protocol : url.host;
 }
 
 /** A resource as it is shown: its host in punycode with the path, or the name when it is no URL. */
 export function shownResource(resource: string): string {
   const url = URL.canParse(resource) ? new URL(resource) : undefined;
-  if (!url || url.host === "") return shownName(resource);
+  if (!url || url.host === "") return shownText(resource);
   return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
 }
 

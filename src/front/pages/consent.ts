@@ -9,6 +9,7 @@ import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 import { type PageKit, queryMember, signedInTo, takeRequest, waitingRequest } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
@@ -69,11 +70,14 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       if (!asked) return;
       const { authorization, request, requestId, signedIn } = asked;
       const { scopes, newScopes, resources, newResources } = authorization;
-      const client = shownClient(authorization, request.redirectUri ?? "");
+      const language = languageOf(ctx);
+      const client = shownClient(language, authorization, request.redirectUri ?? "");
       const token = guard.token(ctx, purpose(requestId));
       const offer = offerOf(authorization);
       const { email } = signedIn.user;
-      sendPage(ctx, consentView(site, { token, requestId, offer, email, client, scopes, newScopes, resources, newResources }));
+      const described = await ports.scopeDescriptions.of(signedIn.user.realmId, scopes);
+      const asks = { client, scopes, newScopes, resources, newResources, lifetimes: authorization.lifetimes };
+      sendPage(ctx, consentView(site, language, { token, requestId, offer, email, ...asks, described }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);

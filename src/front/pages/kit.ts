@@ -9,6 +9,8 @@ import type { FormGuard } from "../form-guard.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import type { FrontContext } from "../routes.ts";
 import { queryText } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
+import { refusalFaults } from "./refusal-words.ts";
 import type { Site } from "./site.ts";
 import type { Fault } from "./views/layout.ts";
 
@@ -47,11 +49,13 @@ export async function takeRequest({ ports }: PageKit, requestId: string): Promis
   if (!(await ports.pendingRequests.take(hashSecret(requestId)))) throw expired();
 }
 
-/** A refusal that the person can mend, as the faults of a form. @throws whatever else it is */
-export function faultsOf(error: unknown, fields: readonly string[]): { readonly refusal: Refusal; readonly faults: readonly Fault[] } {
+/** A refusal that the person can mend, as the faults of a form in her language. @throws whatever else it is */
+export function faultsOf(
+  ctx: FrontContext,
+  error: unknown,
+  fields: readonly string[],
+): { readonly refusal: Refusal; readonly faults: readonly Fault[] } {
   const mendable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
   if (!mendable) throw error;
-  const { issues, description } = error.detail;
-  const faults = issues?.map(({ path, message }) => ({ field: fields.includes(path) ? path : undefined, message }));
-  return { refusal: error, faults: faults ?? [{ message: description ?? "This did not work." }] };
+  return { refusal: error, faults: refusalFaults(languageOf(ctx), error, fields) };
 }

@@ -1,12 +1,15 @@
 import { noStore, pageHeaders } from "../middleware/headers.ts";
 import type { FrontContext } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
 import type { Markup } from "./html.ts";
 
-/** Answers with a page. */
+/** Answers with a page, written in `languageOf(ctx)`. */
 export function sendPage(ctx: FrontContext, page: Markup, status = 200): void {
   pageHeaders(ctx);
   ctx.status = status;
   ctx.set("Content-Type", "text/html; charset=utf-8");
+  ctx.set("Content-Language", languageOf(ctx));
+  ctx.vary("Accept-Language");
   ctx.body = page.text;
 }
 

@@ -6,6 +6,7 @@ import { callerOf } from "../people-ports.ts";
 import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
+import { languageOf } from "../texts/language.ts";
 import { faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
@@ -33,7 +34,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     hint?: string,
   ) => {
     const token = guard.token(ctx, purpose(page.requestId));
-    sendPage(ctx, signInView(site, { ...page, token, faults, email: email ?? hint }), status);
+    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
   };
 
   /** Shows the form for a request that waits, unless there is nothing to sign in for. */
@@ -47,7 +48,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
-    const client = shownClient(good.authorization, good.request.redirectUri ?? "");
+    const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
     show(ctx, { requestId, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
   }
@@ -72,7 +73,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         const { secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
         cookies.startSession(ctx, secret, ports.sessionTtl);
       } catch (error) {
-        const { refusal, faults } = faultsOf(error, ["email", "password"]);
+        const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
         if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
         return showForm(ctx, requestId, { email, faults, status: CATALOGUE[refusal.code].http });
       }

@@ -4,6 +4,7 @@ import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { assertShape, RegisterBody, ResendBody } from "../schemas/accounts.ts";
+import { languageOf } from "../texts/language.ts";
 import { faultsOf, type PageKit, queryMember } from "./kit.ts";
 import { sendPage } from "./send.ts";
 import { checkMailView } from "./views/notices.ts";
@@ -19,7 +20,7 @@ export function signUpPage({ ports, guard, site }: PageKit): { readonly GET: Han
   return {
     GET(ctx) {
       const requestId = queryMember(ctx, "request");
-      sendPage(ctx, signUpView(site, { token: guard.token(ctx, purpose(requestId)), requestId, faults: [] }));
+      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(requestId)), requestId, faults: [] }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
@@ -30,12 +31,16 @@ export function signUpPage({ ports, guard, site }: PageKit): { readonly GET: Han
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
         const user = await register(signUp, ports, callerOf(ctx));
         const token = guard.token(ctx, RESEND);
-        sendPage(ctx, checkMailView(site, { email: user.email, token, requestId, again: false }), 201);
+        sendPage(ctx, checkMailView(site, languageOf(ctx), { email: user.email, token, requestId, again: false }), 201);
       } catch (error) {
-        const { refusal, faults } = faultsOf(error, FIELDS);
+        const { refusal, faults } = faultsOf(ctx, error, FIELDS);
         if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
         const token = guard.token(ctx, purpose(requestId));
-        sendPage(ctx, signUpView(site, { token, requestId, email, firstName, lastName, faults }), CATALOGUE[refusal.code].http);
+        sendPage(
+          ctx,
+          signUpView(site, languageOf(ctx), { token, requestId, email, firstName, lastName, faults }),
+          CATALOGUE[refusal.code].http,
+        );
       }
     },
   };
@@ -49,5 +54,8 @@ export const resendPage =
     guard.assert(ctx, form, RESEND);
     const { email } = assertShape(ResendBody, { email: form.get("email") });
     await resendVerification(email, ports, callerOf(ctx));
-    sendPage(ctx, checkMailView(site, { email, token: guard.token(ctx, RESEND), requestId: form.get("request"), again: true }));
+    sendPage(
+      ctx,
+      checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), requestId: form.get("request"), again: true }),
+    );
   };

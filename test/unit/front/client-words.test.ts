@@ -13,7 +13,7 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
     ["x".repeat(90), `${"x".repeat(80)}…`],
     ["\ud800", "\ufffd"],
   ] as const)("%j is shown as %j", ([name, expected]) => {
-    expect(shownName(name)).toBe(expected);
+    expect(shownName("en", name)).toBe(expected);
   });
 
   test("hosts stand in punycode", () => {

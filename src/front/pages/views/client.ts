@@ -1,4 +1,6 @@
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { clientTexts } from "../../texts/client.ts";
+import type { Language } from "../../texts/language.ts";
 import { isOnThisDevice, shownHost, shownName } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
 
@@ -13,22 +15,27 @@ export interface ShownClient {
   readonly onThisDevice: boolean;
   readonly environment: string | undefined;
   readonly openRegistration: boolean;
+  /** Whether the name is the word of whoever registered it, and no operator has taken the application on. */
+  readonly nameUnverified: boolean;
 }
 
-export function shownClient({ client }: Authorization, redirectUri: string): ShownClient {
+export function shownClient(language: Language, { client }: Authorization, redirectUri: string): ShownClient {
   const clientId = client?.clientId ?? "";
   return {
-    name: shownName(client?.name ?? clientId),
+    name: shownName(language, client?.name ?? clientId),
     verifiedHost: client?.verifiedHost === undefined ? undefined : shownHost(`https://${client.verifiedHost}`),
     returnHost: shownHost(redirectUri),
     onThisDevice: isOnThisDevice(redirectUri),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,
+    nameUnverified: (client?.openRegistration ?? true) || client?.environment === "development" || client?.environment === "staging",
   };
 }
 
 /** The name with the hosts that stand for it: a name alone says nothing, for anyone can choose any. */
-export const clientLine = ({ name, verifiedHost, returnHost }: ShownClient): Markup =>
+export const clientLine = (language: Language, { name, verifiedHost, returnHost }: ShownClient): Markup =>
   html`<strong class="client-name"><bdi>${name}</bdi></strong> <span class="hosts">(${
-    verifiedHost !== undefined && verifiedHost !== returnHost && html`<span class="host">${verifiedHost}</span>, back to `
+    verifiedHost !== undefined &&
+    verifiedHost !== returnHost &&
+    html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
   }<span class="host">${returnHost}</span>)</span>`;

@@ -1,6 +1,10 @@
+import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { clientTexts } from "../../texts/client.ts";
+import { consentTexts } from "../../texts/consent.ts";
+import { type Language, shownDuration } from "../../texts/language.ts";
 import { shownResource } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { scopeWords } from "../scope-words.ts";
+import { type Described, type ScopeWords, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import type { ShownClient } from "./client.ts";
 import { hidden, layout } from "./layout.ts";
@@ -16,72 +20,85 @@ export interface ConsentPage {
   readonly newScopes: readonly string[];
   readonly resources: readonly string[];
   readonly newResources: readonly string[];
+  /** How long it would last; a core of the release before does not say. */
+  readonly lifetimes: AccessLifetimes | undefined;
+  readonly described: Described;
 }
 
-export function consentView(site: Site, page: ConsentPage): Markup {
-  const { client, token, requestId, email, scopes, newScopes, resources, newResources } = page;
+export function consentView(site: Site, language: Language, page: ConsentPage): Markup {
+  const texts = consentTexts[language];
+  const { client, token, requestId, email, scopes, newScopes, resources, newResources, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
   const asked = newScopes.length > 0 ? newScopes : scopes;
   const known = scopes.filter((scope) => !asked.includes(scope));
   return layout(
     site,
-    { title: `Allow ${client.name}?` },
+    { language, title: texts.title(client.name) },
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
-<h1 class="centred"><bdi>${client.name}</bdi> ${more ? "asks for more access" : "asks for access"}</h1>
-<p class="who">You are signed in as <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">Use another account</a></p>
-${facts(client)}
-${warning(client)}
+<h1 class="centred"><bdi>${client.name}</bdi> ${more ? texts.asksMore : texts.asks}</h1>
+${client.nameUnverified && html`<p class="centred"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
+<p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
+${facts(language, client)}
+${warning(language, client)}
 ${
   asked.length > 0 &&
-  html`<h2>${known.length > 0 ? "It would also be able to" : "It would be able to"}</h2>
-<ul class="grants">${asked.map((scope) => scopeItem(scope, resources))}</ul>`
+  html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
+<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, resources)))}</ul>`
 }
 ${
   resources.length > 0 &&
-  html`<h2>Only at these places</h2>
-<ul class="places">${resources.map((resource) => placeItem(resource, more && newResources.includes(resource)))}</ul>`
+  html`<h2>${texts.places}</h2>
+<ul class="places">${resources.map((resource) => placeItem(language, resource, more && newResources.includes(resource)))}</ul>`
 }
 ${
   known.length > 0 &&
-  html`<h2>You allowed it before to</h2>
-<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(scope).title}</bdi></li>`)}</ul>`
+  html`<h2>${texts.known}</h2>
+<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(language, scope, described).title}</bdi></li>`)}</ul>`
 }
+${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
 ${hidden(token, requestId)}
 <input type="hidden" name="offer" value="${page.offer}">
-<button class="button button-deny" type="submit" name="decision" value="deny">Deny</button>
-<button class="button" type="submit" name="decision" value="approve">Allow</button>
+<button class="button button-deny" type="submit" name="decision" value="deny">${texts.deny}</button>
+<button class="button" type="submit" name="decision" value="approve">${texts.allow}</button>
 </form>
-<p class="small">You can take this back at any time on <a href="${site.path("/account")}">your account page</a>.</p>
+<p class="small">${texts.takeBack} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
   );
 }
 
 const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
 
-const facts = ({ verifiedHost, returnHost, onThisDevice, environment }: ShownClient): Markup => html`<dl class="facts">
-${verifiedHost !== undefined && html`<div><dt>Published by</dt><dd class="host">${verifiedHost}</dd></div>`}
-<div><dt>Sends you back to</dt><dd><span class="host">${returnHost}</span>${onThisDevice && " (this device)"}</dd></div>
-${environment !== undefined && environment !== "production" && html`<div><dt>Stage</dt><dd><span class="tag">${environment}</span></dd></div>`}
+function facts(language: Language, { verifiedHost, returnHost, onThisDevice, environment }: ShownClient): Markup {
+  const texts = clientTexts[language];
+  const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
+  return html`<dl class="facts">
+${verifiedHost !== undefined && html`<div><dt>${texts.publishedBy}</dt><dd><span class="host">${verifiedHost}</span> <span class="tag tag-good">${texts.verified}</span></dd></div>`}
+<div><dt>${texts.sendsBackTo}</dt><dd><span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</dd></div>
+${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">${stage}</span></dd></div>`}
 </dl>`;
+}
 
 /** What the person should know before trusting the name. */
-function warning({ verifiedHost, onThisDevice, openRegistration }: ShownClient): Part {
-  const lines = [
-    onThisDevice && "The access goes to a program on this device. Continue only if you started it yourself just now.",
-    openRegistration &&
-      verifiedHost === undefined &&
-      "This application chose its name itself and nobody has checked it. Continue only if you expected this page.",
-  ].filter((line) => line !== false);
+function warning(language: Language, { verifiedHost, onThisDevice, openRegistration }: ShownClient): Part {
+  const { deviceCaution, unverifiedCaution } = clientTexts[language];
+  const lines = [onThisDevice && deviceCaution, openRegistration && verifiedHost === undefined && unverifiedCaution].filter(
+    (line) => line !== false,
+  );
   return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 
-function scopeItem(scope: string, resources: readonly string[]): Markup {
-  const { title, detail } = scopeWords(scope, resources);
-  return html`<li><p class="grant-title"><bdi>${title}</bdi></p><p class="grant-detail">${detail}</p></li>`;
+function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
+  const { eachTime, lasting } = consentTexts[language];
+  const words = (seconds: number) => shownDuration(language, seconds);
+  if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
+  return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
 }
 
-const placeItem = (resource: string, isNew: boolean): Markup =>
-  html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">New</span>`}</li>`;
+const scopeItem = ({ title, detail }: ScopeWords): Markup =>
+  html`<li><p class="grant-title"><bdi>${title}</bdi></p>${detail !== "" && html`<p class="grant-detail">${detail}</p>`}</li>`;
+
+const placeItem = (language: Language, resource: string, isNew: boolean): Markup =>
+  html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">${consentTexts[language].isNew}</span>`}</li>`;

@@ -1,9 +1,12 @@
 import { FORM_TOKEN } from "../../form-guard.ts";
+import { frameTexts } from "../../texts/frame.ts";
+import type { Language } from "../../texts/language.ts";
 import { MARK, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 
 export interface Frame {
+  readonly language: Language;
   readonly title: string;
   /** `wide` for pages with lists, `narrow` for a single form or notice. */
   readonly width?: "narrow" | "wide";
@@ -12,8 +15,8 @@ export interface Frame {
 }
 
 /** The frame around every page. */
-export const layout = (site: Site, { title, width = "narrow", aside }: Frame, content: Part): Markup => html`<!doctype html>
-<html lang="en">
+export const layout = (site: Site, { language, title, width = "narrow", aside }: Frame, content: Part): Markup => html`<!doctype html>
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -32,7 +35,7 @@ ${aside}
 <main>
 ${content}
 </main>
-<footer class="foot"><p>You are at <strong>${site.host}</strong></p></footer>
+<footer class="foot"><p>${frameTexts[language].youAreAt} <strong>${site.host}</strong></p></footer>
 </div>
 </body>
 </html>
@@ -55,10 +58,10 @@ export interface Field {
 }
 
 /** A labelled input with its hint and its fault; both are told to screen readers. */
-export function field({ name, label, type, autocomplete, value, hint, error, optional, autofocus }: Field): Markup {
+export function field(language: Language, { name, label, type, autocomplete, value, hint, error, optional, autofocus }: Field): Markup {
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter((id) => id !== false).join(" ");
   return html`<div class="field${error !== undefined && " field-bad"}">
-<label for="${name}">${label}${optional && html` <span class="optional">(optional)</span>`}</label>
+<label for="${name}">${label}${optional && html` <span class="optional">${frameTexts[language].optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${error !== undefined && html`<p class="fault" id="${name}-error">${error}</p>`}
 <input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
@@ -76,13 +79,17 @@ export interface Fault {
 }
 
 /** What went wrong, at the head of the form, each with a link to its field. */
-export const faultSummary = (faults: readonly Fault[]): Part =>
+export const faultSummary = (language: Language, faults: readonly Fault[]): Part =>
   faults.length > 0 &&
   html`<div class="summary" role="alert" tabindex="-1">
-<h2>There is a problem</h2>
+<h2>${frameTexts[language].problem}</h2>
 <ul>${faults.map(({ field: name, message }) => html`<li>${name === undefined ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
 </div>`;
 
 /** The fault of one field, if it has one. */
 export const faultOf = (faults: readonly Fault[], name: string): string | undefined =>
   faults.find((fault) => fault.field === name)?.message;
+
+/** The title of a page with a form: that something is wrong is what a screen reader says first. */
+export const formTitle = (language: Language, title: string, faults: readonly Fault[]): string =>
+  faults.length > 0 ? frameTexts[language].faultyTitle(title) : title;

@@ -1,3 +1,5 @@
+import type { Language } from "../../texts/language.ts";
+import { noticesTexts } from "../../texts/notices.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { field, hidden, layout } from "./layout.ts";
@@ -10,10 +12,10 @@ export interface Notice {
 }
 
 /** A page that says one thing. */
-export const noticeView = (site: Site, { tone, title, text, more }: Notice): Markup =>
+export const noticeView = (site: Site, language: Language, { tone, title, text, more }: Notice): Markup =>
   layout(
     site,
-    { title },
+    { language, title },
     html`<section class="card notice notice-${tone}">
 <span class="seal" aria-hidden="true"></span>
 <h1>${title}</h1>
@@ -22,28 +24,25 @@ ${more}
 </section>`,
   );
 
+const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
+
 /** After a verification link was used. */
-export const verifiedView = (site: Site, email: string): Markup =>
-  noticeView(site, {
-    tone: "good",
-    title: "Your address is confirmed",
-    text: `${email} belongs to your account. You can close this page, or go on.`,
-    more: html`<a class="button button-wide" href="${site.path("/account")}">Go to your account</a>`,
-  });
+export function verifiedView(site: Site, language: Language, email: string): Markup {
+  const { title, text, toAccount } = noticesTexts[language].verified;
+  return noticeView(site, language, { tone: "good", title, text: text(email), more: wideLink(site.path("/account"), toAccount) });
+}
 
 /** After a verification link that is no longer good. @param token of the form that asks for another mail */
-export const staleLinkView = (site: Site, token: string): Markup =>
-  noticeView(site, {
-    tone: "bad",
-    title: "This link no longer works",
-    text: "It was used already, a newer one has taken its place, or it is more than a day old. An address that is confirmed stays so.",
-    more: html`<a class="button button-wide" href="${site.path("/login")}">Sign in</a>
+export function staleLinkView(site: Site, language: Language, token: string): Markup {
+  const { title, text, signIn, email, again } = noticesTexts[language].staleLink;
+  const more = html`${wideLink(site.path("/login"), signIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(token)}
-${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "email" })}
-<button class="button button-wide" type="submit">Send a new mail</button>
-</form>`,
-  });
+${field(language, { name: "email", label: email, type: "email", autocomplete: "email" })}
+<button class="button button-quiet button-wide" type="submit">${again}</button>
+</form>`;
+  return noticeView(site, language, { tone: "bad", title, text, more });
+}
 
 export interface CheckMail {
   readonly email: string;
@@ -55,28 +54,24 @@ export interface CheckMail {
 }
 
 /** After signing up: the mail is on its way, and one can go on. */
-export const checkMailView = (site: Site, { email, token, requestId, again }: CheckMail): Markup =>
-  noticeView(site, {
-    tone: "plain",
-    title: "Check your mail",
-    text: `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
-    more: html`<a class="button button-wide" href="${site.path("/login", requestId)}">Continue to sign in</a>
+export function checkMailView(site: Site, language: Language, { email, token, requestId, again }: CheckMail): Markup {
+  const texts = noticesTexts[language].checkMail;
+  const more = html`${wideLink(site.path("/login", requestId), texts.toSignIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(token, requestId)}
 <input type="hidden" name="email" value="${email}">
 ${
   again
-    ? html`<p role="status">A new message is on its way.</p>`
-    : html`<p>Nothing there after a few minutes? Look among the spam, or <button class="link" type="submit">send it again</button>.</p>`
+    ? html`<p role="status">${texts.sentAgain}</p>`
+    : html`<p>${texts.nothingThere}</p>
+<button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>`
 }
-</form>`,
-  });
+</form>`;
+  return noticeView(site, language, { tone: "plain", title: texts.title, text: texts.text(email), more });
+}
 
 /** After signing out. */
-export const signedOutView = (site: Site): Markup =>
-  noticeView(site, {
-    tone: "good",
-    title: "You are signed out",
-    text: "On a device that others use too, close the browser as well.",
-    more: html`<a class="button button-wide" href="${site.path("/login")}">Sign in again</a>`,
-  });
+export function signedOutView(site: Site, language: Language): Markup {
+  const { title, text, signIn } = noticesTexts[language].signedOut;
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });
+}

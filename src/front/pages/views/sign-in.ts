@@ -1,7 +1,9 @@
+import type { Language } from "../../texts/language.ts";
+import { signInTexts } from "../../texts/sign-in.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { clientLine, type ShownClient } from "./client.ts";
-import { type Fault, faultOf, faultSummary, field, hidden, layout } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
 
 export interface SignInPage {
   readonly token: string;
@@ -14,22 +16,23 @@ export interface SignInPage {
   readonly again: boolean;
 }
 
-export function signInView(site: Site, { token, requestId, client, email, faults, again }: SignInPage): Markup {
-  const title = again ? "Confirm that it is you" : "Sign in";
+export function signInView(site: Site, language: Language, { token, requestId, client, email, faults, again }: SignInPage): Markup {
+  const texts = signInTexts[language];
+  const title = again ? texts.titleAgain : texts.title;
   return layout(
     site,
-    { title: faults.length > 0 ? `Error: ${title}` : title },
+    { language, title: formTitle(language, title, faults) },
     html`<section class="card">
 <h1>${title}</h1>
-${client && html`<p class="lead">to continue to ${clientLine(client)}</p>`}
-${faultSummary(faults)}
+${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, client)}</p>`}
+${faultSummary(language, faults)}
 <form method="post" action="${site.path("/login")}" class="stack" novalidate>
 ${hidden(token, requestId)}
-${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
-${field({ name: "password", label: "Password", type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
-<button class="button button-wide" type="submit">Sign in</button>
+${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
+${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
+<button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below">New here? <a href="${site.path("/signup", requestId)}">Create an account</a></p>`,
+<p class="below">${texts.newHere} <a href="${site.path("/signup", requestId)}">${texts.createAccount}</a></p>`,
   );
 }

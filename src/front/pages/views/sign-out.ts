@@ -1,19 +1,28 @@
+import type { Language } from "../../texts/language.ts";
+import { signOutTexts } from "../../texts/sign-out.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { hidden, layout } from "./layout.ts";
 
+export interface SignOutPage {
+  readonly token: string;
+  readonly email: string;
+}
+
 /** Asks before signing out: a link from elsewhere must not do it. */
-export const signOutView = (site: Site, { token, email }: { readonly token: string; readonly email: string }): Markup =>
-  layout(
+export function signOutView(site: Site, language: Language, { token, email }: SignOutPage): Markup {
+  const texts = signOutTexts[language];
+  return layout(
     site,
-    { title: "Sign out" },
+    { language, title: texts.title },
     html`<section class="card">
-<h1>Sign out?</h1>
-<p class="lead">You are signed in as <strong>${email}</strong>. Applications that you allowed keep their access.</p>
+<h1>${texts.question}</h1>
+<p class="lead">${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}</p>
 <form method="post" action="${site.path("/logout")}" class="stack">
 ${hidden(token)}
-<button class="button button-wide" type="submit">Sign out</button>
+<button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below"><a href="${site.path("/account")}">Stay signed in</a></p>`,
+<p class="below"><a href="${site.path("/account")}">${texts.stay}</a></p>`,
   );
+}

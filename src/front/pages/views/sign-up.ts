@@ -1,6 +1,8 @@
+import type { Language } from "../../texts/language.ts";
+import { signUpTexts } from "../../texts/sign-up.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, hidden, layout } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
 
 export interface SignUpPage {
   readonly token: string;
@@ -11,26 +13,27 @@ export interface SignUpPage {
   readonly faults: readonly Fault[];
 }
 
-export function signUpView(site: Site, { token, requestId, email, firstName, lastName, faults }: SignUpPage): Markup {
-  const title = "Create your account";
+export function signUpView(site: Site, language: Language, { token, requestId, email, firstName, lastName, faults }: SignUpPage): Markup {
+  const texts = signUpTexts[language];
+  const error = (name: string) => faultOf(faults, name);
   return layout(
     site,
-    { title: faults.length > 0 ? `Error: ${title}` : title },
+    { language, title: formTitle(language, texts.title, faults) },
     html`<section class="card">
-<h1>${title}</h1>
-<p class="lead">One account for every application and agent that acts for you.</p>
-${faultSummary(faults)}
+<h1>${texts.title}</h1>
+<p class="lead">${texts.lead}</p>
+${faultSummary(language, faults)}
 <form method="post" action="${site.path("/signup")}" class="stack" novalidate>
 ${hidden(token, requestId)}
-${field({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: faults.length === 0 })}
-${field({ name: "password", label: "Password", type: "password", autocomplete: "new-password", hint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.", error: faultOf(faults, "password") })}
+${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: error("email"), autofocus: faults.length === 0 })}
+${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: error("password") })}
 <div class="pair">
-${field({ name: "firstName", label: "First name", type: "text", autocomplete: "given-name", value: firstName, error: faultOf(faults, "firstName"), optional: true })}
-${field({ name: "lastName", label: "Last name", type: "text", autocomplete: "family-name", value: lastName, error: faultOf(faults, "lastName"), optional: true })}
+${field(language, { name: "firstName", label: texts.firstName, type: "text", autocomplete: "given-name", value: firstName, error: error("firstName"), optional: true })}
+${field(language, { name: "lastName", label: texts.lastName, type: "text", autocomplete: "family-name", value: lastName, error: error("lastName"), optional: true })}
 </div>
-<button class="button button-wide" type="submit">Create account</button>
+<button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below">You have an account? <a href="${site.path("/login", requestId)}">Sign in</a></p>`,
+<p class="below">${texts.haveAccount} <a href="${site.path("/login", requestId)}">${texts.signIn}</a></p>`,
   );
 }

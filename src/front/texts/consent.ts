@@ -1,0 +1,68 @@
+import type { Catalogue } from "./language.ts";
+
+export interface ConsentTexts {
+  readonly title: (name: string) => string;
+  /** After the name of the application. */
+  readonly asks: string;
+  readonly asksMore: string;
+  readonly signedInAs: string;
+  readonly otherAccount: string;
+  readonly able: string;
+  readonly ableAlso: string;
+  readonly known: string;
+  readonly places: string;
+  readonly howLong: string;
+  /** Of a client that gets no refresh token. */
+  readonly eachTime: (access: string) => string;
+  /** Of a client that may go on by itself: at most so long, and so long when it is not used. */
+  readonly lasting: (most: string, idle: string) => string;
+  readonly isNew: string;
+  readonly deny: string;
+  readonly allow: string;
+  /** Before the link to the account page, which ends the sentence. */
+  readonly takeBack: string;
+  readonly accountPage: string;
+}
+
+export const consentTexts: Catalogue<ConsentTexts> = {
+  en: {
+    title: (name) => `Allow ${name}?`,
+    asks: "asks for access",
+    asksMore: "asks for more access",
+    signedInAs: "You are signed in as",
+    otherAccount: "Use another account",
+    able: "It would be able to",
+    ableAlso: "It would also be able to",
+    known: "You allowed it before to",
+    places: "Only at these places",
+    howLong: "For how long",
+    eachTime: (access) => `For ${access} each time that you come from there. You are not asked again until you take it back.`,
+    lasting: (most, idle) =>
+      `Also while you are away, until you take it back, but for ${most} at most. It ends by itself when it is not used for ${idle}.`,
+    isNew: "New",
+    deny: "Deny",
+    allow: "Allow",
+    takeBack: "You can take this back at any time on",
+    accountPage: "your account page",
+  },
+  de: {
+    title: (name) => `${name} den Zugriff erlauben?`,
+    asks: "bittet um Zugriff",
+    asksMore: "bittet um weiteren Zugriff",
+    signedInAs: "Sie sind angemeldet als",
+    otherAccount: "Anderes Konto verwenden",
+    able: "Das würden Sie erlauben",
+    ableAlso: "Das käme hinzu",
+    known: "Das haben Sie schon erlaubt",
+    places: "Nur an diesen Stellen",
+    howLong: "Wie lange",
+    eachTime: (access) => `Jeweils für ${access}, wenn Sie von dort kommen. Sie werden nicht erneut gefragt, bis Sie es zurücknehmen.`,
+    lasting: (most, idle) =>
+      `Auch während Sie fort sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
+    isNew: "Neu",
+    deny: "Ablehnen",
+    allow: "Erlauben",
+    takeBack: "Sie können das jederzeit zurücknehmen, und zwar auf",
+    accountPage: "Ihrer Kontoseite",
+  },
+};

@@ -1,0 +1,48 @@
+import Negotiator from "negotiator";
+import { type Catalogue, LANGUAGES, type Language } from "../../language.ts";
+import type { FrontContext } from "../routes.ts";
+
+export type { Catalogue, Language };
+export { LANGUAGES };
+
+const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
+
+/** The language that the browser would rather have, by Accept-Language. @see RFC 9110 §12.5.4 */
+export function languageOf({ req }: Pick<FrontContext, "req">): Language {
+  const wanted = new Negotiator(req).language([...LANGUAGES]);
+  return isLanguage(wanted) ? wanted : LANGUAGES[0];
+}
+
+const DAYS: Catalogue<Intl.DateTimeFormat> = {
+  en: new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" }),
+  de: new Intl.DateTimeFormat("de-DE", { dateStyle: "long", timeZone: "UTC" }),
+};
+
+const MOMENTS: Catalogue<Intl.DateTimeFormat> = {
+  en: new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }),
+  de: new Intl.DateTimeFormat("de-DE", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }),
+};
+
+/** A day in UTC. @param seconds since the epoch */
+export const shownDay = (language: Language, seconds: number): string => DAYS[language].format(seconds * 1000);
+
+/** A day and the time of it, in UTC. @param seconds since the epoch */
+export const shownMoment = (language: Language, seconds: number): string => `${MOMENTS[language].format(seconds * 1000)} UTC`;
+
+/** Seconds in a unit of time, the largest first. */
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+] as const;
+
+/** A length of time in the largest unit that it fills, without a case ending: "30 days", "15 Minuten". @param seconds whole */
+export function shownDuration(language: Language, seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds % length === 0) ?? (seconds < 60 ? (["second", 1] as const) : UNITS[2]);
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(Math.round(seconds / size));
+}
+
+const LISTS: Catalogue<Intl.ListFormat> = { en: new Intl.ListFormat("en-GB"), de: new Intl.ListFormat("de") };
+
+/** Several things in one sentence: "a, b and c". */
+export const shownList = (language: Language, items: readonly string[]): string => LISTS[language].format(items);

@@ -1,0 +1,140 @@
+import type { RefusalCode } from "../../errors.ts";
+import type { Catalogue } from "./language.ts";
+
+export interface RefusalWords {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** Reasons that a person can do something about. The three of a failed sign-in read alike, for they must not be told apart. */
+export type ShownReason =
+  | "account_unknown"
+  | "account_disabled"
+  | "password_wrong"
+  | "sign_in_failures"
+  | "rate_limit"
+  | "email_taken"
+  | "password_short"
+  | "password_long"
+  | "password_is_email"
+  | "password_common"
+  | "pending_unknown"
+  | "consent_unknown"
+  | "method_not_allowed"
+  | "body_too_large"
+  | "body_shape";
+
+/** Fields whose shape can be at fault. */
+export type ShownField = "email" | "password" | "firstName" | "lastName";
+
+export interface RefusalsTexts {
+  /** By code, for pages that have nothing but the refusal to say. */
+  readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
+  readonly otherPage: RefusalWords;
+  /** A fault of ours. */
+  readonly fault: RefusalWords;
+  readonly reasons: Readonly<Record<ShownReason, string>>;
+  readonly otherReason: string;
+  readonly fields: Readonly<Record<ShownField, string>>;
+  readonly otherField: string;
+}
+
+const en: RefusalsTexts = {
+  pages: {
+    forbidden: {
+      title: "This form can no longer be used",
+      text: "It has expired, or it did not come from this site. Nothing was changed. Go back, reload the page and try again.",
+    },
+    not_found: { title: "There is nothing here", text: "The page does not exist, or what it showed is gone." },
+    too_many_requests: { title: "Too many attempts", text: "Wait a while before you try again." },
+    temporarily_unavailable: {
+      title: "Not available right now",
+      text: "The service cannot answer at the moment. Nothing was changed. Please try again in a few seconds.",
+    },
+    invalid_client: {
+      title: "This application is not known here",
+      text: "It was removed or switched off. Go back to it and ask its makers.",
+    },
+  },
+  otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
+  fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
+  reasons: {
+    account_disabled: "Wrong e-mail address or password.",
+    account_unknown: "Wrong e-mail address or password.",
+    password_wrong: "Wrong e-mail address or password.",
+    sign_in_failures: "Too many failed attempts. Wait a while before you try again.",
+    rate_limit: "Too many requests. Try again later.",
+    email_taken: "There is an account with this e-mail address already.",
+    password_short: "Choose a password of at least 8 characters.",
+    password_long: "Choose a password of at most 128 characters.",
+    password_is_email: "Choose a password that is not your e-mail address.",
+    password_common: "This password is on the list of those that are guessed first. Choose another one.",
+    pending_unknown: "This request has expired. Go back to the application and start again.",
+    consent_unknown: "This access has been taken back already.",
+    method_not_allowed: "This page cannot be asked for in this way.",
+    body_too_large: "What was sent is too large.",
+    body_shape: "Something is missing or filled in wrongly. Go back and try again.",
+  },
+  otherReason: "This did not work. Check what you entered and try again.",
+  fields: {
+    email: "Enter an e-mail address, such as name@example.com.",
+    password: "Enter a password of at most 128 characters.",
+    firstName: "Use at most 100 characters for the first name.",
+    lastName: "Use at most 100 characters for the last name.",
+  },
+  otherField: "This field is filled in wrongly.",
+};
+
+const de: RefusalsTexts = {
+  pages: {
+    forbidden: {
+      title: "Dieses Formular gilt nicht mehr",
+      text: "Es ist abgelaufen oder kam nicht von dieser Seite. Es wurde nichts geändert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal.",
+    },
+    not_found: { title: "Hier ist nichts", text: "Die Seite gibt es nicht, oder das, was sie zeigte, ist nicht mehr da." },
+    too_many_requests: { title: "Zu viele Versuche", text: "Bitte warten Sie eine Weile, bevor Sie es erneut versuchen." },
+    temporarily_unavailable: {
+      title: "Zurzeit nicht verfügbar",
+      text: "Der Dienst kann im Augenblick nicht antworten. Es wurde nichts geändert. Bitte versuchen Sie es in einigen Sekunden erneut.",
+    },
+    invalid_client: {
+      title: "Diese Anwendung ist hier nicht bekannt",
+      text: "Sie wurde entfernt oder abgeschaltet. Gehen Sie zu ihr zurück und fragen Sie die Anbieter.",
+    },
+  },
+  otherPage: {
+    title: "Das hat nicht geklappt",
+    text: "Die Anfrage war nicht vollständig. Gehen Sie zurück und versuchen Sie es noch einmal.",
+  },
+  fault: {
+    title: "Etwas ist schiefgegangen",
+    text: "Der Fehler liegt bei uns und wurde festgehalten. Bitte versuchen Sie es später erneut.",
+  },
+  reasons: {
+    account_disabled: "E-Mail-Adresse oder Passwort ist falsch.",
+    account_unknown: "E-Mail-Adresse oder Passwort ist falsch.",
+    password_wrong: "E-Mail-Adresse oder Passwort ist falsch.",
+    sign_in_failures: "Zu viele Fehlversuche. Bitte warten Sie eine Weile, bevor Sie es erneut versuchen.",
+    rate_limit: "Zu viele Anfragen. Bitte versuchen Sie es später erneut.",
+    email_taken: "Zu dieser E-Mail-Adresse gibt es schon ein Konto.",
+    password_short: "Wählen Sie ein Passwort mit mindestens 8 Zeichen.",
+    password_long: "Wählen Sie ein Passwort mit höchstens 128 Zeichen.",
+    password_is_email: "Wählen Sie ein Passwort, das nicht Ihre E-Mail-Adresse ist.",
+    password_common: "Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wählen Sie ein anderes.",
+    pending_unknown: "Diese Anfrage ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
+    consent_unknown: "Dieser Zugriff wurde schon zurückgenommen.",
+    method_not_allowed: "Diese Seite lässt sich so nicht aufrufen.",
+    body_too_large: "Die gesendeten Angaben sind zu groß.",
+    body_shape: "Eine Angabe fehlt oder stimmt nicht. Gehen Sie zurück und versuchen Sie es noch einmal.",
+  },
+  otherReason: "Das hat nicht geklappt. Bitte prüfen Sie Ihre Angaben und versuchen Sie es noch einmal.",
+  fields: {
+    email: "Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.",
+    password: "Geben Sie ein Passwort mit höchstens 128 Zeichen ein.",
+    firstName: "Der Vorname darf höchstens 100 Zeichen lang sein.",
+    lastName: "Der Nachname darf höchstens 100 Zeichen lang sein.",
+  },
+  otherField: "Diese Angabe stimmt so nicht.",
+};
+
+export const refusalsTexts: Catalogue<RefusalsTexts> = { en, de };
