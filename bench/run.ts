@@ -1,10 +1,11 @@
 /**
  * What a request costs the product, as a multiple of the floor, in one run: alternating rounds, medians, server CPU read from the servers.
- * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,cold_start] [--profile DIR]
+ * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,cold_start,guard] [--profile DIR]
  * On PostgreSQL and Redis with BENCH_DATABASE_URL and BENCH_REDIS_URL, else embedded.
  */
 import { parseArgs } from "node:util";
 import { coldStarts, serverEnv } from "./cold-start.ts";
+import { guardCost } from "./guard.ts";
 import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
 import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
 import { IN_FLIGHT } from "./scenario.ts";
@@ -13,7 +14,13 @@ import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
 
 /** Seconds of load before anything is measured, until the code is compiled. */
 const WARM = 3;
-const COLD_START = "cold_start";
+/** What is measured by itself, beside no floor. */
+const APART: Readonly<Record<string, () => Promise<void>>> = {
+  cold_start: async () => {
+    for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
+  },
+  guard: guardCost,
+};
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "3" },
@@ -23,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-const known: readonly string[] = [...WORKLOAD_NAMES, COLD_START];
+const known: readonly string[] = [...WORKLOAD_NAMES, ...Object.keys(APART)];
 const only = values.only?.split(",") ?? known;
 const strange = only.find((name) => !known.includes(name));
 if (strange !== undefined) throw new Error(`no workload ${strange}; there are ${known.join(", ")}`);
@@ -80,4 +87,4 @@ async function coldStart(kind: string): Promise<void> {
 
 const names = WORKLOAD_NAMES.filter((name) => only.includes(name));
 if (names.length > 0) await compareAll(names);
-if (only.includes(COLD_START)) for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
+for (const [name, measure] of Object.entries(APART)) if (only.includes(name)) await measure();
