@@ -2,9 +2,9 @@
  * What hybrid signing costs: client_credentials with it as a ratio to the same without, and how long classical requests (the JWK Set) take beside it, as a
  * ratio to beside classical signing. One run, alternating rounds, medians. Usage: node --conditions=countersign bench/hybrid.ts
  */
-import { serverEnv } from "./cold-start.ts";
 import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
 import { figuresOf, type Sample } from "./report.ts";
+import { serverEnv } from "./serve.ts";
 import { emptyStorage, STORAGE } from "./storage.ts";
 
 const ROUNDS = 3;

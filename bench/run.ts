@@ -1,14 +1,16 @@
 /**
  * What a request costs the product, as a multiple of the floor, in one run: alternating rounds, medians, server CPU read from the servers.
- * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,cold_start,guard] [--profile DIR]
+ * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,guard] [--profile DIR]
  * On PostgreSQL and Redis with BENCH_DATABASE_URL and BENCH_REDIS_URL, else embedded.
  */
 import { parseArgs } from "node:util";
-import { coldStarts, serverEnv } from "./cold-start.ts";
+import { coldStarts } from "./cold-start.ts";
 import { guardCost } from "./guard.ts";
 import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
 import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
+import { revocationReach } from "./revocation-reach.ts";
 import { IN_FLIGHT } from "./scenario.ts";
+import { serverEnv } from "./serve.ts";
 import { emptyStorage, STORAGE } from "./storage.ts";
 import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
 
@@ -20,6 +22,7 @@ const APART: Readonly<Record<string, () => Promise<void>>> = {
     for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
   },
   guard: guardCost,
+  revocation_reach: revocationReach,
 };
 const { values } = parseArgs({
   options: {

@@ -27,6 +27,10 @@ export const clients: readonly BenchClient[] = Array.from({ length: CLIENTS }, (
   return { clientId, clientSecret, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` };
 });
 
+/** A resource server: it has tokens for itself, and asks about them. */
+export const RESOURCE = "https://notes.bench.test/mcp";
+export const resourceServer = { clientId: "bench-notes", clientSecret: secretOf("bench-notes") };
+
 /** A person who is signed in and has agreed to every client. */
 export interface BenchPerson {
   readonly email: string;
@@ -47,14 +51,26 @@ export const codeChallenge = createHash("sha256").update(codeVerifier).digest("b
 /** The scenario as a provisioning file. */
 export const PROVISION = {
   users: people.map(({ email }) => ({ email, password: secretOf(`password of ${email}`), emailVerified: true, firstName: "Ben" })),
-  clients: clients.map(({ clientId, clientSecret }) => ({
-    clientId,
-    clientSecret,
-    name: clientId,
-    tokenEndpointAuthMethod: "client_secret_basic",
-    grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
-    scopes: SCOPE.split(" "),
-    redirectUris: [REDIRECT_URI],
-    environment: "production",
-  })),
+  clients: [
+    ...clients.map(({ clientId, clientSecret }) => ({
+      clientId,
+      clientSecret,
+      name: clientId,
+      tokenEndpointAuthMethod: "client_secret_basic",
+      grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+      scopes: SCOPE.split(" "),
+      redirectUris: [REDIRECT_URI],
+      environment: "production",
+    })),
+    {
+      ...resourceServer,
+      name: "Notes",
+      tokenEndpointAuthMethod: "client_secret_basic",
+      grantTypes: ["client_credentials"],
+      scopes: [OWN_SCOPE],
+      audience: [RESOURCE],
+      redirectUris: [],
+      environment: "production",
+    },
+  ],
 };
