@@ -4,6 +4,7 @@
  */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from "node:crypto";
 import { createGuard, type Guard } from "@countersign/guard";
+import { median } from "./report.ts";
 
 const ISSUER = "https://issuer.bench.test";
 const RESOURCE = "https://notes.bench.test/mcp";
@@ -54,8 +55,6 @@ async function cost(check: (text: string) => unknown, tokens: readonly string[])
   const { user, system } = process.cpuUsage(before);
   return (user + system) / tokens.length;
 }
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 export async function guardCost(): Promise<void> {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");

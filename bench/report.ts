@@ -37,7 +37,7 @@ const BUDGET: Readonly<Record<WorkloadName, number>> = {
   jwks: 1.3,
 };
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 export const figuresOf = (samples: readonly Sample[]): Figures => ({
   cpu: median(samples.map(({ cpu, operations }) => cpu / operations)),

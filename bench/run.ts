@@ -6,6 +6,7 @@
 import { parseArgs } from "node:util";
 import { coldStarts } from "./cold-start.ts";
 import { guardCost } from "./guard.ts";
+import { hybridCost } from "./hybrid.ts";
 import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
 import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
 import { revocationReach } from "./revocation-reach.ts";
@@ -22,6 +23,7 @@ const APART: Readonly<Record<string, () => Promise<void>>> = {
     for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
   },
   guard: guardCost,
+  hybrid: () => hybridCost(rounds, seconds),
   revocation_reach: revocationReach,
 };
 const { values } = parseArgs({
