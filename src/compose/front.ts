@@ -21,7 +21,7 @@ import { clientAddress } from "../front/middleware/address.ts";
 import { requestIds } from "../front/middleware/request-id.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/site.ts";
-import { peopleRoutes } from "../front/people.ts";
+import { peopleRoutes, type WalletRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
 import { revokeRoutes } from "../front/revoke.ts";
 import { listen } from "../front/server.ts";
@@ -93,6 +93,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive = lifecycle();
+  const wallets = config.wallet.enabled ? await walletsOf(config, sql, log) : undefined;
   const groups = [
     tokenRoutes({ core, issuer, grantTypes }),
     introspectRoutes({ core, issuer }),
@@ -109,6 +110,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       randomBytes,
     }),
     ...peopleRoutes({
+      wallets,
       core,
       fault,
       issuer,
@@ -149,7 +151,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
-    walletOffRoutes({ fault }),
+    ...(wallets === undefined ? [walletOffRoutes({ fault })] : []),
     systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
     docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
@@ -216,6 +218,13 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
     return verdict;
   },
 });
+
+/** Loaded when wallets are switched on: what their formats need is nothing to burden others with. */
+async function walletsOf(config: Config, sql: Sql, log: Log): Promise<WalletRoutes> {
+  if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
+  const { composeWallet } = await import("./wallet.ts");
+  return composeWallet(config, sql);
+}
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
