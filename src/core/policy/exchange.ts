@@ -57,6 +57,11 @@ function assertMeantForAgent(facts: ExchangeFacts): void {
   if (!audienceList(subjectOf(facts).claims).includes(facts.client.clientId)) invalid("subject_token_not_for_agent");
 }
 
+/** An operator has paused the agent for everybody, or the person has for herself. */
+function assertNotPaused(facts: ExchangeFacts): void {
+  if (subjectOf(facts).state.agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
+}
+
 /** The agent proves by it that it is itself; another's token would lend it another's name. */
 function assertActorIsClient({ grant, actor, client, now }: ExchangeFacts): void {
   if (grant.actorToken === undefined) return;
@@ -101,6 +106,7 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
   { name: "subject_token_lives", source: "specification §3", assert: assertSubjectLives },
   { name: "subject_signed_in", source: "specification §3", assert: assertNotSignedOut },
   { name: "subject_token_for_agent", source: "specification §4.7 rule 3", assert: assertMeantForAgent },
+  { name: "agent_not_paused", source: "decision 0011", assert: assertNotPaused },
   { name: "actor_token", source: "RFC 8693 §2.1", assert: assertActorIsClient },
   { name: "may_act", source: "RFC 8693 §4.4", assert: assertMayAct },
   { name: "scope", source: "specification §4.7 rule 4", assert: scopesOf },

@@ -5,6 +5,8 @@ import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { DelegationCuts } from "./0010-delegation-cuts.ts";
+import { AgentPauses } from "./0011-agent-pauses.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -15,4 +17,6 @@ export const migrations = [
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0010_delegation_cuts", class: DelegationCuts },
+  { name: "0011_agent_pauses", class: AgentPauses },
 ];

@@ -7,6 +7,8 @@ export const MIGRATION_NAMES = [
   "0005_audit_chain",
   "0006_detached_signatures",
   "0007_revocation_marks",
+  "0010_delegation_cuts",
+  "0011_agent_pauses",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
