@@ -96,7 +96,15 @@ export async function composeCore(
       watch.assertTrue();
       return method(request, context);
     };
-  return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+  return {
+    ...core,
+    // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
+    validateAuthorization: ({ session, ...request }, context) =>
+      core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
+    token: issuing(core.token),
+    issueCode: issuing(core.issueCode),
+    loginTokens: issuing(core.loginTokens),
+  };
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */

@@ -96,6 +96,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     await page.goto(ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
     await page.goto(`${people.url}/account`);
+    await page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name: "Security" }).click();
     await page.getByRole("button", { name: "Sign out everywhere" }).click();
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
     await page.goto(`${people.url}/account`);
@@ -176,6 +177,8 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow, light and dark, fr
     await look("more consent");
     await page.goto(`${people.url}/account`);
     await look("account");
+    await page.goto(`${people.url}/account/security`);
+    await look("security");
     await page.goto(ask({ prompt: "login" }));
     await page.getByLabel("Password").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();

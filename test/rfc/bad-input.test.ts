@@ -60,7 +60,7 @@ const GETS: readonly Endpoint[] = [
   .map((path) => get(path, "api"))
   .concat(
     ["/oauth/authorize", "/oauth/userinfo"].map((path) => get(path, "oauth")),
-    ["/login", "/signup", "/consent", "/logout", "/account"].map((path) => get(path, "page")),
+    ["/login", "/signup", "/consent", "/logout", "/account", "/account/security"].map((path) => get(path, "page")),
   );
 const ALL = [...FORMS, ...JSONS, ...BARE, ...GETS];
 

@@ -27,12 +27,13 @@ export interface Visit {
   readonly headers: Headers;
 }
 
-export function aBrowser(origin: string) {
+/** @param always headers of every request, such as the languages that the person reads */
+export function aBrowser(origin: string, always: Readonly<Record<string, string>> = {}) {
   const cookies = new Map<string, string>();
 
   /** One request, redirects not followed. */
   async function request(url: string, init: RequestInit = {}): Promise<Response> {
-    const headers = new Headers(init.headers);
+    const headers = new Headers({ ...always, ...Object.fromEntries(new Headers(init.headers)) });
     if (cookies.size > 0) headers.set("cookie", [...cookies].map(([name, value]) => `${name}=${value}`).join("; "));
     const response = await fetch(new URL(url, origin), { ...init, headers, redirect: "manual" });
     for (const line of response.headers.getSetCookie()) {

@@ -1,49 +1,30 @@
 import { revokeConsent } from "../../accounts/consents.ts";
 import { resendVerification } from "../../accounts/registration.ts";
-import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
-import { type PageKit, queryMember, signedInTo } from "./kit.ts";
-import { sendPage, sendRedirect } from "./send.ts";
+import type { PageKit } from "./kit.ts";
+import { ownForm, ownPage } from "./own.ts";
+import { sendPage } from "./send.ts";
 import { accountView } from "./views/account.ts";
 
-/** The purpose of the token in every form of a signed-in person's own pages. */
-export const ACCOUNT_PURPOSE = "account";
-
-/** GET /account: profile and consents. */
-export const accountPage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const { ports, guard, site } = kit;
-    const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, site.path("/login"), 302);
-    const consents = await ports.consents.ofUser(signedIn.user.id);
-    const done = queryMember(ctx, "done");
-    const page = { user: signedIn.user, consents, token: guard.token(ctx, ACCOUNT_PURPOSE) };
-    sendPage(ctx, accountView(site, languageOf(ctx), { ...page, done: done === "revoked" || done === "resent" ? done : undefined }));
-  };
+/** GET /account: profile and the applications with access. */
+export const accountPage = (kit: PageKit): Handler =>
+  ownPage(kit, async (ctx, { signedIn: { user }, token, done }) => {
+    const consents = await kit.ports.consents.ofUser(user.id);
+    sendPage(ctx, accountView(kit.site, languageOf(ctx), { user, consents, token, done }));
+  });
 
 /** POST /account/revoke: takes a consent back. */
-export const revokePage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const form = await formBody(ctx);
-    kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
-    const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 303);
-    await revokeConsent(form.get("consent") ?? "", signedIn.user.id, kit.ports.consents, callerOf(ctx));
-    sendRedirect(ctx, kit.site.path("/account?done=revoked"), 303);
-  };
+export const revokePage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, form, { user }) => {
+    await revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx));
+    return "/account?done=revoked";
+  });
 
 /** POST /account/resend: another verification mail to the person's own address. */
-export const resendOwnPage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const form = await formBody(ctx);
-    kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
-    const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 303);
-    await resendVerification(signedIn.user.email, kit.ports, callerOf(ctx));
-    sendRedirect(ctx, kit.site.path("/account?done=resent"), 303);
-  };
+export const resendOwnPage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, _form, { user }) => {
+    await resendVerification(user.email, kit.ports, callerOf(ctx));
+    return "/account?done=resent";
+  });

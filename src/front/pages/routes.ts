@@ -4,6 +4,7 @@ import { MARK, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import type { PageKit } from "./kit.ts";
+import { securityPage } from "./security.ts";
 import { signInPage } from "./sign-in.ts";
 import { signOutPage } from "./sign-out.ts";
 import { resendPage, signUpPage } from "./sign-up.ts";
@@ -22,6 +23,7 @@ export function pageRoutes(kit: PageKit): RouteGroup {
       "/account": page({ GET: accountPage(kit) }),
       "/account/revoke": page({ POST: revokePage(kit) }),
       "/account/resend": page({ POST: resendOwnPage(kit) }),
+      "/account/security": page({ GET: securityPage(kit) }),
       [STYLE.path]: page({ GET: STYLE.handler }),
       [MARK.path]: page({ GET: MARK.handler }),
     },

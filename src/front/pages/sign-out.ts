@@ -4,8 +4,8 @@ import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
-import { ACCOUNT_PURPOSE } from "./account.ts";
 import { type PageKit, signedInTo } from "./kit.ts";
+import { OWN_PURPOSE } from "./own.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { signedOutView } from "./views/notices.ts";
 import { signOutView } from "./views/sign-out.ts";
@@ -17,11 +17,11 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
     async GET(ctx) {
       const signedIn = await signedInTo(kit, ctx);
       if (!signedIn) return sendPage(ctx, signedOutView(site, languageOf(ctx)));
-      sendPage(ctx, signOutView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), email: signedIn.user.email }));
+      sendPage(ctx, signOutView(site, languageOf(ctx), { token: guard.token(ctx, OWN_PURPOSE), email: signedIn.user.email }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
-      guard.assert(ctx, form, ACCOUNT_PURPOSE);
+      guard.assert(ctx, form, OWN_PURPOSE);
       const secret = cookies.session(ctx);
       const signedIn = await signedInTo(kit, ctx);
       if (signedIn && secret !== undefined) {

@@ -27,7 +27,7 @@ export const clientTexts: Catalogue<ClientTexts> = {
     backTo: "back to",
     thisDevice: "this device",
     stage: "Stage",
-    stages: { development: "In development", staging: "In testing" },
+    stages: { development: "In development", staging: "In testing (staging)" },
     deviceCaution: "The access goes to a program on this device. Continue only if you started it yourself just now.",
     unverifiedCaution: "This application chose its name itself and nobody has checked it. Continue only if you expected this page.",
   },
@@ -40,7 +40,7 @@ export const clientTexts: Catalogue<ClientTexts> = {
     backTo: "zurück zu",
     thisDevice: "dieses Gerät",
     stage: "Stand",
-    stages: { development: "In Entwicklung", staging: "In Erprobung" },
+    stages: { development: "In Entwicklung", staging: "In Erprobung (staging)" },
     deviceCaution: "Der Zugriff geht an ein Programm auf diesem Gerät. Machen Sie nur weiter, wenn Sie es gerade selbst gestartet haben.",
     unverifiedCaution:
       "Diese Anwendung hat ihren Namen selbst gewählt, und niemand hat ihn geprüft. Machen Sie nur weiter, wenn Sie diese Seite erwartet haben.",

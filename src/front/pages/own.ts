@@ -1,0 +1,42 @@
+import type { SignedIn } from "../../accounts/ports.ts";
+import type { Form } from "../../protocol/form.ts";
+import { formBody } from "../middleware/body.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+import { type PageKit, queryMember, signedInTo } from "./kit.ts";
+import { sendRedirect } from "./send.ts";
+
+/** The purpose of the token in every form of a signed-in person's own pages. */
+export const OWN_PURPOSE = "account";
+
+/** What a page of the person's own is made of, besides what it shows. */
+export interface OwnPage {
+  readonly signedIn: SignedIn;
+  /** Of every form on the page. */
+  readonly token: string;
+  /** What was just done, as the redirect after a form says it; any text, so that only known words of it may be shown. */
+  readonly done: string | undefined;
+}
+
+/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so. */
+export const ownPage =
+  (kit: PageKit, show: (ctx: FrontContext, page: OwnPage) => Promise<void> | void): Handler =>
+  async (ctx) => {
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 302);
+    await show(ctx, { signedIn, token: kit.guard.token(ctx, OWN_PURPOSE), done: queryMember(ctx, "done") });
+  };
+
+/**
+ * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has answered.
+ * A form that is not ours is refused before anything is looked up.
+ */
+export const ownForm =
+  (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
+  async (ctx) => {
+    const form = await formBody(ctx);
+    kit.guard.assert(ctx, form, OWN_PURPOSE);
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 303);
+    const next = await act(ctx, form, signedIn);
+    if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
+  };

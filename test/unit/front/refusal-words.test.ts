@@ -1,0 +1,53 @@
+import { describe, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { reasonWords, refusalFaults } from "../../../src/front/pages/refusal-words.ts";
+
+const english = { description: "Words of the refusal." };
+
+describe("a refusal on a page", () => {
+  test.for([
+    ["en", "password_short", "Choose a password of at least 8 characters."],
+    ["de", "password_short", "Wählen Sie ein Passwort mit mindestens 8 Zeichen."],
+    ["en", "never_heard_of", "Words of the refusal."],
+    ["de", "never_heard_of", undefined],
+    ["de", "constructor", undefined],
+  ] as const)("in %s, %s, is told by its reason", ([language, reason, words]) => {
+    expect(reasonWords(language, new Refusal("invalid_request", reason, english))).toBe(words);
+  });
+
+  test("a sign-in that fails reads alike whatever was wrong", () => {
+    for (const language of ["en", "de"] as const) {
+      const words = ["account_unknown", "account_disabled", "password_wrong"].map((reason) =>
+        reasonWords(language, new Refusal("unauthenticated", reason)),
+      );
+      expect([new Set(words).size, typeof words[0]]).toEqual([1, "string"]);
+    }
+  });
+});
+
+describe("the faults of a form", () => {
+  const issues = [
+    { path: "email", message: "Bad." },
+    { path: "colour", message: "Odd." },
+  ];
+  test.for([
+    ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "Odd."]],
+    ["body_shape", "de", ["Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.", "Diese Angabe stimmt so nicht."]],
+    ["email_taken", "de", ["Zu dieser E-Mail-Adresse gibt es schon ein Konto.", "Zu dieser E-Mail-Adresse gibt es schon ein Konto."]],
+    ["never_heard_of", "en", ["Bad.", "Odd."]],
+    ["never_heard_of", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
+  ] as const)("%s in %s stand at the fields that the form has", ([reason, language, messages]) => {
+    const faults = refusalFaults(language, new Refusal("invalid_request", reason, { issues }), ["email"]);
+    expect(faults).toEqual([
+      { field: "email", message: messages[0] },
+      { field: undefined, message: messages[1] },
+    ]);
+  });
+
+  test.for([
+    ["en", "This did not work. Check what you entered and try again."],
+    ["de", "Das hat nicht geklappt. Bitte prüfen Sie Ihre Angaben und versuchen Sie es noch einmal."],
+  ] as const)("in %s, one without any words of its own is told in a general sentence", ([language, message]) => {
+    expect(refusalFaults(language, new Refusal("invalid_request", "never_heard_of"), [])).toEqual([{ message }]);
+  });
+});
