@@ -1,4 +1,5 @@
 import type { Role, User } from "../accounts/ports.ts";
+import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -40,6 +41,15 @@ export interface ManagedRealms {
   all(): Promise<readonly Realm[]>;
   /** @param scopes null: what the deployment says. @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
+}
+
+/** What the scopes of a realm allow, in the operators' words for people. */
+export interface ManagedScopes {
+  all(realmId: string): Promise<readonly ScopeDescription[]>;
+  /** @returns false for an unknown realm */
+  set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
+  /** @returns false when there were no such words */
+  remove(realmId: string, name: string, audit: AuditEntry): Promise<boolean>;
 }
 
 /** A public key of a core. Times are seconds since the epoch. */
@@ -112,13 +122,16 @@ export interface ProvisionCounts {
   readonly unchanged: number;
 }
 
-export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>>;
+export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
+  /** Only of a file that describes scopes. */
+  readonly scopes?: ProvisionCounts;
+}
 
 export interface Provisioner {
   /**
    * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
    * @param actor who is told to have done it; the service itself when left out
-   * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
+   * @throws {Refusal} invalid_request, naming every client that would contradict itself, and every `ownerEmail` that belongs to nobody
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
@@ -133,6 +146,7 @@ export interface ManagementPorts {
   readonly users: ManagedUsers;
   readonly realms: Pick<Realms, "default">;
   readonly managedRealms: ManagedRealms;
+  readonly managedScopes: ManagedScopes;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
   readonly provisioner: Provisioner;

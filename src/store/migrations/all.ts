@@ -5,6 +5,9 @@ import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { WalletLinks } from "./0014-wallet-links.ts";
+import { WalletCredentials } from "./0015-wallet-credentials.ts";
+import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -15,4 +18,7 @@ export const migrations = [
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0014_wallet_links", class: WalletLinks },
+  { name: "0015_wallet_credentials", class: WalletCredentials },
+  { name: "0019_scope_descriptions", class: ScopeDescriptions },
 ];
