@@ -144,3 +144,17 @@ export const ConsentRow = defineEntity({
   },
   uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
 });
+
+/** What a scope allows, in the operators' words for people. */
+export const ScopeDescriptionRow = defineEntity({
+  name: "ScopeDescriptionRow",
+  tableName: "scope_descriptions",
+  properties: {
+    realm: () => p.manyToOne(RealmRow).primary().fieldName("realm_id").updateRule("no action").deleteRule("cascade"),
+    name: p.text().primary(),
+    title: p.json(),
+    detail: p.json(),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+  },
+});
