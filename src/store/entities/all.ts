@@ -11,6 +11,7 @@ export const entities = [
   accounts.CredentialRow,
   accounts.SessionRow,
   accounts.VerificationTokenRow,
+  accounts.PasswordResetRow,
   accounts.SignInFailureRow,
   accounts.PendingRequestRow,
   accounts.OutboxRow,

@@ -5,6 +5,9 @@ import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { PasswordResets } from "./0016-password-resets.ts";
+import { SessionPlaces } from "./0017-session-places.ts";
+import { MailEnds } from "./0018-mail-ends.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -15,4 +18,7 @@ export const migrations = [
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0016_password_resets", class: PasswordResets },
+  { name: "0017_session_places", class: SessionPlaces },
+  { name: "0018_mail_ends", class: MailEnds },
 ];

@@ -7,6 +7,9 @@ export const MIGRATION_NAMES = [
   "0005_audit_chain",
   "0006_detached_signatures",
   "0007_revocation_marks",
+  "0016_password_resets",
+  "0017_session_places",
+  "0018_mail_ends",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
