@@ -1,5 +1,5 @@
 import type { RandomBytes } from "../clock.ts";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
 import { passwordChangedLetter, resetLetter } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
@@ -49,6 +49,10 @@ const RESET_TOKEN = /^[0-9a-fA-F]{64}$/;
 
 const unusable = (reason: string) =>
   new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
+
+/** Whether it is the link that is at fault. */
+export const isStaleReset = (error: unknown): boolean =>
+  isRefusal(error) && (error.reason === "reset_malformed" || error.reason === "reset_unusable");
 
 /** What a token of the right form is stored as. @throws {Refusal} invalid_request */
 function tokenHashOf(token: string): SecretHash {
