@@ -80,7 +80,7 @@ program
       }
       const { provisionOnly } = await import("./compose.ts");
       const plan = readProvisionFile(file);
-      const done = await provisionOnly(loadConfig(process.env, "command"), plan);
+      const done = await provisionOnly(loadConfig(process.env, "command"), plan, file);
       if (options.json) return console.log(asJson(done));
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);

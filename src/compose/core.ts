@@ -5,10 +5,10 @@ import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
-import type { IdentityAssertionPorts } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
@@ -96,7 +96,15 @@ export async function composeCore(
       watch.assertTrue();
       return method(request, context);
     };
-  return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+  return {
+    ...core,
+    // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
+    validateAuthorization: ({ session, ...request }, context) =>
+      core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
+    token: issuing(core.token),
+    issueCode: issuing(core.issueCode),
+    loginTokens: issuing(core.loginTokens),
+  };
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */

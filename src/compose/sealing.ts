@@ -2,8 +2,8 @@ import type { CheckpointSigner } from "../audit-chain/checkpoint.ts";
 import type { Config, Role } from "../config.ts";
 import { signingKey } from "../core/signing/keys.ts";
 import { developmentKey } from "../development-keys.ts";
-import { auditSealer } from "../store/audit-sealer.ts";
-import type { Sql } from "../store/sql.ts";
+import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
+import type { Database } from "../store/orm.ts";
 import { periodically } from "./periodically.ts";
 
 /** Seconds between two turns: a record waits for one, so that it is sealed well within a second. */
@@ -19,8 +19,8 @@ function signerOf({ issuer, keys, dataDir }: Config, role: Role): CheckpointSign
 }
 
 /** Seals the audit trail beside everything else, and once more at the end. @returns what ends it */
-export function sealing(config: Config, role: Role, sql: Sql, failed: (error: unknown) => void): () => Promise<void> {
-  const sealer = auditSealer(sql, signerOf(config, role));
+export function sealing(config: Config, role: Role, { sql, kind }: Database, failed: (error: unknown) => void): () => Promise<void> {
+  const sealer = auditSealer(sql, signerOf(config, role), SEAL_BATCH[kind]);
   let rest = 0;
   const turn = async (): Promise<void> => {
     if (rest > 0) {

@@ -9,7 +9,7 @@ import { clientView, issueCode, validateAuthorization } from "./authorization.ts
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
-import { clientsAtToken } from "./document-client.ts";
+import { groundOf } from "./document-client.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
 import { clientCredentialsGrant } from "./grants/client-credentials.ts";
 import { jwtBearerGrant } from "./grants/jwt-bearer.ts";
@@ -17,7 +17,7 @@ import { loginTokens } from "./grants/login.ts";
 import { refreshTokenGrant } from "./grants/refresh-token.ts";
 import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
-import { introspect } from "./introspection.ts";
+import { introspection } from "./introspection.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import type { CorePorts } from "./ports.ts";
 import { tellingRefusals } from "./refused-request.ts";
@@ -45,7 +45,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   return {
     async token({ client: credential, requestId, grant }) {
       core.keys.hybrid?.assertOpen(); // before anything is consumed
-      const client = await authenticateClient(credential, exactMethod, { ...core, clients: clientsAtToken(grant, core) });
+      const ground = groundOf(grant, core);
+      const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
       if (grant.case === "tokenExchange") return tokenExchangeGrant(grant.value, client, requestId, core);
@@ -56,18 +57,20 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
         assertGrantComplete(grant);
         switch (grant.case) {
           case "authorizationCode":
-            return authorizationCodeGrant(grant.value, client, requestId, core);
+            return authorizationCodeGrant(grant.value, await ground.code(), client, requestId, core);
           case "refreshToken":
-            return refreshTokenGrant(grant.value, client, requestId, core);
+            return refreshTokenGrant(grant.value, await ground.family(), client, requestId, core);
           case "clientCredentials":
             return clientCredentialsGrant(grant.value, client, requestId, core);
         }
       });
     },
 
-    async validateAuthorization({ request, userId }) {
+    async validateAuthorization({ request, userId, session, requestId }) {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
-      return validateAuthorization(request, userId, core);
+      const askedIn =
+        session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
+      return validateAuthorization(request, userId, askedIn, core);
     },
 
     async issueCode(request) {
@@ -80,8 +83,9 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async introspect({ client: credential, tokens }) {
-      const caller = await authenticateClient(credential, anySecretMethod, core);
-      return { results: await Promise.all(tokens.map((token) => introspect(token, caller, core))) };
+      const asked = introspection(tokens, core);
+      const caller = await authenticateClient(credential, anySecretMethod, { ...core, clients: asked.clients });
+      return { results: await asked.results(caller) };
     },
 
     async verifyApiKey({ client: credential, key }) {

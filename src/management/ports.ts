@@ -131,7 +131,7 @@ export interface Provisioner {
   /**
    * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
    * @param actor who is told to have done it; the service itself when left out
-   * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
+   * @throws {Refusal} invalid_request, naming every client that would contradict itself, and every `ownerEmail` that belongs to nobody
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }

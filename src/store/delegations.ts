@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Delegations, NewDelegation } from "../core/ports.ts";
+import type { Delegations, NewDelegation } from "../core/delegations.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";

@@ -1,5 +1,5 @@
 import type { AuditEvent } from "../audit.ts";
-import type { AssertedIdentity, IdentityAssertions } from "../core/ports.ts";
+import type { AssertedIdentity, IdentityAssertions } from "../core/asserted-identity.ts";
 import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { consume } from "./consumed-ids.ts";

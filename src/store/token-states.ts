@@ -1,4 +1,4 @@
-import type { TokenReference, TokenState, TokenStates } from "../core/ports.ts";
+import type { TokenReference, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";

@@ -288,7 +288,7 @@ describe("keys and provisioning", () => {
   test("a file is applied through the server", async () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const file = {
-      clients: [{ clientId: "from-cli", name: "C", grantTypes: ["client_credentials" as const], tokenEndpointAuthMethod: "none" as const }],
+      clients: [{ clientId: "from-cli", name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const }],
     };
     await provisionThroughServer(file, terminal);
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);

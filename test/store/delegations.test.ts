@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { NewDelegation, TokenReference } from "../../src/core/ports.ts";
+import type { NewDelegation } from "../../src/core/delegations.ts";
+import type { TokenReference } from "../../src/core/token-state.ts";
 import { delegationJti } from "../../src/core/tokens/access-token.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";

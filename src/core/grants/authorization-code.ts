@@ -59,9 +59,16 @@ async function endReplayed(grantId: string, client: Client, requestId: string, c
   return refuse("code_replayed");
 }
 
-export async function authorizationCodeGrant(grant: AuthorizationCodeGrant, client: Client, requestId: string, core: Core) {
+/** @param presented the code of the request as it was read for it */
+export async function authorizationCodeGrant(
+  grant: AuthorizationCodeGrant,
+  presented: CodeState | undefined,
+  client: Client,
+  requestId: string,
+  core: Core,
+) {
   const codeHash = hashSecret(grant.code);
-  const decision = decideCode(await core.codes.byHash(codeHash), client, grant);
+  const decision = decideCode(presented, client, grant);
   if (decision.kind === "replay") return endReplayed(decision.grantId, client, requestId, core);
 
   const { code, bound, audience } = decision;

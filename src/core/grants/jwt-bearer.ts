@@ -5,6 +5,7 @@ import type { JwtBearerGrant } from "../../gen/countersign/token/v1/token_pb.ts"
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
 import { assertGrantComplete } from "../../protocol/token-request.ts";
+import type { AssertedIdentity, IdentityAssertionPorts } from "../asserted-identity.ts";
 import type { Core } from "../core.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "../identity-assertion.ts";
 import { actorsOf } from "../policy/delegation.ts";
@@ -18,7 +19,7 @@ import {
   assertNothingUnheeded,
   SKEW,
 } from "../policy/identity-assertion.ts";
-import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../ports.ts";
+import type { NewGrant } from "../ports.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 

@@ -42,7 +42,14 @@ export function decideRefresh(
   return { kind: again ? "repeat" : "rotate", family, scopes, audience } as const;
 }
 
-export async function refreshTokenGrant(grant: RefreshTokenGrant, client: Client, requestId: string, core: Core) {
+/** @param held the family of the presented token as it was read for this request */
+export async function refreshTokenGrant(
+  grant: RefreshTokenGrant,
+  held: FamilyState | undefined,
+  client: Client,
+  requestId: string,
+  core: Core,
+) {
   const presented = hashSecret(grant.refreshToken);
   const { refreshReuseGrace, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
   // With a grace the successor follows from the request, so that parallel uses are all told the same one and none strands another.
@@ -51,7 +58,8 @@ export async function refreshTokenGrant(grant: RefreshTokenGrant, client: Client
 
   // A second look only after a lost race: what the winner has made true then decides.
   for (let look = 0; look < 2; look++) {
-    const decision = decideRefresh(await core.families.holding(presented), client, grant, { seconds: refreshReuseGrace, successor: next });
+    const found = look === 0 ? held : await core.families.holding(presented);
+    const decision = decideRefresh(found, client, grant, { seconds: refreshReuseGrace, successor: next });
     const { family } = decision;
     if (decision.kind === "replay") return endReplayed(family, client, requestId, core);
     const { scopes, audience } = decision;

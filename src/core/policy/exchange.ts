@@ -2,7 +2,7 @@ import { Refusal } from "../../errors.ts";
 import { isWebResource } from "../../protocol/resource.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { stateHolds } from "../introspection.ts";
-import type { TokenRoot, TokenState } from "../ports.ts";
+import type { TokenRoot, TokenState } from "../token-state.ts";
 import { type AccessTokenClaims, type Actor, audienceList, tokenReference } from "../tokens/access-token.ts";
 import { appendActor } from "./delegation.ts";
 import { type ExchangeRequest, invalid, mintsAssertion, REQUEST_RULES, type Rule } from "./exchange-request.ts";

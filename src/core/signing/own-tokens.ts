@@ -10,6 +10,8 @@ export type VerifiedClaims = Readonly<Record<string, unknown>>;
 export interface OwnTokens {
   /** The claims of a token of ours, or undefined for everything else. Expired ones pass here. */
   verify(token: string, type: TokenType): VerifiedClaims | undefined;
+  /** The same for a token whose signature was found good before; undefined for all others. Never checks a signature. */
+  remembered(token: string, type: TokenType): VerifiedClaims | undefined;
 }
 
 const REMEMBERED_TOKENS = 10_000;
@@ -22,9 +24,11 @@ const REMEMBERED_TOKENS = 10_000;
 export function ownTokens(issuer: string, keys: Keys): OwnTokens {
   const remembered = new LRUCache<string, VerifiedClaims>({ max: REMEMBERED_TOKENS });
 
+  const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
   return {
+    remembered: (token, type) => remembered.get(keyOf(token, type)),
     verify(token, type) {
-      const key = `${type} ${hash("sha256", token, "base64")}`;
+      const key = keyOf(token, type);
       const known = remembered.get(key);
       if (known !== undefined) return known;
       const parsed = parseJwt(token);

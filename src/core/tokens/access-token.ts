@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { TokenReference } from "../ports.ts";
 import type { VerifiedClaims } from "../signing/own-tokens.ts";
+import type { TokenReference } from "../token-state.ts";
 
 /** An actor and whom it acts for in turn, the current one outermost (RFC 8693 §4.1). */
 export interface Actor {
