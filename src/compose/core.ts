@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { clientDocuments } from "../clients/document-cache.ts";
 import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
-import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
+import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
@@ -25,6 +25,7 @@ import { consentBook } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
+import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
@@ -39,6 +40,8 @@ import { periodically } from "./periodically.ts";
 export interface CoreSurroundings {
   readonly log: Log;
   readonly ready: Readiness;
+  /** What is counted over all processes. */
+  readonly rates: Ephemeral["rateLimiter"];
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
 }
@@ -55,7 +58,7 @@ export async function composeCore(
   config: Config,
   sql: Sql,
   keys: Keys,
-  { log, ready, failed, closing }: CoreSurroundings,
+  { log, ready, rates, failed, closing }: CoreSurroundings,
 ): Promise<TokenCoreImplementation> {
   const tellWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   tellWait();
@@ -86,9 +89,14 @@ export async function composeCore(
     selfContained: config.pqc.delivery === "self-contained",
     consents: consentBook(sql),
     ...clientSources(config, sql),
-    throttle: authenticationThrottle(systemClock, (clientId, address) => {
-      audit.record(clientShutOut(clientId, address)).catch(failed);
-    }),
+    // The limiter refuses what is past its points; here the last failure itself is to be told.
+    throttle: authenticationThrottle(
+      rates("client-authentication", FAILURES.points - 1, FAILURES.seconds),
+      systemClock,
+      (clientId, address) => {
+        audit.record(clientShutOut(clientId, address)).catch(failed);
+      },
+    ),
     audit,
   });
   const issuing =

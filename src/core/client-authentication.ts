@@ -92,7 +92,7 @@ export async function authenticateClient(
     if (assertion !== undefined) await proveByAssertion(assertion, client, ports);
     return client;
   } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_client") ports.throttle.failed(clientId, address);
+    if (isRefusal(error) && error.code === "invalid_client") await ports.throttle.failed(clientId, address);
     throw error;
   }
 }

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
+import { systemClock } from "../../src/clock.ts";
 import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
 import { redisEphemeral } from "../../src/store/ephemeral/redis.ts";
 import { wireTo } from "../support/wire.ts";
@@ -52,6 +54,23 @@ if (TEST_REDIS_URL !== undefined)
       expect(await two.rateLimiter(name, 1, 60).hit("k")).toBeGreaterThan(0);
       await one.close();
       await two.close();
+    });
+
+    test("two cores share what they count of failed client authentications", async () => {
+      const processes = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
+      for (const each of processes) await until(() => each.ping());
+      const name = `test-${randomUUID()}`;
+      const cores = processes.map((each) =>
+        authenticationThrottle(each.rateLimiter(name, FAILURES.points - 1, FAILURES.seconds), systemClock),
+      );
+      await Promise.all(cores.flatMap((core) => Array.from({ length: 49 }, () => core.failed("c", "a"))));
+      for (const core of cores) core.assertOpen("c", "a");
+      for (const core of cores) await core.failed("c", "a");
+      expect(() => cores[1]?.assertOpen("c", "a")).toThrow(expect.objectContaining({ code: "too_many_requests" }));
+      expect(() => cores[0]?.assertOpen("c", "a")).not.toThrow();
+      await cores[0]?.failed("c", "a");
+      expect(() => cores[0]?.assertOpen("c", "a")).toThrow(expect.objectContaining({ code: "too_many_requests" }));
+      for (const each of processes) await each.close();
     });
 
     test.for(["cut", "hold"] as const)(
