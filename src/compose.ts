@@ -75,7 +75,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, sql);
-    const core = keys && (await composeCore(config, sql, keys, { log, ready, rates: ephemeral.rateLimiter, failed, closing }));
+    const core = keys && (await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {

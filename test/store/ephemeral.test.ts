@@ -37,6 +37,15 @@ describe.for(kinds)("rates in $name", ({ open }) => {
     expect(await limiter.hit("192.0.2.2")).toBe(0);
   });
 
+  test("a text is there for its time, under its own name and key", async () => {
+    const [one, other] = [ephemeral.texts(`test-${randomUUID()}`), ephemeral.texts(`test-${randomUUID()}`)];
+    expect(await one.get("k\0")).toBeUndefined();
+    await one.set("k\0", "text", 60);
+    expect([await one.get("k\0"), await one.get("k"), await other.get("k\0")]).toEqual(["text", undefined, undefined]);
+    await one.set("k\0", "short", 1);
+    await until(async () => (await one.get("k\0")) === undefined);
+  });
+
   test("a window ends", async () => {
     const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 1, 1);
     expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
@@ -104,6 +113,9 @@ if (TEST_REDIS_URL !== undefined)
       const limiter = ephemeral.rateLimiter("test", 2, 60);
       expect([await limiter.hit("k"), await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 0, 60]);
       expect(await ephemeral.ping()).toBe(false);
+      const texts = ephemeral.texts("test");
+      await texts.set("k", "text", 60);
+      expect(await texts.get("k")).toBeUndefined();
       await ephemeral.close();
     });
   });
