@@ -155,6 +155,8 @@ export interface ConsumedIds {
    * @returns whether this caller was the first; a store that cannot say throws
    */
   consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
+  /** Whether it has been used up, at this moment; nothing may be granted on that. */
+  isConsumed(kind: ConsumedKind, issuer: string, id: string): Promise<boolean>;
 }
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
@@ -164,11 +166,25 @@ export interface AuthenticationThrottle {
   failed(clientId: string, address: string): Promise<void>;
 }
 
+/** A token request that was refused, as the trail tells of it. */
+export interface RefusedRequest {
+  readonly clientId: string;
+  readonly grantType: string;
+  readonly reason: string;
+  /** Undefined in records of releases that did not write them. */
+  readonly rule: string | undefined;
+  readonly error: string | undefined;
+  /** Seconds since the epoch, with their fraction. */
+  readonly at: number;
+}
+
 export interface AuditLog {
   /** A record that stands alone: a refusal, or an issue that writes nothing else. Coalesced and durable when it answers. */
   record(entry: AuditEntry): Promise<void>;
   /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
   recordIssue(entry: AuditEntry): Promise<void>;
+  /** The refusal of a token request. */
+  refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }
 
 /** All that the token core needs of the world. */
