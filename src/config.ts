@@ -28,6 +28,7 @@ export type MailConfig = Config["mail"];
 export type Lifetimes = Config["lifetimes"];
 export type RegistrationConfig = Config["registration"];
 export type IdJagConfig = Config["idJag"];
+export type WalletConfig = Config["wallet"];
 export type PqcConfig = Config["pqc"];
 
 /**
@@ -129,7 +130,17 @@ function configOf(s: Settings) {
       maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
     },
     pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY, selfContainedAck: s.PQC_SELF_CONTAINED_ACK },
-    walletFederation: s.WALLET_FEDERATION_ENABLED,
+    wallet: {
+      enabled: s.WALLET_FEDERATION_ENABLED,
+      trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
+      credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
+      subjectClaim: s.WALLET_SUBJECT_CLAIM,
+      issuerRoots: s.WALLET_ISSUER_ROOTS,
+      status: s.WALLET_CREDENTIAL_STATUS,
+      verifierCert: s.WALLET_VERIFIER_CERT,
+      verifierKey: s.WALLET_VERIFIER_KEY,
+      clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
+    },
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
     logLevel: s.LOG_LEVEL,

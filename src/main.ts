@@ -7,6 +7,7 @@ import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
+import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
@@ -67,8 +68,8 @@ program
 
 program
   .command("provision")
-  .argument("<file>", "JSON with realms, users and clients")
-  .description("lay down realms, users and clients; idempotent, deletes nothing")
+  .argument("<file>", "JSON with realms, users, clients and descriptions of scopes")
+  .description("lay down realms, users, clients and descriptions of scopes; idempotent, deletes nothing")
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
   .option("--json", "as JSON")
   .action(
@@ -122,6 +123,7 @@ registerExplainCommand(program, terminal);
 registerApiKeyCommands(program, terminal);
 registerUserCommands(program, terminal);
 registerRealmCommands(program, terminal);
+registerScopeCommands(program, terminal);
 registerSignInCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 

@@ -14,6 +14,7 @@ import { provisioner } from "../store/provisioning.ts";
 import { publishedKeys } from "../store/published-keys.ts";
 import { realms } from "../store/realms.ts";
 import { managedRealms } from "../store/realms-admin.ts";
+import { managedScopes } from "../store/scope-descriptions.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users-admin.ts";
 
@@ -33,6 +34,7 @@ export const managementPorts = (
   users: managedUsers(sql),
   realms: realms(sql),
   managedRealms: managedRealms(sql),
+  managedScopes: managedScopes(sql),
   publishedKeys: publishedKeys(sql),
   auditTrail: auditTrail(sql),
   provisioner: provisioner(sql, passwords),

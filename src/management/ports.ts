@@ -1,4 +1,5 @@
 import type { Role, User } from "../accounts/ports.ts";
+import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -42,6 +43,15 @@ export interface ManagedRealms {
   all(): Promise<readonly Realm[]>;
   /** @param scopes null: what the deployment says. @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
+}
+
+/** What the scopes of a realm allow, in the operators' words for people. */
+export interface ManagedScopes {
+  all(realmId: string): Promise<readonly ScopeDescription[]>;
+  /** @returns false for an unknown realm */
+  set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
+  /** @returns false when there were no such words */
+  remove(realmId: string, name: string, audit: AuditEntry): Promise<boolean>;
 }
 
 /** A public key of a core. Times are seconds since the epoch. */
@@ -114,7 +124,10 @@ export interface ProvisionCounts {
   readonly unchanged: number;
 }
 
-export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>>;
+export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
+  /** Only of a file that describes scopes. */
+  readonly scopes?: ProvisionCounts;
+}
 
 export interface Provisioner {
   /**
@@ -183,6 +196,7 @@ export interface ManagementPorts {
   readonly users: ManagedUsers;
   readonly realms: Pick<Realms, "default">;
   readonly managedRealms: ManagedRealms;
+  readonly managedScopes: ManagedScopes;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
   readonly provisioner: Provisioner;

@@ -4,6 +4,7 @@ import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
+import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
@@ -17,6 +18,7 @@ export const managementRouter = router({
     clients: operatorClientsRouter,
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
+    scopes: operatorScopesRouter,
     audit: operatorAuditRouter,
     explain: operatorExplainRouter,
     signingKeys: router({

@@ -6,6 +6,9 @@ import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
 import { RefusedRequests } from "./0012-refused-requests.ts";
+import { WalletLinks } from "./0014-wallet-links.ts";
+import { WalletCredentials } from "./0015-wallet-credentials.ts";
+import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -17,4 +20,7 @@ export const migrations = [
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
   { name: "0012_refused_requests", class: RefusedRequests },
+  { name: "0014_wallet_links", class: WalletLinks },
+  { name: "0015_wallet_credentials", class: WalletCredentials },
+  { name: "0019_scope_descriptions", class: ScopeDescriptions },
 ];

@@ -8,6 +8,9 @@ export const MIGRATION_NAMES = [
   "0006_detached_signatures",
   "0007_revocation_marks",
   "0012_refused_requests",
+  "0014_wallet_links",
+  "0015_wallet_credentials",
+  "0019_scope_descriptions",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
