@@ -35,6 +35,8 @@ export const AUDIT_EVENTS = [
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",
+  "agent.paused",
+  "agent.resumed",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

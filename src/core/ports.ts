@@ -6,7 +6,7 @@ import type { SecretHash } from "../secret.ts";
 import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
-import type { Keys } from "./signing/keys.ts";
+import type { Keys } from "./signing/key-ring.ts";
 import type { TokenStates } from "./token-state.ts";
 
 /** Seconds. */

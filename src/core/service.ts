@@ -41,12 +41,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     ...ports,
     sign: createSigner(),
     ownTokens: ownTokens(ports.issuer, ports.keys),
-    successor: successorOf(ports.keys.accessToken),
+    successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
   };
 
   return {
     async token({ client: credential, requestId, grant }) {
-      core.keys.hybrid?.assertOpen(); // before anything is consumed
+      core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
@@ -79,7 +79,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async loginTokens(request) {
-      core.keys.hybrid?.assertOpen();
+      core.keys.signing().hybrid?.assertOpen();
       return loginTokens(request, core);
     },
 

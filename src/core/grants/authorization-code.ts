@@ -96,5 +96,5 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
     now: core.clock(),
     lifetime: core.lifetimes.idToken,
   });
-  return signJwt(claims, "JWT", core.keys.idToken, core.sign);
+  return signJwt(claims, "JWT", core.keys.signing().idToken, core.sign);
 }

@@ -71,5 +71,7 @@ export const SigningKeyRow = defineEntity({
     publishedAt: createdAt(),
     /** When a core last said that it signs with this key; null while none has. */
     inUseAt: moment().nullable(),
+    /** When a core last had it in its configuration, to sign with or to verify; null for a key of before this was written down. */
+    configuredAt: moment().nullable(),
   },
 });
