@@ -13,6 +13,9 @@ export const AUDIT_EVENTS = [
   "user.verified",
   "user.provisioned",
   "user.changed",
+  "user.deleted",
+  "password.reset_requested",
+  "password.changed",
   "realm.changed",
   "scope.changed",
   "scope.removed",
@@ -35,6 +38,8 @@ export const AUDIT_EVENTS = [
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",
+  "agent.paused",
+  "agent.resumed",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

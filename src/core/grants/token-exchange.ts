@@ -15,7 +15,7 @@ import { assertRules } from "../policy/rule.ts";
 import type { Subject } from "../ports.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
-import { asAccessToken, delegationJti, newJti, tokenReference } from "../tokens/access-token.ts";
+import { asAccessToken, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -43,17 +43,18 @@ export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, c
   const now = core.clock();
   const targets = [...new Set([...grant.resource, ...grant.audience])];
   const [subject, actor, clientIds] = await Promise.all([
-    presented(grant.subjectToken, core),
+    presented(grant.subjectToken, core, client.clientId),
     grant.actorToken === undefined ? undefined : presented(grant.actorToken, core),
     existingClients(targets.slice(0, MAX_RESOURCES), core),
   ]);
   return { client, grant, subject, actor, clientIds, issuer: core.issuer, now };
 }
 
-async function presented(token: string, core: Core): Promise<PresentedToken | undefined> {
+/** @param agent who asks to act with it, for a subject token */
+async function presented(token: string, core: Core, agent?: string): Promise<PresentedToken | undefined> {
   const verified = core.ownTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
-  return claims && { claims, state: await core.tokens.of(tokenReference(claims)) };
+  return claims && { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
 async function existingClients(values: readonly string[], core: Core): Promise<ReadonlySet<string>> {
@@ -84,7 +85,10 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
   const [answer, stored] = await Promise.all([
     kind === "id_jag"
       ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
-      : accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act }, core),
+      : accessTokenAnswer(
+          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act, exchangedFrom: forebears(subject.claims) },
+          core,
+        ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
   ]);
   // Something above it was ended since it was read.

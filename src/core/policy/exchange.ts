@@ -58,6 +58,11 @@ function assertMeantForAgent(facts: ExchangeFacts): void {
   if (!audienceList(subjectOf(facts).claims).includes(facts.client.clientId)) invalid("subject_token_not_for_agent");
 }
 
+/** An operator has paused the agent for everybody, or the person has for herself. */
+function assertNotPaused(facts: ExchangeFacts): void {
+  if (subjectOf(facts).state.agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
+}
+
 /** The agent proves by it that it is itself; another's token would lend it another's name. */
 function assertActorIsClient({ grant, actor, client, now }: ExchangeFacts): void {
   if (grant.actorToken === undefined) return;
@@ -139,6 +144,12 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
     demand: "The subject token's aud contains the agent's client_id.",
     source: "specification §4.7 rule 3",
     assert: assertMeantForAgent,
+  },
+  {
+    name: "agent_not_paused",
+    demand: "The agent is paused neither by an operator nor by the person.",
+    source: "decision 0011",
+    assert: assertNotPaused,
   },
   {
     name: "actor_token",

@@ -16,7 +16,7 @@ test.for(GRANT_TYPES)("the rules of %s have names that tell them apart, each wit
   expect(new Set(names).size).toBe(names.length);
   for (const { demand, source } of rulesOf(grantType)) {
     expect(demand).toMatch(/^[A-Za-z].*\.$/);
-    expect(source).toMatch(/^(?:specification|RFC|OAuth|ID-JAG)/);
+    expect(source).toMatch(/^(?:specification|RFC|OAuth|ID-JAG|decision)/);
   }
 });
 
