@@ -1,3 +1,4 @@
+import type { AgentPauses, DelegationBook } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
@@ -135,6 +136,8 @@ export interface ManagementPorts {
   readonly managedRealms: ManagedRealms;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
+  readonly delegations: DelegationBook;
+  readonly agentPauses: AgentPauses;
   readonly provisioner: Provisioner;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;

@@ -1,7 +1,9 @@
 import { apiKeysRouter } from "./api-keys.ts";
 import { clientsRouter } from "./clients.ts";
+import { operatorAgentsRouter } from "./operator/agents.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
+import { operatorDelegationsRouter } from "./operator/delegations.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
 import { operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
@@ -17,6 +19,8 @@ export const managementRouter = router({
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
     audit: operatorAuditRouter,
+    delegations: operatorDelegationsRouter,
+    agents: operatorAgentsRouter,
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
