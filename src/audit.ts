@@ -14,6 +14,8 @@ export const AUDIT_EVENTS = [
   "user.provisioned",
   "user.changed",
   "realm.changed",
+  "scope.changed",
+  "scope.removed",
   "consent.given",
   "consent.denied",
   "consent.revoked",
@@ -26,6 +28,10 @@ export const AUDIT_EVENTS = [
   "api_key.revoked",
   "key.published",
   "identity.linked",
+  "wallet.link_started",
+  "wallet.linked",
+  "wallet.refused",
+  "wallet.unlinked",
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",
@@ -49,6 +55,9 @@ export interface AuditEntry {
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
+  /** The rule that did not hold, and the code that was answered. */
+  readonly rule?: string;
+  readonly error?: string;
   readonly actor: AuditActor;
   readonly userId?: string;
   readonly clientId?: string;

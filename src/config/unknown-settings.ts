@@ -19,7 +19,7 @@ const PREFIXES = [
   "REFRESH_TOKEN_",
   "REGISTER_CLIENT_",
   "TOKEN_CORE_",
-  "WALLET_FEDERATION_",
+  "WALLET_",
 ];
 
 /** Settings of the gRPC library itself, and what an orchestrator injects for each service that it knows by name. */

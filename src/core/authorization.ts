@@ -132,6 +132,12 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
+/** How long a client can use what it is granted. Pure. @returns seconds */
+export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
+  accessToken,
+  ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
+});
+
 /** The session in which a person asks, for a code that may be issued at once. */
 export interface AskedIn {
   readonly userId: string;
@@ -167,6 +173,7 @@ async function answerTo(
     ...(good.maxAge !== undefined && { maxAge: good.maxAge }),
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
+    lifetimes: accessLifetimes(client, core.lifetimes),
   };
   return { case: "authorization" as const, value: authorization };
 }

@@ -1,6 +1,7 @@
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { PendingRequests } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
+import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { TokenCore } from "../grpc/local.ts";
@@ -12,6 +13,7 @@ import type { FrontContext } from "./routes.ts";
 export interface PeoplePorts extends RegistrationPorts, SignInPorts, ConsentPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
+  readonly scopeDescriptions: ScopeDescriptions;
   readonly fault: ReportFault;
 }
 

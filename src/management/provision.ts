@@ -14,6 +14,7 @@ import {
   scopes,
   tokenEndpointAuthMethod,
 } from "./members.ts";
+import { ScopeDescriptionInput } from "./scope-inputs.ts";
 
 const email = z.email().max(254);
 
@@ -49,6 +50,8 @@ const client = z
     issues.push({ code: "custom", path: ["clientSecret"], message: `goes with no ${value.tokenEndpointAuthMethod} client`, input: value });
   });
 
+const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
+
 const distinct =
   <Entry>(key: (entry: Entry) => string) =>
   (entries: readonly Entry[]): boolean =>
@@ -75,6 +78,14 @@ export const ProvisionFile = z.strictObject({
     .refine(
       distinct<z.infer<typeof client>>((entry) => entry.clientId),
       "names a clientId twice",
+    )
+    .default([]),
+  /** In words for people; of the default realm where none is named. */
+  scopes: z
+    .array(describedScope)
+    .refine(
+      distinct<z.infer<typeof describedScope>>((entry) => `${entry.realm ?? "default"} ${entry.name}`),
+      "describes a scope twice",
     )
     .default([]),
 });

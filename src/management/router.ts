@@ -4,7 +4,9 @@ import { operatorAgentsRouter } from "./operator/agents.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
 import { operatorDelegationsRouter } from "./operator/delegations.ts";
+import { operatorExplainRouter } from "./operator/explain.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
+import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
@@ -18,9 +20,11 @@ export const managementRouter = router({
     clients: operatorClientsRouter,
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
+    scopes: operatorScopesRouter,
     audit: operatorAuditRouter,
     delegations: operatorDelegationsRouter,
     agents: operatorAgentsRouter,
+    explain: operatorExplainRouter,
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),

@@ -4,6 +4,7 @@ import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { applyClient } from "./provisioned-clients.ts";
+import { describeScope } from "./scope-descriptions.ts";
 import { endSignIns } from "./sessions.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
@@ -16,6 +17,7 @@ const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 type FileRealm = ProvisionFile["realms"][number];
 type FileUser = ProvisionFile["users"][number];
 type FileClient = ProvisionFile["clients"][number];
+type FileScope = ProvisionFile["scopes"][number];
 
 /** Several processes may start with the same file at once: one after the other. */
 const oneAtATime = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
@@ -147,6 +149,15 @@ async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor
   return "changed";
 }
 
+const realmNamed = statement("provision_realm_named", "select id::text as id from realms where name = $1");
+
+async function applyScope({ realm, ...scope }: FileScope, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const [named] = await tx.query<{ id: string }>(realmNamed, [realm ?? "default"]);
+  const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
+  if (outcome === undefined) throw new Refusal("invalid_request", "realm_unknown", { description: "a scope's realm is not there" });
+  return outcome;
+}
+
 /** What provisioning needs of password hashing. */
 export interface ProvisioningPasswords {
   hash(password: string): Promise<string>;
@@ -172,7 +183,10 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
         const people: Outcome[] = [];
         for (const user of users) people.push(await applyUser(user, actor, tx));
         const clients = await applyClients(file.clients, actor, tx);
-        return { realms: count(realms), users: count(people), clients: count(clients) };
+        const scopes: Outcome[] = [];
+        for (const scope of file.scopes) scopes.push(await applyScope(scope, actor, tx));
+        const counts = { realms: count(realms), users: count(people), clients: count(clients) };
+        return scopes.length === 0 ? counts : { ...counts, scopes: count(scopes) };
       });
     },
   };

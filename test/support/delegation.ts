@@ -45,7 +45,7 @@ export const DELEGATION_CLIENTS = [
     ...agent("public-agent"),
     clientSecret: undefined,
     tokenEndpointAuthMethod: "none",
-    grantTypes: ["authorization_code", TOKEN_EXCHANGE],
+    grantTypes: ["authorization_code"],
   },
   agent("crm-rs", { isAgent: false, grantTypes: ["client_credentials"], audience: [CRM] }),
 ].map((client) => ({ ...client, ...(client.clientId === "web" && { clientSecret: "web-secret", maxAgentMode: "exec" }) }));

@@ -18,7 +18,7 @@ export interface AccessTokenWish {
 
 /** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
 async function signed(claims: AccessTokenClaims, core: Core) {
-  const { accessToken: key, hybrid } = core.keys;
+  const { accessToken: key, hybrid } = core.keys.signing();
   if (hybrid === undefined) return { accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
   const { token, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
   const { alg } = hybrid.jwk;

@@ -12,7 +12,8 @@ import { accountView } from "./views/account.ts";
 export const accountPage = (kit: PageKit): Handler =>
   ownPage(kit, async (ctx, { signedIn: { user }, token, done }) => {
     const consents = await kit.ports.consents.ofUser(user.id);
-    sendPage(ctx, accountView(kit.site, languageOf(ctx), { user, consents, token, done }));
+    const described = await kit.ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
+    sendPage(ctx, accountView(kit.site, languageOf(ctx), { user, consents, described, token, done }));
   });
 
 /** POST /account/revoke: takes a consent back. */

@@ -3,6 +3,7 @@ import { ApiKeyRow, ClientRow } from "./clients.ts";
 import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
+import { WalletLinkRow } from "./wallets.ts";
 
 /** Every table. */
 export const entities = [
@@ -15,6 +16,8 @@ export const entities = [
   accounts.PendingRequestRow,
   accounts.OutboxRow,
   accounts.ConsentRow,
+  WalletLinkRow,
+  accounts.ScopeDescriptionRow,
   ClientRow,
   ApiKeyRow,
   grants.GrantRow,

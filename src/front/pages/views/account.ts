@@ -3,7 +3,7 @@ import { type AccountTexts, accountTexts } from "../../texts/account.ts";
 import { type Language, shownDay } from "../../texts/language.ts";
 import { shownHost, shownName, shownResource } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
-import { scopeWords } from "../scope-words.ts";
+import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
 import { hidden } from "./layout.ts";
@@ -11,12 +11,13 @@ import { hidden } from "./layout.ts";
 export interface AccountPage {
   readonly user: User;
   readonly consents: readonly Consent[];
+  readonly described: Described;
   readonly token: string;
   /** Says what was just done. */
   readonly done: string | undefined;
 }
 
-export function accountView(site: Site, language: Language, { user, consents, token, done }: AccountPage): Markup {
+export function accountView(site: Site, language: Language, { user, consents, described, token, done }: AccountPage): Markup {
   const texts = accountTexts[language];
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
@@ -38,7 +39,7 @@ ${!user.emailVerified && resendForm(site, texts, token)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, token))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, described, token))}</ul>`
 }
 </section>`,
   );
@@ -59,7 +60,7 @@ ${hidden(token)}
 <button class="button button-quiet" type="submit">${texts.resend}</button>
 </form>`;
 
-function application(site: Site, language: Language, consent: Consent, token: string): Markup {
+function application(site: Site, language: Language, consent: Consent, described: Described, token: string): Markup {
   const texts = accountTexts[language];
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt } = consent;
@@ -67,7 +68,7 @@ function application(site: Site, language: Language, consent: Consent, token: st
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
-<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope).title).join(" · ")}</p>
+<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 ${consent.resources.length > 0 && html`<p class="small">${texts.at} <span class="host">${consent.resources.map(shownResource).join(", ")}</span></p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
