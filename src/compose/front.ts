@@ -34,9 +34,11 @@ import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { consents } from "../store/consents.ts";
+import { delegationBook } from "../store/delegation-book.ts";
 import { openEphemeral } from "../store/ephemeral/open.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
@@ -119,6 +121,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      delegations: delegationBook(sql),
+      agentPauses: agentPauses(sql),
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),

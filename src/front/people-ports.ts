@@ -1,3 +1,4 @@
+import type { AgentPorts } from "../accounts/agents.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { PendingRequests } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
@@ -10,7 +11,7 @@ import type { ReportFault } from "./ports.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** All that the routes for people need: accounts, sessions, consents, and the core that judges authorization requests. */
-export interface PeoplePorts extends RegistrationPorts, SignInPorts, ConsentPorts {
+export interface PeoplePorts extends RegistrationPorts, SignInPorts, ConsentPorts, AgentPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   readonly scopeDescriptions: ScopeDescriptions;
