@@ -35,7 +35,7 @@ describe("a person's own page of agents", () => {
     const text = textOf(page);
     expect(text).toContain("agent-1 Acts for you");
     expect(text).toMatch(
-      /At crm\.example\.test\/mcp and mail\.example\.test\/mcp crm:read · crm:write Through web May hand on to agent-1 and agent-2 Since/,
+      /At crm\.example\.test\/mcp, mail\.example\.test\/mcp crm:read · crm:write Through web May hand on to agent-2 Since/,
     );
     expect(text).toMatch(/Through web , handed on by agent-1/);
     expect(text).toMatch(/Since \d+ \w+ \d{4} at \d\d:\d\d UTC , until \d+ \w+ \d{4} at \d\d:\d\d UTC/);
@@ -76,14 +76,14 @@ describe("a person's own page of agents", () => {
     const [mine, theirs] = [await server.chainOf(["agent-1", "agent-3"]), await server.chainOf(["agent-1"])];
     const page = await press(mine.person.browser, await mine.person.browser.follow(PATH), "End everything that agent-1 does for you");
     expect(await Promise.all([...mine.accessTokens, theirs.accessTokens[1]!].map(server.active))).toEqual([true, false, false, true]);
-    expect(textOf(page)).toMatch(/agent-1 agent-1 Holds nothing of yours at the moment\. Last got something on/);
+    expect(textOf(page)).toMatch(/agent-1 Holds nothing of yours at the moment\. Last got something on/);
   });
 
   test("she pauses an agent for herself, and lets it go on", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-4"]), await server.chainOf(["agent-4"])];
     const { browser } = mine.person;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-4");
-    expect(textOf(paused)).toMatch(/The agent is paused\. .* agent-4 Paused agent-4 Paused by you on \d/);
+    expect(textOf(paused)).toMatch(/The agent is paused\. .* agent-4 Paused Paused by you on \d/);
     expect(await Promise.all([mine.accessTokens[1]!, theirs.accessTokens[1]!].map(server.active))).toEqual([false, true]);
     expect((await server.exchange("agent-4", mine.accessTokens[0]!)).body).toEqual({ error: "unauthorized_client" });
     expect((await server.exchange("agent-4", theirs.accessTokens[0]!)).status).toBe(200);
@@ -98,7 +98,7 @@ describe("a person's own page of agents", () => {
     await agents.pause.mutate({ clientId: "agent-5" });
     const { browser } = person;
     const page = await browser.follow(PATH);
-    expect(textOf(page)).toMatch(/agent-5 Paused agent-5 Paused for everybody, by those who run this service, on \d/);
+    expect(textOf(page)).toMatch(/agent-5 Paused Paused for everybody, by those who run this service, on \d/);
     await press(browser, await press(browser, page, "Pause agent-5"), "Resume agent-5");
     expect(await server.active(accessTokens[1]!)).toBe(false);
     await agents.resume.mutate({ clientId: "agent-5" });

@@ -57,12 +57,12 @@ function agentCard(print: Print, card: AgentCard, index: number): Markup {
     : held.length > 0 && html` <span class="tag tag-good">${texts.acts}</span>`;
   return html`<section class="card" aria-labelledby="agent-${index}">
 <h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${tag}</h2>
-<p class="small"><span class="host">${agent.clientId}</span></p>
+${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${agent.clientId}</span></p>`}
 ${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print, pausedByOperator.pausedAt)}</p>`}
 ${pausedByPerson !== undefined && html`<p>${texts.pausedByYou} ${moment(print, pausedByPerson.pausedAt)}</p>`}
 ${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print, lastActed)}`}</p>`}
 ${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
-<div class="pair">
+<div class="actions">
 ${pauseForm(print, card)}
 ${held.length > 0 && endAllForm(print, agent)}
 </div>
@@ -73,14 +73,14 @@ function delegationItem(print: Print, delegation: Delegation): Markup {
   const { language, texts, described, named } = print;
   const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt } = delegation;
   const places = audience.filter((value) => URL.canParse(value)).map(shownResource);
-  const agents = audience.filter((value) => !URL.canParse(value)).map(named);
+  const others = audience.filter((value) => !URL.canParse(value) && value !== delegation.agent.clientId).map(named);
   const before = chain.slice(0, -1).map(named);
   return html`<li>
 <div class="application">
-<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.at} <span class="host">${shownList(language, places)}</span>`}</h3>
+<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.at} <span class="host">${places.join(", ")}</span>`}</h3>
 <p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 <p class="small">${texts.through} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
-${agents.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, agents)}</bdi></p>`}
+${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
 <p class="small">${texts.since} ${moment(print, issuedAt)}, ${texts.until} ${moment(print, expiresAt)}</p>
 ${kind === "id_jag" && html`<p class="small">${texts.assertion}</p>`}
 </div>
