@@ -2,8 +2,9 @@ import { createAdminClient } from "@countersign/admin";
 import { describe, expect } from "vitest";
 import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
+import type { TestServer } from "../support/server.ts";
 
-type Server = ReturnType<typeof delegating>;
+type Server = ReturnType<typeof delegating<TestServer>>;
 
 const PATH = "/account/agents";
 

@@ -11,8 +11,9 @@ import { systemClock } from "../../src/clock.ts";
 import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
 import { aBrowser } from "../support/person.ts";
+import type { TestServer } from "../support/server.ts";
 
-type Server = ReturnType<typeof delegating>;
+type Server = ReturnType<typeof delegating<TestServer>>;
 
 const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
 
