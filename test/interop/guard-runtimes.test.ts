@@ -34,8 +34,8 @@ async function start([file, ...args]: readonly [string, ...string[]], { url, grp
 
 const TITLE = "the installed guard lets in and refuses as everywhere, whichever way it verifies";
 
-describe.for(Object.entries(servers))("on %s", ([, command]) => {
-  test.skipIf(command === undefined)(command === undefined ? "missing toolchain" : TITLE, async ({ server }) => {
+describe.for(Object.entries(servers))("on %s", ([runtime, command]) => {
+  test.skipIf(command === undefined)(command === undefined ? `missing toolchain: ${runtime}` : TITLE, async ({ server }) => {
     const ports = await start(command!, server);
     const { browser, id } = await server.person();
     const tokenFor = async (scope: string, resource = RESOURCE) =>

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished } from "vitest";
-import { freePort, type TestServer, test } from "../support/server.ts";
+import { freePort, test } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
 const root = join(import.meta.dirname, "../..");
@@ -37,6 +37,7 @@ const possible = (step: Promise<unknown>): Promise<boolean> =>
   );
 
 interface Example {
+  readonly toolchain: string;
   /** False where the toolchain is missing or its packages cannot be had. */
   prepare(dir: string): Promise<boolean>;
   /** Makes what the .proto files say, and what there is to run. */
@@ -45,6 +46,7 @@ interface Example {
 
 const EXAMPLES: Readonly<Record<string, Example>> = {
   "go-resource-server": {
+    toolchain: "Go",
     prepare: (dir) => possible(run(dir, "go", "mod", "download")),
     async build(dir) {
       if (!existsSync(join(dir, "gen"))) await run(dir, "buf", "generate", proto, "--template", "buf.gen.yaml", "--path", contract);
@@ -53,6 +55,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   "python-resource-server": {
+    toolchain: "Python",
     async prepare(dir) {
       const python = join(dir, "venv/bin/python");
       if (!existsSync(python) && !(await possible(run(dir, "python3", "-m", "venv", "venv")))) return false;
@@ -71,12 +74,12 @@ const present = await Promise.all(
   Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
 );
 
-/** Starts an example against a running server. @returns its origin */
-async function start(name: string, example: Example, { grpc, url }: TestServer): Promise<string> {
+/** Starts an example that asks at an address. @returns its origin */
+async function start(name: string, example: Example, issuer: string, address: string): Promise<string> {
   const cwd = workplace(name);
   const [file, ...args] = await example.build(cwd);
   const port = await freePort();
-  const settings = { PORT: `${port}`, RESOURCE, ISSUER: url, GRPC_ADDRESS: grpc, GRPC_PLAINTEXT: "true" };
+  const settings = { PORT: `${port}`, RESOURCE, ISSUER: issuer, GRPC_ADDRESS: address, GRPC_PLAINTEXT: "true" };
   const child: ChildProcess = spawn(file, args, {
     cwd,
     env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
@@ -91,27 +94,59 @@ async function start(name: string, example: Example, { grpc, url }: TestServer):
   return origin;
 }
 
+const titled = (ready: boolean, { toolchain }: Example, title: string) =>
+  ready ? title : `${title} (missing toolchain: ${toolchain}, or its packages cannot be had)`;
+
 describe.each(present)("$name", ({ name, example, ready }) => {
+  const ask = async (origin: string, headers: [string, string][] = []) => {
+    const response = await fetch(`${origin}/notes`, { headers });
+    return [response.status, response.headers.get("www-authenticate")?.match(/error="(\w+)"/)?.[1]];
+  };
+  const bearer = (token: string): [string, string][] => [["authorization", `Bearer ${token}`]];
+
   test.skipIf(!ready)(
-    ready ? "introspects over gRPC, from the .proto files alone" : "missing toolchain, or its packages cannot be had",
+    titled(ready, example, "introspects over gRPC, from the .proto files alone"),
     async ({ server }) => {
-      const origin = await start(name, example, server);
-      const call = async (token?: string) => {
-        const response = await fetch(`${origin}/notes`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
-        return [response.status, response.headers.get("www-authenticate")?.match(/error="(\w+)"/)?.[1]];
-      };
+      const origin = await start(name, example, server.url, server.grpc);
       const ada = await server.person();
       const { web } = server.clients;
       const { access_token: good } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: RESOURCE });
       const { access_token: poor } = await server.tokens(web, ada.browser, { scope: "notes:write", resource: RESOURCE });
       const { access_token: foreign } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: "https://b.example.test" });
-      const response = await fetch(`${origin}/notes`, { headers: { authorization: `Bearer ${good}` } });
+      const response = await fetch(`${origin}/notes`, { headers: { authorization: `bearer ${good}` } });
       expect([response.status, await response.json()]).toEqual([200, { sub: ada.id, client_id: "web" }]);
-      expect(await call()).toEqual([401, undefined]);
-      expect(await call(poor)).toEqual([403, "insufficient_scope"]);
-      expect(await call(foreign)).toEqual([401, "invalid_token"]);
+      expect(await ask(origin)).toEqual([401, undefined]);
+      expect(await ask(origin, [["authorization", "Basic eDp5"]])).toEqual([401, undefined]);
+      expect(await ask(origin, bearer(poor))).toEqual([403, "insufficient_scope"]);
+      expect(await ask(origin, bearer(foreign))).toEqual([401, "invalid_token"]);
+      expect(await ask(origin, bearer("x".repeat(20_000)))).toEqual([401, "invalid_token"]);
+      for (const malformed of ["", "two words", 'quoted"', `${good}, Bearer ${good}`])
+        expect([malformed, ...(await ask(origin, bearer(malformed)))]).toEqual([malformed, 400, "invalid_request"]);
       await server.revoke(web, good);
-      expect(await call(good)).toEqual([401, "invalid_token"]);
+      expect(await ask(origin, bearer(good))).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "says where its metadata document is, and serves it there (RFC 9728 §3.1)"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, server.grpc);
+      const { headers } = await fetch(origin);
+      const named = /resource_metadata="([^"]*)"/.exec(headers.get("www-authenticate") ?? "")?.[1];
+      expect(named).toBe("https://crm.example.test/.well-known/oauth-protected-resource/mcp");
+      const document = await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`);
+      expect(await document.json()).toEqual({ resource: RESOURCE, authorization_servers: [server.url] });
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "answers 503 with Retry-After when nobody can say, never 401, never a pass"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, `127.0.0.1:${await freePort()}`);
+      const { status, headers } = await fetch(`${origin}/notes`, { headers: { authorization: "Bearer some.good.token" } });
+      expect([status, headers.get("retry-after"), headers.get("www-authenticate")]).toEqual([503, "5", null]);
     },
     300_000,
   );
