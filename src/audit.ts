@@ -35,6 +35,8 @@ export const AUDIT_EVENTS = [
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",
+  "agent.paused",
+  "agent.resumed",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -53,6 +55,9 @@ export interface AuditEntry {
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
+  /** The rule that did not hold, and the code that was answered. */
+  readonly rule?: string;
+  readonly error?: string;
   readonly actor: AuditActor;
   readonly userId?: string;
   readonly clientId?: string;

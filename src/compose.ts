@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
-import { composeCore } from "./compose/core.ts";
+import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
 import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
@@ -71,7 +71,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
     const ready = readiness(sql, epochMillis);
-    const core = role === "front" ? undefined : await composeCore(config, sql, { log, ready, failed, closing });
+    const keys = role === "front" ? undefined : await keysOf(config, sql);
+    const core = keys && (await composeCore(config, sql, keys, { log, ready, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -99,7 +100,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       drains.push(front.drain);
     }
     const sweeping = periodically(60, () => sweep(sql), failed);
-    closing.push(() => sweeping.stop(), sealing(config, role, database, failed));
+    closing.push(() => sweeping.stop(), sealing(config.issuer, keys, database, failed));
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
     return {

@@ -92,6 +92,7 @@ function configOf(s: Settings) {
     keys: {
       privateKeyPem: s.JWT_PRIVATE_KEY,
       publicKeyPem: s.JWT_PUBLIC_KEY ?? (s.JWT_PRIVATE_KEY === undefined ? undefined : publicHalf(s.JWT_PRIVATE_KEY)),
+      previousPrivateKeyPem: s.JWT_PREVIOUS_PRIVATE_KEY,
       retiredPublicKeysPem: s.JWT_RETIRED_PUBLIC_KEYS,
       rsaPrivateKeyPem: s.JWT_RSA_PRIVATE_KEY,
       /** PKCS#8 PEM, or the text of a JWK. */

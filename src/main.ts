@@ -4,6 +4,7 @@ import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
+import { registerExplainCommand } from "./cli/explain.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
@@ -118,6 +119,7 @@ const terminal = systemTerminal(() => {
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
 registerAuditCommands(program, terminal);
+registerExplainCommand(program, terminal);
 registerApiKeyCommands(program, terminal);
 registerUserCommands(program, terminal);
 registerRealmCommands(program, terminal);

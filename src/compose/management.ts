@@ -3,6 +3,7 @@ import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { bearersOf } from "../front/api/context.ts";
+import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
@@ -25,6 +26,7 @@ export const managementPorts = (
   passwords: PasswordHashing,
 ): ManagementPorts => ({
   bearers: bearersOf(core),
+  explainer: explainerOf(core),
   registry: clientRegistry(sql),
   clients: managedClients(sql),
   apiKeys: apiKeys(sql),

@@ -131,6 +131,14 @@ const RULES: readonly Rule[] = [
       says("has no JWT_PRIVATE_KEY beside it", "set the private key, or remove this one"),
   },
   {
+    setting: "JWT_PREVIOUS_PRIVATE_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      s.JWT_PREVIOUS_PRIVATE_KEY !== undefined &&
+      s.JWT_PRIVATE_KEY === undefined &&
+      says("has no JWT_PRIVATE_KEY beside it", "set the key that follows it, or name it JWT_PRIVATE_KEY"),
+  },
+  {
     setting: "JWT_PUBLIC_KEY",
     fault: (s) =>
       s.JWT_PUBLIC_KEY !== undefined &&

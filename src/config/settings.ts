@@ -177,9 +177,16 @@ export const SETTINGS = z.object({
   JWT_PUBLIC_KEY: ed25519Public()
     .optional()
     .meta(meta(KEYS, "Ed25519 public key, SPKI PEM, of JWT_PRIVATE_KEY.", { unset: "derived from JWT_PRIVATE_KEY", file: true })),
+  JWT_PREVIOUS_PRIVATE_KEY: ed25519Private()
+    .optional()
+    .meta(
+      meta(KEYS, "The Ed25519 private key of before: it signs until JWT_PRIVATE_KEY has been published for 300 s. See docs/keys.md.", {
+        file: true,
+      }),
+    ),
   JWT_RETIRED_PUBLIC_KEYS: verificationKeys()
     .optional()
-    .meta(meta(KEYS, "PEM bundle of earlier public keys: still published and still verified.", { file: true })),
+    .meta(meta(KEYS, "PEM bundle of earlier and of coming public keys: published and verified. See docs/keys.md.", { file: true })),
   ID_TOKEN_SIGNING_ALG: oneOf(["EdDSA", "RS256"])
     .default("EdDSA")
     .meta(meta(KEYS, "Signature of ID tokens. `RS256` concerns them only, never access tokens.")),

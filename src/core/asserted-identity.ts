@@ -25,6 +25,8 @@ export interface IdentityAssertions {
    * @throws {Refusal} invalid_grant for an identifier that was used before, and for a person or client that is disabled
    */
   accept(identity: AssertedIdentity, grant: Omit<NewGrant, "userId">, audit: AuditEntry): Promise<string>;
+  /** What `accept` would meet at this moment; whoever is not known yet counts as enabled. Writes nothing. */
+  outlook(identity: AssertedIdentity): Promise<{ readonly enabled: boolean; readonly used: boolean }>;
 }
 
 /** The keys with which issuers sign identity assertions, found by OpenID Connect discovery. */

@@ -24,7 +24,12 @@ export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolea
 
 /** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */
 const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
-  promisesSecond(token, headerSegment(core.keys.accessToken, "at+jwt")) ? core.detachedSignatures.of(claims.jti) : undefined;
+  promisesSecond(
+    token,
+    core.keys.own.map((key) => headerSegment(key, "at+jwt")),
+  )
+    ? core.detachedSignatures.of(claims.jti)
+    : undefined;
 
 /** A token that is asked about; where its signature is known to be good, its state is on its way. */
 interface Asked {

@@ -6,7 +6,7 @@ import type { SecretHash } from "../secret.ts";
 import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
-import type { Keys } from "./signing/keys.ts";
+import type { Keys } from "./signing/key-ring.ts";
 import type { TokenStates } from "./token-state.ts";
 
 /** Seconds. */
@@ -155,6 +155,8 @@ export interface ConsumedIds {
    * @returns whether this caller was the first; a store that cannot say throws
    */
   consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
+  /** Whether it has been used up, at this moment; nothing may be granted on that. */
+  isConsumed(kind: ConsumedKind, issuer: string, id: string): Promise<boolean>;
 }
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
@@ -164,11 +166,25 @@ export interface AuthenticationThrottle {
   failed(clientId: string, address: string): void;
 }
 
+/** A token request that was refused, as the trail tells of it. */
+export interface RefusedRequest {
+  readonly clientId: string;
+  readonly grantType: string;
+  readonly reason: string;
+  /** Undefined in records of releases that did not write them. */
+  readonly rule: string | undefined;
+  readonly error: string | undefined;
+  /** Seconds since the epoch, with their fraction. */
+  readonly at: number;
+}
+
 export interface AuditLog {
   /** A record that stands alone: a refusal, or an issue that writes nothing else. Coalesced and durable when it answers. */
   record(entry: AuditEntry): Promise<void>;
   /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
   recordIssue(entry: AuditEntry): Promise<void>;
+  /** The refusal of a token request. */
+  refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }
 
 /** All that the token core needs of the world. */

@@ -2,7 +2,6 @@ import type { GrantType } from "../clients/client.ts";
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../protocol/token-request.ts";
 
 import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
@@ -10,6 +9,8 @@ import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
 import { groundOf } from "./document-client.ts";
+import { explainRefusal } from "./explain/refusal.ts";
+import { explainTokenRequest } from "./explain/token-request.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
 import { clientCredentialsGrant } from "./grants/client-credentials.ts";
 import { jwtBearerGrant } from "./grants/jwt-bearer.ts";
@@ -18,7 +19,8 @@ import { refreshTokenGrant } from "./grants/refresh-token.ts";
 import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
 import { introspection } from "./introspection.ts";
-import { assertMayUseGrant } from "./policy/grant-type.ts";
+import { GRANT_RULES } from "./policy/grant-type.ts";
+import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
 import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
@@ -39,12 +41,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     ...ports,
     sign: createSigner(),
     ownTokens: ownTokens(ports.issuer, ports.keys),
-    successor: successorOf(ports.keys.accessToken),
+    successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
   };
 
   return {
     async token({ client: credential, requestId, grant }) {
-      core.keys.hybrid?.assertOpen(); // before anything is consumed
+      core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
@@ -53,8 +55,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       if (grant.case === "jwtBearer") return jwtBearerGrant(grant.value, client, requestId, core);
       const grantType = GRANT_TYPE[grant.case];
       return tellingRefusals({ client, grantType, requestId }, core, async () => {
-        assertMayUseGrant(client, grantType);
-        assertGrantComplete(grant);
+        assertRules(GRANT_RULES, { client, grantType, grant });
         switch (grant.case) {
           case "authorizationCode":
             return authorizationCodeGrant(grant.value, await ground.code(), client, requestId, core);
@@ -78,7 +79,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async loginTokens(request) {
-      core.keys.hybrid?.assertOpen();
+      core.keys.signing().hybrid?.assertOpen();
       return loginTokens(request, core);
     },
 
@@ -111,6 +112,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const client = await resolveClient(clientId, core);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
+    },
+
+    async explain({ subject }) {
+      if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
+      if (subject.case === "requestId") return explainRefusal(subject.value, core);
+      throw new Refusal("invalid_request", "nothing_to_explain");
     },
   };
 }

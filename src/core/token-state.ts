@@ -11,6 +11,8 @@ export interface TokenReference {
   readonly userId?: string;
   readonly grantId?: string;
   readonly delegationId?: string;
+  /** client_id of the agent that asks to act with it, where one does. */
+  readonly agent?: string;
 }
 
 /**
@@ -18,8 +20,10 @@ export interface TokenReference {
  * row behind them is missing.
  */
 export interface TokenState {
-  /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled. */
+  /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled or paused. */
   readonly revoked: boolean;
+  /** The agent that asks may act for nobody, or not for this person, until whoever paused it lets it go on. */
+  readonly agentPaused: boolean;
   /** The grant at the root lives, and a delegated token has its row. */
   readonly grantLives: boolean;
   /** The token's client may go on, and so may the one that holds the grant at the root. */

@@ -2,6 +2,7 @@ import { apiKeysRouter } from "./api-keys.ts";
 import { clientsRouter } from "./clients.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
+import { operatorExplainRouter } from "./operator/explain.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
 import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorUsersRouter } from "./operator/users.ts";
@@ -19,6 +20,7 @@ export const managementRouter = router({
     realms: operatorRealmsRouter,
     scopes: operatorScopesRouter,
     audit: operatorAuditRouter,
+    explain: operatorExplainRouter,
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),

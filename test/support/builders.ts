@@ -88,6 +88,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
 /** The state of a person's token with which all is well. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
   revoked: false,
+  agentPaused: false,
   grantLives: true,
   clientEnabled: true,
   subject: { ...aSubject(), role: "developer" },

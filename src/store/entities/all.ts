@@ -28,6 +28,7 @@ export const entities = [
   grants.RevocationMarkRow,
   grants.ConsumedIdRow,
   delegations.DelegationRow,
+  delegations.AgentPauseRow,
   delegations.IdentityLinkRow,
   grants.DetachedSignatureRow,
   records.AuditRecordRow,

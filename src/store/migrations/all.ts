@@ -5,6 +5,10 @@ import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { ConfiguredKeys } from "./0008-configured-keys.ts";
+import { DelegationCuts } from "./0010-delegation-cuts.ts";
+import { AgentPauses } from "./0011-agent-pauses.ts";
+import { RefusedRequests } from "./0012-refused-requests.ts";
 import { WalletLinks } from "./0014-wallet-links.ts";
 import { WalletCredentials } from "./0015-wallet-credentials.ts";
 import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
@@ -18,6 +22,10 @@ export const migrations = [
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0008_configured_keys", class: ConfiguredKeys },
+  { name: "0010_delegation_cuts", class: DelegationCuts },
+  { name: "0011_agent_pauses", class: AgentPauses },
+  { name: "0012_refused_requests", class: RefusedRequests },
   { name: "0014_wallet_links", class: WalletLinks },
   { name: "0015_wallet_credentials", class: WalletCredentials },
   { name: "0019_scope_descriptions", class: ScopeDescriptions },
