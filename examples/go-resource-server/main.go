@@ -107,7 +107,11 @@ func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 		response.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", `+challenge)
 		answer(response, http.StatusForbidden, map[string]any{"error": "insufficient_scope"})
 	default:
-		answer(response, http.StatusOK, map[string]any{"sub": caller.GetSub(), "client_id": caller.GetClientId()})
+		body := map[string]any{"sub": caller.GetSub(), "client_id": caller.GetClientId()}
+		if actor := caller.GetAct(); actor != nil {
+			body["actor"] = actor.GetSub() // the agent that acts for `sub` now
+		}
+		answer(response, http.StatusOK, body)
 	}
 }
 

@@ -65,7 +65,8 @@ class Notes(BaseHTTPRequestHandler):
             return self.refuse(401, "invalid_token")
         if NEEDED_SCOPE not in caller.scope.split():
             return self.refuse(403, "insufficient_scope")
-        return self.answer(200, {"sub": caller.sub, "client_id": caller.client_id})
+        actor = {"actor": caller.act.sub} if caller.HasField("act") else {}  # the agent that acts for `sub` now
+        return self.answer(200, {"sub": caller.sub, "client_id": caller.client_id, **actor})
 
     def refuse(self, status, error):
         self.answer(status, {"error": error}, {"WWW-Authenticate": f'Bearer error="{error}", {CHALLENGE}'})

@@ -6,9 +6,19 @@ import { delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished } from "vitest";
-import { freePort, test } from "../support/server.ts";
+import { freePort, PROVISIONED, testOn } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
+const AGENT = {
+  clientId: "summary-agent",
+  clientSecret: "summary-agent-secret",
+  name: "Summary agent",
+  tokenEndpointAuthMethod: "client_secret_basic",
+  grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"],
+  scopes: ["notes:read"],
+  isAgent: true,
+};
+const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, AGENT] } });
 const root = join(import.meta.dirname, "../..");
 const proto = join(root, "proto");
 const contract = join(proto, "countersign/introspection");
@@ -124,6 +134,28 @@ describe.each(present)("$name", ({ name, example, ready }) => {
         expect([malformed, ...(await ask(origin, bearer(malformed)))]).toEqual([malformed, 400, "invalid_request"]);
       await server.revoke(web, good);
       expect(await ask(origin, bearer(good))).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "knows the agent that acts for a person"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, server.grpc);
+      const { browser, id } = await server.person();
+      const resource = [RESOURCE, AGENT.clientId];
+      const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource });
+      const { body } = await server.token(
+        { clientId: AGENT.clientId, secret: AGENT.clientSecret, redirectUri: "" },
+        {
+          grant_type: AGENT.grantTypes[0],
+          subject_token: handed,
+          subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+          resource: RESOURCE,
+        },
+      );
+      const response = await fetch(`${origin}/notes`, { headers: { authorization: `Bearer ${body.access_token}` } });
+      expect(await response.json()).toEqual({ sub: id, client_id: AGENT.clientId, actor: AGENT.clientId });
     },
     300_000,
   );
