@@ -8,6 +8,7 @@ export type ClientSettings = Pick<
   | "name"
   | "description"
   | "redirectUris"
+  | "postLogoutRedirectUris"
   | "scopes"
   | "grantTypes"
   | "responseTypes"
@@ -57,10 +58,12 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
   if (client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))) {
     fault("tokenEndpointAuthMethod", "none does not go with a grant for which the client must prove who it is");
   }
-  client.redirectUris.forEach((uri, index) => {
-    const wrong = redirectUriFault(uri, client.environment);
-    if (wrong !== undefined) fault(`redirectUris.${index}`, wrong);
-  });
+  for (const member of ["redirectUris", "postLogoutRedirectUris"] as const) {
+    client[member].forEach((uri, index) => {
+      const wrong = redirectUriFault(uri, client.environment);
+      if (wrong !== undefined) fault(`${member}.${index}`, wrong);
+    });
+  }
   if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "goes with no jwks: give one of the two");
   return found;
 }
