@@ -14,6 +14,7 @@ const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
 export interface AccountFrame {
