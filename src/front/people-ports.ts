@@ -22,8 +22,8 @@ export interface PeoplePorts
     ConsentPorts,
     PasswordChangePorts,
     ForgottenPasswordPorts,
-    ClosingPorts,
-    AgentPorts {
+    AgentPorts,
+    ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   readonly scopeDescriptions: ScopeDescriptions;

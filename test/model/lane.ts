@@ -70,6 +70,8 @@ export async function openWorld(sql: Sql) {
   const marks = knownMarks();
   let cursor: string | undefined;
   let looking = Promise.resolve();
+  /** A look that has not begun yet serves whoever asks meanwhile. */
+  let next: Promise<void> | undefined;
   const look = async (): Promise<void> => {
     const page = await revocationMarks(sql).since(cursor);
     const news = page.marks.map((mark) => ({ ...mark, digest: revocationDigest(mark), sequence: BigInt(mark.sequence) }));
@@ -81,8 +83,12 @@ export async function openWorld(sql: Sql) {
     ports,
     /** What a guard knows that has just been told of revocations. */
     async told() {
-      looking = looking.then(look);
-      await looking;
+      next ??= looking.then(() => {
+        next = undefined;
+        looking = look();
+        return looking;
+      });
+      await next;
       return marks;
     },
     register: changing<{ id: string; realm_id: string; email: string }>(REGISTER),
