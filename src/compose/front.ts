@@ -33,11 +33,13 @@ import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
-import { openEphemeral } from "../store/ephemeral/open.ts";
+import { delegationBook } from "../store/delegation-book.ts";
+import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -60,6 +62,7 @@ export interface FrontSurroundings {
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
   readonly passwords: PasswordHashing;
+  readonly ephemeral: Ephemeral;
   readonly ready: Readiness;
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
@@ -80,8 +83,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
 
-  const ephemeral = await openEphemeral(config.redisUrl, issuer);
-  closing.push(() => ephemeral.close());
+  const { ephemeral } = around;
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
   const mails = startOutbox({
@@ -121,6 +123,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      delegations: delegationBook(sql),
+      agentPauses: agentPauses(sql),
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
