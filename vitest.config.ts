@@ -18,7 +18,7 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**"]),
-      project("front and core", BLACK_BOX, { TEST_SHAPE: "split" }, ["test/rfc/guard-*", "test/rfc/contract-*", "test/rfc/front-*"]),
+      project("front and core", BLACK_BOX, { TEST_SHAPE: "split" }, ["test/*/guard-*", "test/rfc/contract-*", "test/rfc/front-*"]),
     ],
   },
 });

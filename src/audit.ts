@@ -17,6 +17,8 @@ export const AUDIT_EVENTS = [
   "password.reset_requested",
   "password.changed",
   "realm.changed",
+  "scope.changed",
+  "scope.removed",
   "consent.given",
   "consent.denied",
   "consent.revoked",
@@ -29,9 +31,15 @@ export const AUDIT_EVENTS = [
   "api_key.revoked",
   "key.published",
   "identity.linked",
+  "wallet.link_started",
+  "wallet.linked",
+  "wallet.refused",
+  "wallet.unlinked",
   "identity_assertion.issued",
   "identity_assertion.refused",
   "delegation.cut",
+  "agent.paused",
+  "agent.resumed",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
@@ -50,6 +58,9 @@ export interface AuditEntry {
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
+  /** The rule that did not hold, and the code that was answered. */
+  readonly rule?: string;
+  readonly error?: string;
   readonly actor: AuditActor;
   readonly userId?: string;
   readonly clientId?: string;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
-import { composeCore } from "./compose/core.ts";
+import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
 import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
@@ -11,8 +11,8 @@ import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
-import type { ProvisionSummary } from "./management/ports.ts";
-import { type ProvisionFile, readProvisionFile } from "./management/provision.ts";
+import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
+import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
@@ -64,15 +64,15 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
     const { sql } = database;
     const passwords = passwordHashing({ randomBytes });
-    const plan =
-      given.provision ??
-      (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, `PROVISION_FILE ${config.provisionFile}`));
-    if (plan !== undefined) await provisioner(sql, passwords).apply(plan);
+    const named = `PROVISION_FILE ${config.provisionFile}`;
+    const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
+    if (plan !== undefined) await applied(provisioner(sql, passwords), plan, named);
 
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
     const ready = readiness(sql, epochMillis);
-    const core = role === "front" ? undefined : await composeCore(config, sql, { log, ready, failed, closing });
+    const keys = role === "front" ? undefined : await keysOf(config, sql);
+    const core = keys && (await composeCore(config, sql, keys, { log, ready, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -100,7 +100,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       drains.push(front.drain);
     }
     const sweeping = periodically(60, () => sweep(sql), failed);
-    closing.push(() => sweeping.stop(), sealing(config, role, sql, failed));
+    closing.push(() => sweeping.stop(), sealing(config.issuer, keys, database, failed));
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
     return {
@@ -141,15 +141,21 @@ export async function migrateOnly(config: Config): Promise<readonly string[]> {
   }
 }
 
+/** @param named how the file is called in its faults  @throws {ProvisionError} */
+const applied = (to: Provisioner, plan: ProvisionFile, named: string): Promise<ProvisionSummary> =>
+  to.apply(plan).catch((error: unknown) => {
+    throw asProvisionError(error, named);
+  });
+
 /** `countersign provision FILE` on a database that this process can open by itself. */
-export async function provisionOnly(config: Config, plan: ProvisionFile): Promise<ProvisionSummary> {
+export async function provisionOnly(config: Config, plan: ProvisionFile, file: string): Promise<ProvisionSummary> {
   const database = await openConfigured(config).catch((error: unknown) => {
     throw error instanceof DirectoryInUse
       ? new Error(`${error.message}. A running server takes the file with --server.`, { cause: error })
       : error;
   });
   try {
-    return await provisioner(database.sql, passwordHashing({ randomBytes })).apply(plan);
+    return await applied(provisioner(database.sql, passwordHashing({ randomBytes })), plan, file);
   } finally {
     await database.close();
   }

@@ -28,6 +28,7 @@ export type MailConfig = Config["mail"];
 export type Lifetimes = Config["lifetimes"];
 export type RegistrationConfig = Config["registration"];
 export type IdJagConfig = Config["idJag"];
+export type WalletConfig = Config["wallet"];
 export type PqcConfig = Config["pqc"];
 
 /**
@@ -91,6 +92,7 @@ function configOf(s: Settings) {
     keys: {
       privateKeyPem: s.JWT_PRIVATE_KEY,
       publicKeyPem: s.JWT_PUBLIC_KEY ?? (s.JWT_PRIVATE_KEY === undefined ? undefined : publicHalf(s.JWT_PRIVATE_KEY)),
+      previousPrivateKeyPem: s.JWT_PREVIOUS_PRIVATE_KEY,
       retiredPublicKeysPem: s.JWT_RETIRED_PUBLIC_KEYS,
       rsaPrivateKeyPem: s.JWT_RSA_PRIVATE_KEY,
       /** PKCS#8 PEM, or the text of a JWK. */
@@ -130,7 +132,17 @@ function configOf(s: Settings) {
       maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
     },
     pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY, selfContainedAck: s.PQC_SELF_CONTAINED_ACK },
-    walletFederation: s.WALLET_FEDERATION_ENABLED,
+    wallet: {
+      enabled: s.WALLET_FEDERATION_ENABLED,
+      trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
+      credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
+      subjectClaim: s.WALLET_SUBJECT_CLAIM,
+      issuerRoots: s.WALLET_ISSUER_ROOTS,
+      status: s.WALLET_CREDENTIAL_STATUS,
+      verifierCert: s.WALLET_VERIFIER_CERT,
+      verifierKey: s.WALLET_VERIFIER_KEY,
+      clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
+    },
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
     logLevel: s.LOG_LEVEL,

@@ -44,6 +44,8 @@ export interface RefusalDetail {
   readonly scope?: string;
   /** What is wrong with which member of a JSON body. */
   readonly issues?: readonly { readonly path: string; readonly message: string }[];
+  /** The name of the rule that does not hold; like the reason it goes on no wire. */
+  readonly rule?: string;
   readonly cause?: unknown;
 }
 

@@ -4,8 +4,10 @@ import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
+import { registerExplainCommand } from "./cli/explain.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
+import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
@@ -66,8 +68,8 @@ program
 
 program
   .command("provision")
-  .argument("<file>", "JSON with realms, users and clients")
-  .description("lay down realms, users and clients; idempotent, deletes nothing")
+  .argument("<file>", "JSON with realms, users, clients and descriptions of scopes")
+  .description("lay down realms, users, clients and descriptions of scopes; idempotent, deletes nothing")
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
   .option("--json", "as JSON")
   .action(
@@ -79,7 +81,7 @@ program
       }
       const { provisionOnly } = await import("./compose.ts");
       const plan = readProvisionFile(file);
-      const done = await provisionOnly(loadConfig(process.env, "command"), plan);
+      const done = await provisionOnly(loadConfig(process.env, "command"), plan, file);
       if (options.json) return console.log(asJson(done));
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);
@@ -117,9 +119,11 @@ const terminal = systemTerminal(() => {
 registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
 registerAuditCommands(program, terminal);
+registerExplainCommand(program, terminal);
 registerApiKeyCommands(program, terminal);
 registerUserCommands(program, terminal);
 registerRealmCommands(program, terminal);
+registerScopeCommands(program, terminal);
 registerSignInCommands(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 

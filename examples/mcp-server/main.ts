@@ -14,7 +14,8 @@ try {
   console.log(`  issuer    ${ISSUER}`);
   console.log("  scopes    notes:read for every call, notes:write to add a note");
   console.log(
-    "            (clients that register themselves can have them once DEFAULT_DYNAMIC_REGISTRATION_SCOPES of the issuer names them)",
+    "            (clients that register themselves can have them once DEFAULT_DYNAMIC_REGISTRATION_SCOPES of the issuer names them,\n" +
+      "            and the second after the first where DYNAMIC_CLIENT_SCOPE is realm)",
   );
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
 } catch (error) {

@@ -17,7 +17,8 @@ export async function fetchObject(
   fetch: typeof globalThis.fetch,
   { headers, ...request }: ObjectRequest,
 ): Promise<Record<string, unknown>> {
-  const response = await fetch(url, { ...request, headers: { accept: "application/json", ...headers }, redirect: "error" });
+  // A redirect that is not followed is no 200 either; workers at the edge know no `error` mode.
+  const response = await fetch(url, { ...request, headers: { accept: "application/json", ...headers }, redirect: "manual" });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`${url} answered ${response.status}`);

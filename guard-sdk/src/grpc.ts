@@ -39,7 +39,7 @@ export interface RevocationOptions extends GrpcIntrospectionOptions {
 
 /**
  * Local verification that refuses a revoked token in well under a second: the server tells of each revocation as it happens. A delegated token
- * is asked about each time, since what ended may be anywhere above it.
+ * names the tokens that it came of, and ends with each of them; one that does not, of a server of an earlier release, is asked about each time.
  * @throws {TypeError} when an option is wrong
  * @see proto countersign.introspection.v1, WatchRevocations
  */

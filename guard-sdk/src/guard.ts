@@ -1,7 +1,7 @@
 import { type HttpAnswer, toResponse } from "./answer.ts";
 import { refusalAnswer } from "./challenge.ts";
 import { type Inbound, readBearer } from "./credentials.ts";
-import { localVerification } from "./local-verification.ts";
+import { locally } from "./local-verification.ts";
 import { metadataSite, type ResourceMetadata } from "./metadata.ts";
 import { type GuardOptions, settle } from "./options.ts";
 import type { Principal } from "./principal.ts";
@@ -50,7 +50,7 @@ export interface Guard {
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);
   const { resource, scopes: defaultScopes, onRefusal } = settings;
-  const { verify, close } = settings.verification?.(settings) ?? { verify: localVerification(settings), close: () => undefined };
+  const { verify, close } = (settings.verification ?? locally)(settings);
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
   async function verifyToken(token: string): Promise<Principal> {

@@ -5,7 +5,7 @@ import { GuardRefusal } from "./refusal.ts";
 import { tokenDigest, type VerificationKey } from "./signature.ts";
 import { MAX_TOKEN_LENGTH, parseToken } from "./token.ts";
 import { type Remembered, tokenCache } from "./token-cache.ts";
-import type { VerificationSettings, VerifyToken } from "./verification.ts";
+import type { Verification, VerificationSettings, VerifyToken } from "./verification.ts";
 
 /** A token that was found good, and what must still hold for it to stay so. */
 export interface VerifiedToken<Note> extends Remembered {
@@ -26,6 +26,9 @@ export function localVerification(settings: VerificationSettings): VerifyToken {
   const verify = verifying(settings, () => undefined);
   return async (text) => (await verify(text)).principal;
 }
+
+/** Local verification as a way that a guard can be given; what it is given nothing else for. */
+export const locally: Verification = (settings) => ({ verify: localVerification(settings), close: () => undefined });
 
 /** The same for who must know more of a token than its principal. @param note reads it from the claims, once for each token */
 export function verifying<Note>(

@@ -6,6 +6,8 @@ import { GuardRefusal } from "./refusal.ts";
 import { type Clocks, systemClocks } from "./time.ts";
 import { parseToken } from "./token.ts";
 
+export { requireHybrid } from "./hybrid-verification.ts";
+
 /** A detached signature as introspection and the token answer carry it; further members are ignored. */
 export interface DetachedSignature {
   /** Unpadded base64url. */

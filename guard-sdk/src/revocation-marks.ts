@@ -56,16 +56,43 @@ export function knownMarks(): KnownMarks {
   };
 }
 
+/** A token as the contract of marks names it. */
+interface Named {
+  readonly jti: string;
+  readonly client_id: string;
+}
+
+/** Tokens that one may have come of; ours stops at four. */
+const MOST_FOREBEARS = 10;
+/** What stands before the dot in the `jti` of a token that an agent got by exchange. */
+const DELEGATED = "d";
+
 /**
- * The digests of what may end a token before its time; undefined for a token that cannot be judged by marks: one that was delegated, for what
- * ended may be anywhere above it, or one that does not say who it is.
+ * The digests of what may end a token before its time, its own and those of every token that it was exchanged from; undefined for a token that
+ * cannot be judged by marks, as it does not say who it is or what it came of.
  * @see RevocationMark in the proto countersign.introspection.v1
  */
-export async function endsOf({ jti, client_id, sub, act }: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
-  if (typeof jti !== "string" || typeof client_id !== "string" || act !== undefined) return undefined;
-  const dot = jti.indexOf(".");
-  const personal = dot < 0 ? [] : [`grant:${jti.slice(0, dot)}`, `user:${sub}`];
-  return Promise.all([`jti:${jti}`, `client:${client_id}`, ...personal].map(digestOf));
+export async function endsOf(claims: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
+  const { sub, act, exchanged_from: above = [] } = claims;
+  if (!isNamed(claims)) return undefined;
+  const [kind, personal] = claims.jti.split(".");
+  const delegated = personal !== undefined && kind === DELEGATED;
+  if (act !== undefined && personal === undefined) return undefined; // who acts does so for a person
+  if (!delegated) return Promise.all([...endsOfOne(claims, sub), ...(personal === undefined ? [] : [`user:${sub}`])].map(digestOf));
+  if (!Array.isArray(above) || above.length === 0 || above.length > MOST_FOREBEARS || !above.every(isNamed)) return undefined;
+  return Promise.all([...[claims, ...above].flatMap((one) => endsOfOne(one, sub)), `user:${sub}`].map(digestOf));
+}
+
+function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {
+  const [kind, personal] = jti.split(".");
+  const own = [`jti:${jti}`, `client:${client_id}`];
+  if (personal === undefined) return own;
+  return [...own, ...(kind === DELEGATED ? [`agent:${client_id}`, `agent:${client_id}\n${sub}`] : [`grant:${kind}`])];
+}
+
+function isNamed(value: unknown): value is Named {
+  const { jti, client_id } = (value ?? {}) as { readonly jti?: unknown; readonly client_id?: unknown };
+  return typeof jti === "string" && typeof client_id === "string";
 }
 
 async function digestOf(text: string): Promise<string> {

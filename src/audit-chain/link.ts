@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** What JSON can say; numbers of sealed records are whole. */
 export type Sealable = string | number | boolean | null | readonly Sealable[] | { readonly [member: string]: Sealable | undefined };
@@ -17,7 +17,7 @@ export interface Link {
 /** Told apart from everything else that is hashed anywhere; a change of the encoding changes this text. */
 const DOMAIN = "countersign audit record v1";
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
+const sha256 = (text: string): string => hash("sha256", text, "base64url");
 
 /** Where every chain begins: what stands before record 1. */
 export const GENESIS: Link = { seq: 0, hash: sha256("countersign audit chain v1") };

@@ -4,6 +4,7 @@ import { redirectUriFault } from "./redirect-uri.ts";
 /** What of a client can be changed once it exists. */
 export type ClientSettings = Pick<
   Client,
+  | "ownerId"
   | "name"
   | "description"
   | "redirectUris"

@@ -16,7 +16,7 @@ export interface FetchedJson {
 }
 
 /**
- * Reads JSON from an URL that a stranger chose, without letting him reach what only we can reach.
+ * Reads from an URL that a stranger chose, without letting him reach what only we can reach.
  * @see draft-ietf-oauth-client-id-metadata-document "SSRF", specification §5
  */
 export interface GuardedFetch {
@@ -26,4 +26,9 @@ export interface GuardedFetch {
    * @throws {FetchFailure} for everything but a 200 with a JSON body within bounds of size and time
    */
   json(url: string, maxBytes: number): Promise<FetchedJson>;
+  /**
+   * The same for a text of one media type.
+   * @throws {FetchFailure} for everything but a 200 with a body of that type within bounds of size and time
+   */
+  text(url: string, mediaType: string, maxBytes: number): Promise<string>;
 }

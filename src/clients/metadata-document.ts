@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import { displayNameFault } from "../protocol/display-name.ts";
 import { parseScope } from "../protocol/scope.ts";
 import type { AuthMethod, Client, GrantType } from "./client.ts";
 import { asPublicKeySet } from "./key-set.ts";
@@ -17,8 +18,6 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** Grants that a document's client can have; whatever else it names is left out. */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
-
-const MAX_NAME_LENGTH = 255;
 
 const unfit = (reason: string): never => {
   throw new Refusal("invalid_client", reason, { description: "the client metadata document is not acceptable" });
@@ -74,8 +73,7 @@ function texts(value: unknown, reason: string): readonly string[] {
 }
 
 function nameOf({ client_name: name }: Members): string {
-  if (typeof name !== "string" || name.trim() === "" || name.length > MAX_NAME_LENGTH) return unfit("document_name_malformed");
-  return name;
+  return typeof name === "string" && displayNameFault(name) === undefined ? name : unfit("document_name_malformed");
 }
 
 /** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */

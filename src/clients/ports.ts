@@ -73,8 +73,8 @@ export interface ClientFilter {
 /** A change to a client as it was decided on its current record. */
 export interface ClientChange {
   readonly settings: ClientSettings;
-  /** Whether its secret ends with this change: the new method has no use for one. */
-  readonly dropSecret: boolean;
+  /** What becomes of its secret: it ends where the method has no use for one, and a provisioning file may bring another. */
+  readonly secret: "kept" | "dropped" | SecretHash;
 }
 
 /**

@@ -5,12 +5,13 @@ import { remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
-import type { IdentityAssertionPorts } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
-import { openKeys, publicKeysOf, signingKey } from "../core/signing/keys.ts";
+import { type Keys, openKeys } from "../core/signing/key-ring.ts";
+import { publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
@@ -44,8 +45,8 @@ export interface CoreSurroundings {
 
 /** Seconds between two looks at the keys of sibling cores. */
 const KEYS_EVERY = 30;
-/** Seconds for which a key that signs no more is still served: longer than any token that it signed, and any cache of it. */
-const KEYS_OUTLIVE = 24 * 60 * 60;
+/** Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of its use. */
+const KEYS_OUTLIVE = 25 * 60 * 60;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
 
@@ -53,10 +54,12 @@ const CLOCK_EVERY = 30;
 export async function composeCore(
   config: Config,
   sql: Sql,
+  keys: Keys,
   { log, ready, failed, closing }: CoreSurroundings,
 ): Promise<TokenCoreImplementation> {
-  const keys = await keysOf(config, sql);
-  const refreshing = periodically(KEYS_EVERY, () => keys.refresh(), failed);
+  const tellWait = () => keys.current() === undefined && log.warn("signing_key_waits");
+  tellWait();
+  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(tellWait), failed);
   const watch = clockWatch(ready.clockOffset, (seconds) => log.warn("clock_offset", { seconds }));
   await watch.look();
   const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
@@ -96,7 +99,15 @@ export async function composeCore(
       watch.assertTrue();
       return method(request, context);
     };
-  return { ...core, token: issuing(core.token), issueCode: issuing(core.issueCode), loginTokens: issuing(core.loginTokens) };
+  return {
+    ...core,
+    // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
+    validateAuthorization: ({ session, ...request }, context) =>
+      core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
+    token: issuing(core.token),
+    issueCode: issuing(core.issueCode),
+    loginTokens: issuing(core.loginTokens),
+  };
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
@@ -132,11 +143,16 @@ function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPort
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
-async function keysOf(config: Config, sql: Sql) {
-  const { privateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
-  const accessToken = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
-  const idToken = idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : accessToken;
-  return openKeys(accessToken, idToken, publicKeysOf(retiredPublicKeysPem ?? ""), keyRegister(sql, KEYS_OUTLIVE), await mldsaOf(config));
+export async function keysOf(config: Config, sql: Sql): Promise<Keys> {
+  const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
+  const preferred = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
+  const ring = {
+    accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
+    rsa: idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : undefined,
+    published: publicKeysOf(retiredPublicKeysPem ?? ""),
+    mldsa: await mldsaOf(config),
+  };
+  return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }
 
 /** The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is none. */

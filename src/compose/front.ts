@@ -42,6 +42,7 @@ import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import type { Readiness } from "../store/readiness.ts";
 import { realms } from "../store/realms.ts";
+import { scopeDescriptions } from "../store/scope-descriptions.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -118,6 +119,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
       clients: managedClients(sql),

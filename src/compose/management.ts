@@ -3,6 +3,7 @@ import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { bearersOf } from "../front/api/context.ts";
+import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
@@ -13,6 +14,7 @@ import { provisioner } from "../store/provisioning.ts";
 import { publishedKeys } from "../store/published-keys.ts";
 import { realms } from "../store/realms.ts";
 import { managedRealms } from "../store/realms-admin.ts";
+import { managedScopes } from "../store/scope-descriptions.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users-admin.ts";
 
@@ -24,6 +26,7 @@ export const managementPorts = (
   passwords: PasswordHashing,
 ): ManagementPorts => ({
   bearers: bearersOf(core),
+  explainer: explainerOf(core),
   registry: clientRegistry(sql),
   clients: managedClients(sql),
   apiKeys: apiKeys(sql),
@@ -31,6 +34,7 @@ export const managementPorts = (
   users: managedUsers(sql),
   realms: realms(sql),
   managedRealms: managedRealms(sql),
+  managedScopes: managedScopes(sql),
   publishedKeys: publishedKeys(sql),
   auditTrail: auditTrail(sql),
   provisioner: provisioner(sql, passwords),

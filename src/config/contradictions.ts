@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { certificateFits, isPair } from "./key-material.ts";
+import { certificateFits, certificateNames, isPair } from "./key-material.ts";
 import { type SettingName, type Settings, says } from "./settings.ts";
 
 /** Which part of the service this process is to be; `command` is a tool that neither listens nor signs. */
@@ -20,7 +20,10 @@ const SIGNERS: readonly Role[] = ["all", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
 const plainAbroad = (url: string) => url.startsWith("http:") && !isLoopback(new URL(url).hostname);
 
-const together = (cert: "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT", key: "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY"): readonly Rule[] => [
+type CertificateSetting = "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT" | "WALLET_VERIFIER_CERT";
+type CertificateKeySetting = "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY" | "WALLET_VERIFIER_KEY";
+
+const together = (cert: CertificateSetting, key: CertificateKeySetting): readonly Rule[] => [
   { setting: cert, fault: (s) => s[cert] !== undefined && s[key] === undefined && says(`has no ${key} beside it`, `set ${key} too`) },
   { setting: key, fault: (s) => s[key] !== undefined && s[cert] === undefined && says(`has no ${cert} beside it`, `set ${cert} too`) },
   {
@@ -128,6 +131,14 @@ const RULES: readonly Rule[] = [
       says("has no JWT_PRIVATE_KEY beside it", "set the private key, or remove this one"),
   },
   {
+    setting: "JWT_PREVIOUS_PRIVATE_KEY",
+    roles: SIGNERS,
+    fault: (s) =>
+      s.JWT_PREVIOUS_PRIVATE_KEY !== undefined &&
+      s.JWT_PRIVATE_KEY === undefined &&
+      says("has no JWT_PRIVATE_KEY beside it", "set the key that follows it, or name it JWT_PRIVATE_KEY"),
+  },
+  {
     setting: "JWT_PUBLIC_KEY",
     fault: (s) =>
       s.JWT_PUBLIC_KEY !== undefined &&
@@ -172,6 +183,22 @@ const RULES: readonly Rule[] = [
     fault: (s) =>
       s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : plainAbroad(issuer))) &&
       says("names a plain-http issuer", "give https URLs; http is for loopback hosts outside production"),
+  },
+  {
+    setting: "WALLET_TRUSTED_ISSUERS",
+    fault: (s) =>
+      s.WALLET_TRUSTED_ISSUERS?.some((issuer) => issuer.startsWith("http:")) && says("names a plain-http issuer", "give https URLs"),
+  },
+  ...together("WALLET_VERIFIER_CERT", "WALLET_VERIFIER_KEY"),
+  {
+    // A wallet takes an answer's address only on the host that the certificate names (OpenID4VP 1.0 §5.9.3).
+    setting: "WALLET_VERIFIER_CERT",
+    roles: ["all", "front"],
+    fault: (s) =>
+      s.WALLET_VERIFIER_CERT !== undefined &&
+      s.WALLET_CLIENT_ID_PREFIX === "x509_san_dns" &&
+      !certificateNames(s.WALLET_VERIFIER_CERT, new URL(s.JWT_ISSUER ?? "http://localhost").hostname) &&
+      says("does not name the host of JWT_ISSUER", "give a certificate that does, or set WALLET_CLIENT_ID_PREFIX=x509_hash"),
   },
 ];
 

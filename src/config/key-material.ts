@@ -33,6 +33,9 @@ export const certificateFits = (chain: string, key: string) => {
   return leaf !== undefined && held !== undefined && leaf.checkPrivateKey(held);
 };
 
+/** Whether a certificate (PEM, the leaf of its chain first) names a host. */
+export const certificateNames = (chain: string, host: string) => certificates(chain)?.[0]?.checkHost(host) !== undefined;
+
 /** Whether two PEM texts are the two halves of one key pair. */
 export const isPair = (privatePem: string, publicPem: string) => {
   const held = readPrivateKey(privatePem);
@@ -63,6 +66,13 @@ export const rsaPrivate = () =>
     },
     "is no RSA private key of at least 2048 bits in PEM form",
     GENERATE,
+  );
+
+export const p256Private = () =>
+  keyText(
+    (pem) => readPrivateKey(pem)?.asymmetricKeyDetails?.namedCurve === "prime256v1",
+    "is no P-256 private key in PEM form",
+    "make one with `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`, and give it as PEM text or @path",
   );
 
 export const mldsaPrivate = () =>

@@ -5,6 +5,7 @@ import {
   ed25519Private,
   ed25519Public,
   mldsaPrivate,
+  p256Private,
   rsaPrivate,
   tlsCertificate,
   tlsPrivateKey,
@@ -67,6 +68,9 @@ const issuerText = () =>
 const isScope = (word: string) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word);
 const words = (value: string, separator: RegExp) => [...new Set(value.split(separator).filter((word) => word !== ""))];
 
+/** Claims that tell of the credential, not of the person. */
+const NO_SUBJECT: ReadonlySet<string> = new Set(["iss", "iat", "nbf", "exp", "cnf", "vct", "status", "_sd", "_sd_alg"]);
+
 const isReadable = (path: string) => {
   try {
     accessSync(path, constants.R_OK);
@@ -98,7 +102,8 @@ const MAIL = "Mail";
 const LIFETIMES = "Lifetimes";
 const PEOPLE = "People";
 const CLIENTS = "Clients and registration";
-const FEATURES = "Identity assertions, post-quantum signatures, wallets";
+const FEATURES = "Identity assertions, post-quantum signatures";
+const WALLETS = "Wallets";
 const OPERATION = "Operation";
 
 /** Every setting there is. The loader, the list of known names and docs/settings.md are all read off this one table. */
@@ -173,9 +178,16 @@ export const SETTINGS = z.object({
   JWT_PUBLIC_KEY: ed25519Public()
     .optional()
     .meta(meta(KEYS, "Ed25519 public key, SPKI PEM, of JWT_PRIVATE_KEY.", { unset: "derived from JWT_PRIVATE_KEY", file: true })),
+  JWT_PREVIOUS_PRIVATE_KEY: ed25519Private()
+    .optional()
+    .meta(
+      meta(KEYS, "The Ed25519 private key of before: it signs until JWT_PRIVATE_KEY has been published for 300 s. See docs/keys.md.", {
+        file: true,
+      }),
+    ),
   JWT_RETIRED_PUBLIC_KEYS: verificationKeys()
     .optional()
-    .meta(meta(KEYS, "PEM bundle of earlier public keys: still published and still verified.", { file: true })),
+    .meta(meta(KEYS, "PEM bundle of earlier and of coming public keys: published and verified. See docs/keys.md.", { file: true })),
   ID_TOKEN_SIGNING_ALG: oneOf(["EdDSA", "RS256"])
     .default("EdDSA")
     .meta(meta(KEYS, "Signature of ID tokens. `RS256` concerns them only, never access tokens.")),
@@ -311,14 +323,71 @@ export const SETTINGS = z.object({
   PQC_SELF_CONTAINED_ACK: flag()
     .default(false)
     .meta(meta(FEATURES, "Acknowledges the size of `self-contained` delivery, which is refused without it.")),
-  WALLET_FEDERATION_ENABLED: flag().default(false).meta(meta(FEATURES, "Whether people may link a wallet credential to their account.")),
+  WALLET_FEDERATION_ENABLED: flag()
+    .default(false)
+    .meta(meta(WALLETS, "Whether people may link the credential of a wallet to their account (OpenID4VP 1.0).")),
+  WALLET_TRUSTED_ISSUERS: text(
+    (value) => words(value, /[\s,]+/).every(isIssuer),
+    "names something that is no issuer identifier",
+    "give https URLs without trailing slash, separated by spaces or commas",
+  )
+    .transform((value) => words(value, /[\s,]+/))
+    .default([])
+    .meta(meta(WALLETS, "Issuers (`iss`) whose credentials are taken; an empty list refuses every credential.")),
+  WALLET_CREDENTIAL_TYPES: text(
+    (value) => words(value, /[\s,]+/).every((type) => URL.canParse(type)),
+    "names something that is no credential type",
+    "give the `vct` of each type, an URI, separated by spaces or commas",
+  )
+    .transform((value) => words(value, /[\s,]+/))
+    .default(["urn:eudi:pid:1"])
+    .meta(meta(WALLETS, "Credential types (`vct`) that a wallet is asked for; one of them will do.")),
+  WALLET_SUBJECT_CLAIM: text(
+    (value) => /^[A-Za-z0-9_-]{1,64}$/.test(value) && !NO_SUBJECT.has(value),
+    "is no claim that can tell people apart",
+    "give the name of one claim that the issuers hold stable, unique and never give again",
+  )
+    .default("sub")
+    .meta(meta(WALLETS, "Claim of the credential that, within its issuer, stands for the person: stable, unique, never given again.")),
+  WALLET_ISSUER_ROOTS: tlsCertificate()
+    .optional()
+    .meta(
+      meta(WALLETS, "Authorities (PEM) up to which a credential's own certificate chain (`x5c`) is followed.", {
+        unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
+        file: true,
+      }),
+    ),
+  WALLET_CREDENTIAL_STATUS: oneOf(["strict", "lenient"])
+    .default("strict")
+    .meta(
+      meta(
+        WALLETS,
+        "A credential whose status list cannot be had: refused (`strict`), or taken (`lenient`). One that the list says is revoked or suspended is always refused.",
+      ),
+    ),
+  WALLET_VERIFIER_CERT: tlsCertificate()
+    .optional()
+    .meta(
+      meta(WALLETS, "Certificate chain (PEM, leaf first, P-256 key) by which wallets know this server; requests are then signed.", {
+        unset: "unsigned requests, which name nobody but the address that they answer to",
+        file: true,
+      }),
+    ),
+  WALLET_VERIFIER_KEY: p256Private()
+    .optional()
+    .meta(meta(WALLETS, "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true })),
+  WALLET_CLIENT_ID_PREFIX: oneOf(["x509_san_dns", "x509_hash"])
+    .default("x509_san_dns")
+    .meta(
+      meta(WALLETS, "How signed requests name this server: by the host that WALLET_VERIFIER_CERT names, or by the certificate's hash."),
+    ),
 
   NODE_ENV: oneOf(["production", "development", "test"])
     .default("development")
     .meta(meta(OPERATION, "`production` refuses what is only good for development: generated keys, a plain-http issuer.")),
   PROVISION_FILE: text(isReadable, "names a file that cannot be read", "give the path of a readable JSON file")
     .optional()
-    .meta(meta(OPERATION, "JSON file of realms, users and clients, applied idempotently at every start.")),
+    .meta(meta(OPERATION, "JSON file of realms, users, clients and descriptions of scopes, applied idempotently at every start.")),
   LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("info")
     .meta(meta(OPERATION, "How much is logged, as JSON lines on stdout.")),

@@ -20,7 +20,7 @@ const PREFIXES = [
   "REGISTER_CLIENT_",
   "SIGN_UP_",
   "TOKEN_CORE_",
-  "WALLET_FEDERATION_",
+  "WALLET_",
 ];
 
 /** Settings of the gRPC library itself, and what an orchestrator injects for each service that it knows by name. */

@@ -8,7 +8,7 @@ import { isCodeChallenge } from "../protocol/pkce.ts";
 import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import type { Core } from "./core.ts";
-import { consentCovers, consentMark, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
+import { consentCovers, consentMark, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
@@ -132,49 +132,88 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
-/** What the front is told of a request: what it would grant and what is left to ask, or what to tell the client by redirect. */
-export async function validateAuthorization(request: AuthorizationRequest, userId: string | undefined, core: Core) {
+/** How long a client can use what it is granted. Pure. @returns seconds */
+export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
+  accessToken,
+  ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
+});
+
+/** The session in which a person asks, for a code that may be issued at once. */
+export interface AskedIn {
+  readonly userId: string;
+  readonly sessionId: string;
+  /** Seconds since the epoch of the real authentication. */
+  readonly authTime: number;
+  readonly requestId: string;
+}
+
+/** What the front is told of a request: a code if it can have one at once, else what it would grant and what is left to ask. */
+async function answerTo(
+  request: AuthorizationRequest,
+  good: GoodRequest,
+  userId: string | undefined,
+  askedIn: AskedIn | undefined,
+  core: Core,
+) {
+  if (askedIn !== undefined && mayHaveCodeAtOnce(good, askedIn.userId)) {
+    const code = await storeCode(request, good, askedIn, core);
+    if (code !== undefined) return { case: "code" as const, value: code };
+  }
+  const { client, scopes, resources } = good;
+  const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentMark(client));
+  const missing = missingConsent(scopes, resources, consent);
+  const authorization = {
+    client: clientView(client),
+    scopes: [...scopes],
+    resources: [...resources],
+    consentRequired: mustAlwaysAsk(client) || good.prompt.includes("consent") || !consentCovers(scopes, resources, consent),
+    newScopes: [...missing.scopes],
+    newResources: [...missing.resources],
+    prompt: [...good.prompt],
+    ...(good.maxAge !== undefined && { maxAge: good.maxAge }),
+    ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
+    ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
+    lifetimes: accessLifetimes(client, core.lifetimes),
+  };
+  return { case: "authorization" as const, value: authorization };
+}
+
+/**
+ * Judges a request for the front. What is wrong with it once client and redirect URI are good is told, not thrown.
+ * @param askedIn undefined when no code is to be issued yet
+ * @throws {Refusal} as answerableClient, and temporarily_unavailable
+ */
+export async function validateAuthorization(
+  request: AuthorizationRequest,
+  userId: string | undefined,
+  askedIn: AskedIn | undefined,
+  core: Core,
+) {
   const client = await answerableClient(request, core);
   try {
-    const good = await judgeRequest(request, client, core);
-    const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentMark(client));
-    const missing = missingConsent(good.scopes, good.resources, consent);
-    const authorization = {
-      client: clientView(client),
-      scopes: [...good.scopes],
-      resources: [...good.resources],
-      consentRequired: mustAlwaysAsk(client) || good.prompt.includes("consent") || !consentCovers(good.scopes, good.resources, consent),
-      newScopes: [...missing.scopes],
-      newResources: [...missing.resources],
-      prompt: [...good.prompt],
-      ...(good.maxAge !== undefined && { maxAge: good.maxAge }),
-      ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
-      ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
-    };
-    return { outcome: { case: "authorization" as const, value: authorization } };
+    return { outcome: await answerTo(request, await judgeRequest(request, client, core), userId, askedIn, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };
   }
 }
 
-/**
- * Issues a code for a request that is good and consented to. Everything is judged anew: the front is trusted to relay, not to decide.
- * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent did not hold at the moment of writing
- * @see OAuth 2.1 §4.1.2
- */
-export async function issueCode({ request, userId, sessionId, authTime, requestId }: IssueCodeRequest, core: Core): Promise<string> {
-  if (request === undefined) throw new Refusal("invalid_request", "request_missing");
-  const client = await answerableClient(request, core);
-  const good = await judgeRequest(request, client, core);
+/** Stores a code. @returns undefined when session, user, client or consent did not hold at the moment of writing */
+async function storeCode(
+  request: AuthorizationRequest,
+  good: GoodRequest,
+  { userId, sessionId, authTime, requestId }: AskedIn,
+  core: Core,
+) {
+  const { client, scopes, resources } = good;
   const code = newSecret(core.randomBytes);
   const mark = consentMark(client);
   const binding = {
     clientId: client.clientId,
     redirectUri: request.redirectUri,
     codeChallenge: good.codeChallenge,
-    scopes: good.scopes,
-    resources: good.resources,
+    scopes,
+    resources,
     nonce: request.nonce ?? null,
     userId,
     sessionId,
@@ -187,10 +226,22 @@ export async function issueCode({ request, userId, sessionId, authTime, requestI
     actor: { type: "user", id: userId },
     userId,
     clientId: client.clientId,
-    scope: printScope(good.scopes),
-    resources: good.resources,
+    scope: printScope(scopes),
+    resources,
     requestId,
   });
-  if (!issued) throw new Refusal("access_denied", "consent_or_session_not_live");
+  return issued ? code : undefined;
+}
+
+/**
+ * Issues a code for a request that is good and consented to. Everything is judged anew: the front is trusted to relay, not to decide.
+ * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent did not hold at the moment of writing
+ * @see OAuth 2.1 §4.1.2
+ */
+export async function issueCode({ request, ...askedIn }: IssueCodeRequest, core: Core): Promise<string> {
+  if (request === undefined) throw new Refusal("invalid_request", "request_missing");
+  const client = await answerableClient(request, core);
+  const code = await storeCode(request, await judgeRequest(request, client, core), askedIn, core);
+  if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");
   return code;
 }

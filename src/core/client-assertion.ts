@@ -104,8 +104,16 @@ const reached = (keys: Promise<readonly PublishedKey[]>): Promise<readonly Publi
     throw cause instanceof FetchFailure ? new Refusal("invalid_client", `keys_${cause.reason}`, { cause }) : cause;
   });
 
-export interface AssertionPorts extends Pick<CorePorts, "assertionAudiences" | "remoteKeys" | "consumedIds"> {
+export interface AssertionPorts extends Pick<CorePorts, "assertionAudiences" | "remoteKeys"> {
   readonly clock: Clock;
+  readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
+}
+
+/** All that proves an assertion but its first use. @throws {Refusal} invalid_client */
+export async function judgeAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
+  const judged = judgeClaims(assertion, ports.assertionAudiences, ports.clock());
+  await assertSigned(assertion, client, ports.remoteKeys);
+  return judged;
 }
 
 /**
@@ -115,7 +123,6 @@ export interface AssertionPorts extends Pick<CorePorts, "assertionAudiences" | "
  * @see RFC 7523 §3, OpenID Connect Core §9, specification §4.7
  */
 export async function proveByAssertion(assertion: Assertion, client: Client, ports: AssertionPorts): Promise<void> {
-  const { jti, remember } = judgeClaims(assertion, ports.assertionAudiences, ports.clock());
-  await assertSigned(assertion, client, ports.remoteKeys);
+  const { jti, remember } = await judgeAssertion(assertion, client, ports);
   if (!(await ports.consumedIds.consume("client_assertion", client.clientId, jti, remember))) refuse("assertion_used_before");
 }

@@ -3,12 +3,13 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
 import { type Assertion, type AssertionPorts, proveByAssertion, readAssertion } from "./client-assertion.ts";
+import { assertRules, type Rule } from "./policy/rule.ts";
 import type { AuthenticationThrottle, CorePorts } from "./ports.ts";
 
 /** Compared with when there is no client or no secret, so that an unknown client costs the same work as a wrong secret. */
 const NO_SECRET = asSecretHash(new Uint8Array(32));
 
-interface Presented {
+export interface Presented {
   readonly method: AuthMethod;
   readonly clientId: string;
   readonly secret: string | undefined;
@@ -59,9 +60,63 @@ const SECRET_METHODS: readonly AuthMethod[] = ["client_secret_basic", "client_se
 export const anySecretMethod: MethodRule = (client, presented) =>
   SECRET_METHODS.includes(client.tokenEndpointAuthMethod) && SECRET_METHODS.includes(presented);
 
-function assertSecret(presented: Presented, client: Client | undefined): void {
-  const matches = sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
-  if (presented.method !== "none" && !matches) refuse(client === undefined ? "client_unknown" : "wrong_secret");
+/** What a client is judged by that wants to be known. */
+export interface ClientFacts {
+  readonly presented: Presented;
+  readonly client: Client | undefined;
+  readonly methodRule: MethodRule;
+}
+
+const clientOf = ({ client }: ClientFacts): Client => client ?? refuse("client_unknown");
+
+/** Judged by the work for a known client and an unknown one alike. */
+const secretMatches = ({ presented, client }: ClientFacts): boolean =>
+  sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
+
+const CLIENT_KNOWN: Rule<ClientFacts> = {
+  name: "client_known",
+  demand: "The client is registered; one of a metadata document was given the code or refresh token that it presents.",
+  source: "specification §5",
+  assert: clientOf,
+};
+const METHOD_REGISTERED: Rule<ClientFacts> = {
+  name: "method_registered",
+  demand: "The client authenticates by the method that it is registered for.",
+  source: "specification §4.7",
+  assert: (facts) => {
+    if (!facts.methodRule(clientOf(facts), facts.presented.method)) refuse("method_not_registered");
+  },
+};
+const CLIENT_ENABLED: Rule<ClientFacts> = {
+  name: "client_enabled",
+  demand: "The client is enabled.",
+  source: "specification §3",
+  assert: (facts) => {
+    if (!clientOf(facts).enabled) refuse("client_disabled");
+  },
+};
+
+/** In order. What proves the client comes last: no address is asked for keys, and no identifier used up, for one that may not authenticate so. */
+export const CLIENT_RULES = {
+  credential: {
+    name: "credential",
+    demand: "The request names one client, and authenticates it in at most one way.",
+    source: "RFC 6749 §2.3, specification §4.7",
+  },
+  known: CLIENT_KNOWN,
+  methodRegistered: METHOD_REGISTERED,
+  enabled: CLIENT_ENABLED,
+  proven: {
+    name: "client_proven",
+    demand: "The secret is the client's; or its assertion is signed by its key, for this issuer, for now and for the first time.",
+    source: "RFC 6749 §2.3, RFC 7523 §3",
+  },
+} as const;
+
+/** A secret proves the client whose it is; without one there is nothing to prove. @throws {Refusal} invalid_client */
+export function assertSecret(facts: ClientFacts): void {
+  const matches = secretMatches(facts);
+  if (facts.presented.method !== "none" && !matches) refuse("wrong_secret");
 }
 
 export interface AuthenticationPorts extends AssertionPorts {
@@ -70,26 +125,25 @@ export interface AuthenticationPorts extends AssertionPorts {
 }
 
 /**
- * The client that a request proves to come from. An assertion is looked into only when it could count: no address is asked for keys, and
- * no identifier used up, for a client that may not authenticate so.
+ * The client that a request proves to come from.
  * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests after many failures
  */
 export async function authenticateClient(
   credential: ClientCredential | undefined,
-  rule: MethodRule,
+  methodRule: MethodRule,
   ports: AuthenticationPorts,
 ): Promise<Client> {
   const presented = presentedCredential(credential);
-  const { clientId, method, assertion } = presented;
+  const { clientId, assertion } = presented;
   const address = credential?.address ?? "";
   ports.throttle.assertOpen(clientId, address);
-  const client = await ports.clients.byClientId(clientId);
+  const facts = { presented, client: await ports.clients.byClientId(clientId), methodRule };
+  const proven = secretMatches(facts);
   try {
-    if (assertion === undefined) assertSecret(presented, client);
-    if (client === undefined) return refuse("client_unknown");
-    if (!rule(client, method)) refuse("method_not_registered");
-    if (!client.enabled) refuse("client_disabled");
+    assertRules([CLIENT_KNOWN, METHOD_REGISTERED, CLIENT_ENABLED], facts);
+    const client = clientOf(facts);
     if (assertion !== undefined) await proveByAssertion(assertion, client, ports);
+    else if (presented.method !== "none" && !proven) refuse("wrong_secret");
     return client;
   } catch (error) {
     if (isRefusal(error) && error.code === "invalid_client") ports.throttle.failed(clientId, address);

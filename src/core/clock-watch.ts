@@ -8,6 +8,8 @@ const NOTEWORTHY = 5;
 export interface ClockWatch {
   /** Measures anew. Never throws: a database that does not answer is told elsewhere. */
   look(): Promise<void>;
+  /** Whether the clocks are near enough to each other to issue anything. */
+  isTrue(): boolean;
   /** @throws {Refusal} temporarily_unavailable while the clocks are too far apart to issue anything */
   assertTrue(): void;
 }
@@ -18,6 +20,7 @@ export interface ClockWatch {
  */
 export function clockWatch(offset: () => Promise<number>, warn: (seconds: number) => void): ClockWatch {
   let apart = 0;
+  const isTrue = (): boolean => apart <= TOO_FAR;
   return {
     async look() {
       const measured = await offset().catch(() => undefined);
@@ -25,8 +28,9 @@ export function clockWatch(offset: () => Promise<number>, warn: (seconds: number
       apart = Math.abs(measured);
       if (apart > NOTEWORTHY) warn(Math.round(measured));
     },
+    isTrue,
     assertTrue() {
-      if (apart > TOO_FAR) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
+      if (!isTrue()) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
     },
   };
 }

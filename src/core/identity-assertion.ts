@@ -1,7 +1,7 @@
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import type { PublishedKey } from "../clients/key-set.ts";
 import { Refusal } from "../errors.ts";
-import type { IssuerKeys } from "./ports.ts";
+import type { IssuerKeys } from "./asserted-identity.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type ForeignAlgorithm, fittingKeys, isForeignAlgorithm, isSignedBy } from "./signing/published-keys.ts";
 

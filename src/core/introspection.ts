@@ -1,7 +1,7 @@
 import { audienceOf, type Client } from "../clients/client.ts";
 import type { Core } from "./core.ts";
-import type { TokenState } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
+import type { TokenState } from "./token-state.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 /** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
@@ -24,17 +24,61 @@ export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolea
 
 /** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */
 const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
-  promisesSecond(token, headerSegment(core.keys.accessToken, "at+jwt")) ? core.detachedSignatures.of(claims.jti) : undefined;
+  promisesSecond(
+    token,
+    core.keys.own.map((key) => headerSegment(key, "at+jwt")),
+  )
+    ? core.detachedSignatures.of(claims.jti)
+    : undefined;
+
+/** A token that is asked about; where its signature is known to be good, its state is on its way. */
+interface Asked {
+  readonly token: string;
+  readonly claims: AccessTokenClaims | undefined;
+  readonly state: Promise<TokenState> | undefined;
+}
+
+const isOver = (claims: AccessTokenClaims, core: Core): boolean => claims.exp <= core.clock();
+
+/** Costs a stranger's request no signature: only what was verified before is looked at. */
+function asked(token: string, core: Core): Asked {
+  const known = core.ownTokens.remembered(token, "at+jwt");
+  const claims = known && asAccessToken(known);
+  const state = claims === undefined || isOver(claims, core) ? undefined : core.tokens.of(tokenReference(claims));
+  state?.catch(() => undefined); // nobody asks for it when the caller is refused first
+  return { token, claims, state };
+}
+
+function verified(token: string, core: Core): AccessTokenClaims | undefined {
+  const claims = core.ownTokens.verify(token, "at+jwt");
+  return claims && asAccessToken(claims);
+}
+
+/**
+ * What a caller is told of tokens. Those that were seen before have their state read alongside the caller's own row, so that the request
+ * waits once for both; nothing is read for whoever is turned away before the caller is looked for.
+ */
+export function introspection(tokens: readonly string[], core: Core) {
+  let begun: readonly Asked[] = [];
+  return {
+    clients: {
+      byClientId(clientId: string): Promise<Client | undefined> {
+        begun = tokens.map((token) => asked(token, core));
+        return core.clients.byClientId(clientId);
+      },
+    },
+    results: (caller: Client) => Promise.all(begun.map((one) => introspect(one, caller, core))),
+  };
+}
 
 /**
  * What a caller is told of a token.
  * @see RFC 7662 §2.2, RFC 8693 §4.1, specification §2.9
  */
-export async function introspect(token: string, caller: Client, core: Core) {
-  const verified = core.ownTokens.verify(token, "at+jwt");
-  const claims = verified && asAccessToken(verified);
-  if (claims === undefined || claims.exp <= core.clock() || !mayIntrospect(caller, claims)) return INACTIVE;
-  const [state, detached] = await Promise.all([core.tokens.of(tokenReference(claims)), secondSignature(token, claims, core)]);
+async function introspect({ token, claims: known, state: begun }: Asked, caller: Client, core: Core) {
+  const claims = known ?? verified(token, core);
+  if (claims === undefined || isOver(claims, core) || !mayIntrospect(caller, claims)) return INACTIVE;
+  const [state, detached] = await Promise.all([begun ?? core.tokens.of(tokenReference(claims)), secondSignature(token, claims, core)]);
   if (!stateHolds(claims, state)) return INACTIVE;
   return {
     active: true,

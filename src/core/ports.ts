@@ -1,10 +1,13 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import type { PublishedKey } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
-import type { Keys } from "./signing/keys.ts";
+import type { IdentityAssertionPorts } from "./asserted-identity.ts";
+import type { Delegations } from "./delegations.ts";
+import type { DetachedSignatures } from "./detached-signatures.ts";
+import type { Keys } from "./signing/key-ring.ts";
+import type { TokenStates } from "./token-state.ts";
 
 /** Seconds. */
 export interface Lifetimes {
@@ -121,126 +124,6 @@ export interface RefreshFamilies {
   revoke(familyId: string, audit: AuditEntry): Promise<void>;
 }
 
-/**
- * What the state of an access token hangs on. A person's token has `userId`, and either the grant that it comes from or the delegation
- * that it was issued for; a client_credentials token has none of the three.
- */
-export interface TokenReference {
-  readonly jti: string;
-  readonly clientId: string;
-  readonly userId?: string;
-  readonly grantId?: string;
-  readonly delegationId?: string;
-}
-
-/**
- * What may end a token before its time. A delegated token is judged with all that it descends from. Members are false or absent when the
- * row behind them is missing.
- */
-export interface TokenState {
-  /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled. */
-  readonly revoked: boolean;
-  /** The grant at the root lives, and a delegated token has its row. */
-  readonly grantLives: boolean;
-  /** The token's client may go on, and so may the one that holds the grant at the root. */
-  readonly clientEnabled: boolean;
-  readonly subject: (Subject & { readonly role: string }) | undefined;
-  /** What is at the root of a person's token; undefined where that is gone. */
-  readonly root: TokenRoot | undefined;
-}
-
-/** The grant from which a token descends. */
-export interface TokenRoot {
-  readonly grantId: string;
-  /** Seconds since the epoch of the real authentication. */
-  readonly authTime: number;
-  /** The person has signed out since: tokens live to their expiry, but can be exchanged no more. */
-  readonly signedOut: boolean;
-}
-
-/** An exchange that is granted. Times in seconds since the epoch. */
-export interface NewDelegation {
-  readonly id: string;
-  readonly kind: "access_token" | "id_jag";
-  readonly jti: string;
-  /** The token that was exchanged, and the delegation that it was issued for, if it was. */
-  readonly parent: TokenReference;
-  /** The grant at the root. */
-  readonly grantId: string;
-  readonly userId: string;
-  /** client_id of the agent that the new token is for. */
-  readonly actor: string;
-  readonly scopes: readonly string[];
-  readonly audience: readonly string[];
-  readonly expiresAt: number;
-}
-
-/** Which part of the tree of delegations is to end. */
-export type Cut =
-  | { readonly kind: "delegation"; readonly id: string }
-  /** All that the agent holds, of one person or of everybody. What it is given later stands by itself. */
-  | { readonly kind: "agent"; readonly clientId: string; readonly userId?: string };
-
-export interface Delegations {
-  /**
-   * Stores a delegation if, at that moment, all above it lives: the grant neither revoked nor signed out of, user and clients enabled, no
-   * ancestor cut or revoked. One conditional statement with its audit record, coalesced. @returns whether it was stored
-   */
-  record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
-  /** Ends delegations; with each goes all below it. One record for each that this call ended. @returns how many that were */
-  cut(what: Cut, audit: AuditEntry): Promise<number>;
-}
-
-/** Who an accepted identity assertion speaks of, and the identifier that it uses up. */
-export interface AssertedIdentity {
-  readonly issuer: string;
-  readonly subject: string;
-  /** Only where the issuer says that it has been verified. */
-  readonly verifiedEmail: string | undefined;
-  /** The realm in which a person is looked for, or made. */
-  readonly realmId: string;
-  /** The id that a person gets who is not known here yet. */
-  readonly newUserId: string;
-  readonly jti: string;
-  /** Seconds for which the identifier is remembered. */
-  readonly remember: number;
-}
-
-export interface IdentityAssertions {
-  /**
-   * Finds the person by (issuer, subject), else by a verified address, which is then linked, else makes one without a password; uses up
-   * the identifier; opens the grant with its audit record. All or nothing, in one transaction.
-   * @returns the person's id
-   * @throws {Refusal} invalid_grant for an identifier that was used before, and for a person or client that is disabled
-   */
-  accept(identity: AssertedIdentity, grant: Omit<NewGrant, "userId">, audit: AuditEntry): Promise<string>;
-}
-
-/** The keys with which issuers sign identity assertions, found by OpenID Connect discovery. */
-export interface IssuerKeys {
-  /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */
-  at(issuer: string): Promise<readonly PublishedKey[]>;
-  /** The same, asked anew unless that was done within the last minute: for a key id that is not among them. @throws {FetchFailure} */
-  renewed(issuer: string): Promise<readonly PublishedKey[]>;
-}
-
-/** What accepting identity assertions takes. */
-export interface IdentityAssertionPorts {
-  /** ID_JAG_TRUSTED_ISSUERS */
-  readonly trustedIssuers: readonly string[];
-  /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds. */
-  readonly maxLifetime: number;
-  readonly keys: IssuerKeys;
-  readonly assertions: IdentityAssertions;
-}
-
-export interface TokenStates {
-  /** Coalesced: one read for all tokens of a moment. */
-  of(token: TokenReference): Promise<TokenState>;
-  /** Denies one access token until `expiresAt` (seconds since the epoch). Idempotent. */
-  revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
-}
-
 export interface Grants {
   /** Opens a grant without a code (first-party sign-in), if user and session live. One statement with its audit record. */
   open(grant: NewGrant, family: NewFamily, sessionId: string, audit: AuditEntry): Promise<boolean>;
@@ -272,6 +155,8 @@ export interface ConsumedIds {
    * @returns whether this caller was the first; a store that cannot say throws
    */
   consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
+  /** Whether it has been used up, at this moment; nothing may be granted on that. */
+  isConsumed(kind: ConsumedKind, issuer: string, id: string): Promise<boolean>;
 }
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
@@ -281,52 +166,25 @@ export interface AuthenticationThrottle {
   failed(clientId: string, address: string): void;
 }
 
+/** A token request that was refused, as the trail tells of it. */
+export interface RefusedRequest {
+  readonly clientId: string;
+  readonly grantType: string;
+  readonly reason: string;
+  /** Undefined in records of releases that did not write them. */
+  readonly rule: string | undefined;
+  readonly error: string | undefined;
+  /** Seconds since the epoch, with their fraction. */
+  readonly at: number;
+}
+
 export interface AuditLog {
   /** A record that stands alone: a refusal, or an issue that writes nothing else. Coalesced and durable when it answers. */
   record(entry: AuditEntry): Promise<void>;
   /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
   recordIssue(entry: AuditEntry): Promise<void>;
-}
-
-/** Something that ended, or (`lifted`) counts again. */
-export interface RevocationMark {
-  /** Digits. Of two marks of one thing the later one has the greater number. */
-  readonly sequence: string;
-  readonly kind: "jti" | "grant" | "client" | "user";
-  /** The jti, UUID of the grant, client_id or UUID of the user. */
-  readonly key: string;
-  readonly lifted: boolean;
-  /** Seconds since the epoch. */
-  readonly revokedAt: number;
-  /** Seconds since the epoch; no token that the mark could be about lives longer. */
-  readonly expiresAt: number;
-}
-
-/** Marks of what ended before its time, written in the transaction that ended it. */
-export interface RevocationMarks {
-  /** A cursor: whatever is not yet visible when it is read is told by `since`. */
-  edge(): Promise<string>;
-  /**
-   * Every mark that can be seen now and was not certain to be seen at the cursor's reading, some perhaps for a second time. Without a
-   * cursor, or with one that is none of this database, everything that still matters (`whole`).
-   */
-  since(
-    cursor: string | undefined,
-  ): Promise<{ readonly marks: readonly RevocationMark[]; readonly cursor: string; readonly whole: boolean }>;
-}
-
-/** The second signature of a token, for whoever wants to check it. */
-export interface DetachedSignature {
-  readonly alg: "ML-DSA-65";
-  readonly signature: Uint8Array;
-}
-
-/** Detached signatures by the token's `jti`. They decide nothing. */
-export interface DetachedSignatures {
-  /** Keeps one until the token expires (seconds since the epoch). Coalesced, durable when it answers. */
-  keep(jti: string, signature: DetachedSignature, expiresAt: number): Promise<void>;
-  /** Coalesced. */
-  of(jti: string): Promise<DetachedSignature | undefined>;
+  /** The refusal of a token request. */
+  refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }
 
 /** All that the token core needs of the world. */

@@ -16,6 +16,9 @@ const TOLD_ALREADY: readonly string[] = ["code_replayed", "refresh_token_replaye
 const isWorthTelling = ({ code, reason }: Refusal, client: Client): boolean =>
   isConfidential(client) && code !== "temporarily_unavailable" && !TOLD_ALREADY.includes(reason);
 
+/** What a record says of why something was refused. */
+export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
+
 /** Does the work of a token request of a client that has authenticated; a refusal leaves when its record is written. @throws {Refusal} that of the work */
 export async function tellingRefusals<Answer>(
   { client, grantType, requestId }: TokenAsker,
@@ -29,7 +32,7 @@ export async function tellingRefusals<Answer>(
       await audit.record({
         event: "token.refused",
         outcome: "failure",
-        reason: error.reason,
+        ...because(error),
         actor: { type: "client", id: client.clientId },
         clientId: client.clientId,
         grantType,

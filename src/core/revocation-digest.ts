@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { RevocationMark } from "./ports.ts";
+import type { RevocationMark } from "./revocation-marks.ts";
 
 /** Bytes of a digest: enough that nobody finds a second text for one, in a stream that goes to many. */
 const LENGTH = 16;

@@ -2,14 +2,15 @@ import type { GrantType } from "../clients/client.ts";
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../protocol/token-request.ts";
 
 import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
-import { clientsAtToken } from "./document-client.ts";
+import { groundOf } from "./document-client.ts";
+import { explainRefusal } from "./explain/refusal.ts";
+import { explainTokenRequest } from "./explain/token-request.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
 import { clientCredentialsGrant } from "./grants/client-credentials.ts";
 import { jwtBearerGrant } from "./grants/jwt-bearer.ts";
@@ -17,8 +18,9 @@ import { loginTokens } from "./grants/login.ts";
 import { refreshTokenGrant } from "./grants/refresh-token.ts";
 import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
-import { introspect } from "./introspection.ts";
-import { assertMayUseGrant } from "./policy/grant-type.ts";
+import { introspection } from "./introspection.ts";
+import { GRANT_RULES } from "./policy/grant-type.ts";
+import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
 import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
@@ -39,35 +41,37 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     ...ports,
     sign: createSigner(),
     ownTokens: ownTokens(ports.issuer, ports.keys),
-    successor: successorOf(ports.keys.accessToken),
+    successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
   };
 
   return {
     async token({ client: credential, requestId, grant }) {
-      core.keys.hybrid?.assertOpen(); // before anything is consumed
-      const client = await authenticateClient(credential, exactMethod, { ...core, clients: clientsAtToken(grant, core) });
+      core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
+      const ground = groundOf(grant, core);
+      const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
       if (grant.case === "tokenExchange") return tokenExchangeGrant(grant.value, client, requestId, core);
       if (grant.case === "jwtBearer") return jwtBearerGrant(grant.value, client, requestId, core);
       const grantType = GRANT_TYPE[grant.case];
       return tellingRefusals({ client, grantType, requestId }, core, async () => {
-        assertMayUseGrant(client, grantType);
-        assertGrantComplete(grant);
+        assertRules(GRANT_RULES, { client, grantType, grant });
         switch (grant.case) {
           case "authorizationCode":
-            return authorizationCodeGrant(grant.value, client, requestId, core);
+            return authorizationCodeGrant(grant.value, await ground.code(), client, requestId, core);
           case "refreshToken":
-            return refreshTokenGrant(grant.value, client, requestId, core);
+            return refreshTokenGrant(grant.value, await ground.family(), client, requestId, core);
           case "clientCredentials":
             return clientCredentialsGrant(grant.value, client, requestId, core);
         }
       });
     },
 
-    async validateAuthorization({ request, userId }) {
+    async validateAuthorization({ request, userId, session, requestId }) {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
-      return validateAuthorization(request, userId, core);
+      const askedIn =
+        session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
+      return validateAuthorization(request, userId, askedIn, core);
     },
 
     async issueCode(request) {
@@ -75,13 +79,14 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async loginTokens(request) {
-      core.keys.hybrid?.assertOpen();
+      core.keys.signing().hybrid?.assertOpen();
       return loginTokens(request, core);
     },
 
     async introspect({ client: credential, tokens }) {
-      const caller = await authenticateClient(credential, anySecretMethod, core);
-      return { results: await Promise.all(tokens.map((token) => introspect(token, caller, core))) };
+      const asked = introspection(tokens, core);
+      const caller = await authenticateClient(credential, anySecretMethod, { ...core, clients: asked.clients });
+      return { results: await asked.results(caller) };
     },
 
     async verifyApiKey({ client: credential, key }) {
@@ -107,6 +112,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const client = await resolveClient(clientId, core);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
+    },
+
+    async explain({ subject }) {
+      if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
+      if (subject.case === "requestId") return explainRefusal(subject.value, core);
+      throw new Refusal("invalid_request", "nothing_to_explain");
     },
   };
 }

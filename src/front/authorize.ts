@@ -31,10 +31,18 @@ export interface GoodRequest {
 /** The ways of an authorization request through the front; `status` is that of the redirect: 302 after a GET, 303 after a form. */
 export interface AuthorizationFlow {
   /**
-   * Asks the core about a request. @returns undefined when the client has been told by redirect that it is not good
+   * Asks the core about a request.
+   * @param ready whether a code may be issued in the same call, where nothing is left to ask
+   * @returns undefined when the client has been told by redirect: that the request is not good, or the code
    * @throws {Refusal} when client or redirect URI are not good: nothing may be redirected then
    */
-  judge(ctx: FrontContext, query: string, signedIn: SignedIn | undefined, status: 302 | 303): Promise<GoodRequest | undefined>;
+  judge(
+    ctx: FrontContext,
+    query: string,
+    signedIn: SignedIn | undefined,
+    status: 302 | 303,
+    ready?: "ready",
+  ): Promise<GoodRequest | undefined>;
   /** Issues a code and redirects to the client with it, or with the reason why there is none. */
   issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303): Promise<void>;
   /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
@@ -75,13 +83,23 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
   };
   return {
     refuse,
-    async judge(ctx, query, signedIn, status) {
+    async judge(ctx, query, signedIn, status, ready) {
       const request = parseAuthorizationRequest(query);
-      const { outcome } = await core.validateAuthorization({ request, userId: signedIn?.user.id }, { signal: ctx.state.signal });
-      if (outcome.case === "authorization") return { request, authorization: outcome.value, signedIn };
-      if (outcome.case === undefined) throw new Error("the core gave no outcome");
-      refuse(ctx, request, outcome.value.error, outcome.value.errorDescription, status);
-      return undefined;
+      const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
+      const question = { request, userId: signedIn?.user.id, ...(session && { session, requestId: ctx.state.requestId }) };
+      const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
+      switch (outcome.case) {
+        case "authorization":
+          return { request, authorization: outcome.value, signedIn };
+        case "code":
+          redirect(ctx, request, { code: outcome.value }, status);
+          return undefined;
+        case "error":
+          refuse(ctx, request, outcome.value.error, outcome.value.errorDescription, status);
+          return undefined;
+        case undefined:
+          throw new Error("the core gave no outcome");
+      }
     },
     async issue(ctx, { request, signedIn: { user, session } }, status) {
       try {
@@ -108,7 +126,7 @@ export function authorizeRoutes(ports: PeoplePorts, cookies: Cookies, flow: Auth
     const query = queryText(ctx);
     const session = cookies.session(ctx);
     const signedIn = await readSession(session, ports.sessions);
-    const good = await flow.judge(ctx, query, signedIn, 302);
+    const good = await flow.judge(ctx, query, signedIn, 302, "ready");
     if (!good) return;
     const step = nextStep(good.authorization, signedIn, false, ports.clock());
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);

@@ -4,6 +4,7 @@ import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
+import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { ManagedClients } from "../clients/ports.ts";
@@ -25,6 +26,7 @@ export interface PeoplePorts
   readonly pendingRequests: PendingRequests;
   /** The clients that a person owns: they go with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
+  readonly scopeDescriptions: ScopeDescriptions;
   readonly fault: ReportFault;
 }
 

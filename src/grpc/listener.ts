@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { logVerbosity, Server, setLogVerbosity } from "@grpc/grpc-js";
-import type { RevocationMarks } from "../core/ports.ts";
+import type { RevocationMarks } from "../core/revocation-marks.ts";
 import {
   type IntrospectBatchRequest,
   IntrospectionService,

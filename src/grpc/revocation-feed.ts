@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { RevocationMark, RevocationMarks } from "../core/ports.ts";
+import type { RevocationMark, RevocationMarks } from "../core/revocation-marks.ts";
 import { isRefusal } from "../errors.ts";
 
 /** Milliseconds between two looks at the marks while somebody watches. */

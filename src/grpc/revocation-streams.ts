@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
-import type { RevocationMark } from "../core/ports.ts";
 import { revocationDigest } from "../core/revocation-digest.ts";
+import type { RevocationMark } from "../core/revocation-marks.ts";
 import { Refusal } from "../errors.ts";
 import {
   IntrospectionService,

@@ -45,7 +45,38 @@ export function operatorChange(client: Client, patch: OperatorClientPatch): Clie
   const implied = patch.grantTypes === undefined ? client.responseTypes : impliedResponseTypes(patch.grantTypes);
   const settings: ClientSettings = { ...settingsOf(client), responseTypes: implied, ...present(members) };
   assertCoherent(settings);
-  return { settings, dropSecret: !usesSecret(settings.tokenEndpointAuthMethod) };
+  return { settings, secret: usesSecret(settings.tokenEndpointAuthMethod) ? "kept" : "dropped" };
+}
+
+/** What is said of a new client: the members that must be there, and those that may. */
+export type Said = Pick<ClientSettings, "name" | "grantTypes" | "tokenEndpointAuthMethod"> & {
+  [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined;
+};
+
+/**
+ * A new client with what is said of it, the rest at its safest. Pure.
+ * @throws {Refusal} invalid_request
+ */
+export function newSettings(said: Said): ClientSettings {
+  const settings: ClientSettings = {
+    ownerId: said.ownerId ?? null,
+    name: said.name,
+    description: said.description ?? null,
+    redirectUris: said.redirectUris ?? [],
+    scopes: said.scopes ?? [],
+    grantTypes: said.grantTypes,
+    responseTypes: said.responseTypes ?? impliedResponseTypes(said.grantTypes),
+    tokenEndpointAuthMethod: said.tokenEndpointAuthMethod,
+    enabled: said.enabled ?? true,
+    environment: said.environment ?? null,
+    isAgent: said.isAgent ?? false,
+    maxAgentMode: said.maxAgentMode ?? null,
+    audience: said.audience ?? null,
+    jwks: said.jwks ?? null,
+    jwksUri: said.jwksUri ?? null,
+  };
+  assertCoherent(settings);
+  return settings;
 }
 
 /** The members that were sent. */
@@ -55,6 +86,7 @@ const present = <Members extends object>(members: Members) =>
   };
 
 const settingsOf = (client: Client): ClientSettings => ({
+  ownerId: client.ownerId,
   name: client.name,
   description: client.description,
   redirectUris: client.redirectUris,

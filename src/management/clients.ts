@@ -45,7 +45,7 @@ export const clientsRouter = router({
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
     assertSelfServiceScopes(input.scopes, []);
     const { defaultEnvironment: environment, registry } = ctx.ports;
-    const minted = await mintClient(input, { origin: "developer", ownerId: ctx.caller.userId, environment }, ctx.ports);
+    const minted = await mintClient({ ...input, ownerId: ctx.caller.userId, environment }, "developer", ctx.ports);
     const client = await registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
     const { clientSecret } = minted;
     return { ...clientView(client), ...(clientSecret !== undefined && { clientSecret }) };

@@ -1,10 +1,13 @@
 import type { Role, User } from "../accounts/ports.ts";
+import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Environment } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
+import type { parseClientCredential } from "../protocol/client-credential.ts";
+import type { parseGrant } from "../protocol/token-request.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** A person whose access token was found good for managing. */
@@ -40,6 +43,15 @@ export interface ManagedRealms {
   all(): Promise<readonly Realm[]>;
   /** @param scopes null: what the deployment says. @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
+}
+
+/** What the scopes of a realm allow, in the operators' words for people. */
+export interface ManagedScopes {
+  all(realmId: string): Promise<readonly ScopeDescription[]>;
+  /** @returns false for an unknown realm */
+  set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
+  /** @returns false when there were no such words */
+  remove(realmId: string, name: string, audit: AuditEntry): Promise<boolean>;
 }
 
 /** A public key of a core. Times are seconds since the epoch. */
@@ -112,20 +124,71 @@ export interface ProvisionCounts {
   readonly unchanged: number;
 }
 
-export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>>;
+export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
+  /** Only of a file that describes scopes. */
+  readonly scopes?: ProvisionCounts;
+}
 
 export interface Provisioner {
   /**
    * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
    * @param actor who is told to have done it; the service itself when left out
-   * @throws {Refusal} invalid_request when an `ownerEmail` belongs to nobody
+   * @throws {Refusal} invalid_request, naming every client that would contradict itself, and every `ownerEmail` that belongs to nobody
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
+}
+
+export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
+
+/** What the core says of a token request, rule by rule. */
+export interface Explanation {
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly demand: string;
+    readonly source: string;
+    readonly verdict: RuleVerdict;
+    /** Of a refusal: what is answered, and why. */
+    readonly error?: string;
+    readonly reason?: string;
+  }[];
+  readonly granted?: {
+    readonly sub?: string;
+    readonly scope: string;
+    readonly aud: readonly string[];
+    /** Seconds. */
+    readonly expiresIn: number;
+    readonly issuedTokenType: string;
+    readonly refreshToken: boolean;
+    readonly idToken: boolean;
+    /** Client ids of the delegation chain, the current actor first. */
+    readonly actors: readonly string[];
+  };
+  readonly refused?: {
+    readonly clientId: string;
+    readonly grantType: string;
+    readonly error?: string;
+    readonly reason: string;
+    /** Seconds since the epoch, with their fraction. */
+    readonly at: number;
+  };
+}
+
+/** Asks the token core what it makes of token requests. Nothing is written. */
+export interface Explainer {
+  /** A request as it would be made now. */
+  ofRequest(
+    client: ReturnType<typeof parseClientCredential>,
+    grant: ReturnType<typeof parseGrant>,
+    signal?: AbortSignal,
+  ): Promise<Explanation>;
+  /** A request that was refused, by its id. @throws {Refusal} not_found when there is no record of it */
+  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
 }
 
 /** All that managing needs of the world. */
 export interface ManagementPorts {
   readonly bearers: Bearers;
+  readonly explainer: Explainer;
   readonly registry: ClientRegistry;
   readonly clients: ManagedClients;
   readonly apiKeys: ApiKeys;
@@ -133,6 +196,7 @@ export interface ManagementPorts {
   readonly users: ManagedUsers;
   readonly realms: Pick<Realms, "default">;
   readonly managedRealms: ManagedRealms;
+  readonly managedScopes: ManagedScopes;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
   readonly provisioner: Provisioner;

@@ -1,75 +1,56 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
-import { redirectUriFault } from "../clients/redirect-uri.ts";
-import { isAbsoluteUri } from "../protocol/resource.ts";
-import { isScopeToken } from "../protocol/scope.ts";
+import { usesSecret } from "../clients/coherence.ts";
+import { isRefusal } from "../errors.ts";
+import { DisplayName } from "../protocol/display-name.ts";
+import { issueWords } from "../protocol/issue-words.ts";
+import {
+  allGrants,
+  clientId,
+  description,
+  operatorAttributes,
+  redirectUris,
+  responseTypes,
+  scopes,
+  tokenEndpointAuthMethod,
+} from "./members.ts";
+import { ScopeDescriptionInput } from "./scope-inputs.ts";
 
-const scopes = z.array(z.string().refine(isScopeToken, "is no scope token (RFC 6749 §3.3)"));
 const email = z.email().max(254);
-/** A client_id may be any text without control characters, a URN for instance. */
-const clientId = z.string().regex(/^\P{Cc}{1,512}$/u, "must be 1 to 512 characters without control characters");
 
-const PRIVATE_JWK_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
-const publicJwk = z
-  .looseObject({ kty: z.string() })
-  .refine((jwk) => PRIVATE_JWK_MEMBERS.every((member) => !(member in jwk)), "must not hold private key members");
-
-const realm = z.strictObject({ name: z.string().min(1).max(255), dynamicRegistrationScopes: scopes.optional() });
+const realm = z.strictObject({ name: DisplayName, dynamicRegistrationScopes: scopes.optional() });
 
 const user = z.strictObject({
   email,
   password: z.string().min(8).max(128),
   emailVerified: z.boolean().optional(),
-  firstName: z.string().max(255).nullable().optional(),
-  lastName: z.string().max(255).nullable().optional(),
+  firstName: DisplayName.nullable().optional(),
+  lastName: DisplayName.nullable().optional(),
   role: z.enum(["developer", "operator"]).optional(),
 });
 
+/** Each member by itself; how they go together is judged on the record that the file makes of the client (provisionedChange). */
 const client = z
   .strictObject({
+    ...operatorAttributes,
     clientId,
     clientSecret: z.string().min(1).max(512).optional(),
-    name: z.string().min(1).max(255),
-    description: z.string().max(2000).nullable().optional(),
-    redirectUris: z.array(z.string()).optional(),
+    name: DisplayName,
+    description: description.optional(),
+    redirectUris: redirectUris.optional(),
     scopes: scopes.optional(),
-    grantTypes: z.array(z.enum(GRANT_TYPES)).min(1),
-    responseTypes: z.array(z.enum(["code"])).optional(),
-    tokenEndpointAuthMethod: z.enum(AUTH_METHODS),
-    environment: z.enum(ENVIRONMENTS).nullable().optional(),
-    isAgent: z.boolean().optional(),
-    maxAgentMode: z.enum(AGENT_MODES).nullable().optional(),
-    audience: z
-      .array(z.string().refine((value) => isAbsoluteUri(value) || clientId.safeParse(value).success))
-      .nullable()
-      .optional(),
-    jwks: z
-      .strictObject({ keys: z.array(publicJwk) })
-      .nullable()
-      .optional(),
-    jwksUri: z
-      .url({ protocol: /^https$/ })
-      .nullable()
-      .optional(),
+    grantTypes: allGrants,
+    responseTypes: responseTypes.optional(),
+    tokenEndpointAuthMethod,
     ownerEmail: email.nullable().optional(),
     enabled: z.boolean().optional(),
   })
   .check(({ value, issues }) => {
-    const fault = (path: PropertyKey[], message: string): void => {
-      issues.push({ code: "custom", path, message, input: value });
-    };
-    value.redirectUris?.forEach((uri, index) => {
-      const wrong = redirectUriFault(uri, value.environment ?? null);
-      if (wrong !== undefined) fault(["redirectUris", index], wrong);
-    });
-    const secretMethod = value.tokenEndpointAuthMethod.startsWith("client_secret");
-    if (value.clientSecret !== undefined && !secretMethod) fault(["clientSecret"], `goes with no ${value.tokenEndpointAuthMethod} client`);
-    const published = value.jwks != null && value.jwks.keys.length > 0;
-    if (published && value.jwksUri != null) fault(["jwksUri"], "goes with no jwks: give one of the two");
-    if (value.tokenEndpointAuthMethod === "private_key_jwt" && !published && value.jwksUri == null)
-      fault(["jwks"], "private_key_jwt needs jwks or jwksUri");
+    if (value.clientSecret === undefined || usesSecret(value.tokenEndpointAuthMethod)) return;
+    issues.push({ code: "custom", path: ["clientSecret"], message: `goes with no ${value.tokenEndpointAuthMethod} client`, input: value });
   });
+
+const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
 
 const distinct =
   <Entry>(key: (entry: Entry) => string) =>
@@ -99,6 +80,14 @@ export const ProvisionFile = z.strictObject({
       "names a clientId twice",
     )
     .default([]),
+  /** In words for people; of the default realm where none is named. */
+  scopes: z
+    .array(describedScope)
+    .refine(
+      distinct<z.infer<typeof describedScope>>((entry) => `${entry.realm ?? "default"} ${entry.name}`),
+      "describes a scope twice",
+    )
+    .default([]),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 
@@ -113,6 +102,12 @@ export class ProvisionError extends Error {
   }
 }
 
+/** What was found wrong when the file met what is there already, told like what is wrong with the file by itself; anything else as it is. */
+export function asProvisionError(error: unknown, named: string): unknown {
+  const issues = isRefusal(error) ? (error.detail.issues ?? []) : [];
+  return issues.length === 0 ? error : new ProvisionError(issues.map(({ path, message }) => `${named}: ${path}: ${message}`));
+}
+
 /** @throws {ProvisionError} naming every fault by its path; values are not repeated, for some are secret */
 export function parseProvisionFile(text: string): ProvisionFile {
   let json: unknown;
@@ -123,7 +118,7 @@ export function parseProvisionFile(text: string): ProvisionFile {
   }
   const parsed = ProvisionFile.safeParse(json);
   if (parsed.success) return parsed.data;
-  throw new ProvisionError(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "file"}: ${message}`));
+  throw new ProvisionError(parsed.error.issues.map((issue) => `${issue.path.join(".") || "file"}: ${issueWords(issue)}`));
 }
 
 /**

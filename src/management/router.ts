@@ -2,7 +2,9 @@ import { apiKeysRouter } from "./api-keys.ts";
 import { clientsRouter } from "./clients.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
+import { operatorExplainRouter } from "./operator/explain.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
+import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
@@ -16,7 +18,9 @@ export const managementRouter = router({
     clients: operatorClientsRouter,
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
+    scopes: operatorScopesRouter,
     audit: operatorAuditRouter,
+    explain: operatorExplainRouter,
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),

@@ -1,11 +1,11 @@
 import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher } from "undici";
-import { type FetchedJson, FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
 import { fetchTarget, type TargetRules } from "./fetch-target.ts";
 import { LaneFull, lane } from "./lane.ts";
 import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
-import { freshness, isJson } from "./response-headers.ts";
+import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
 
 const CONNECT_MS = 2_000;
 const OVERALL_MS = 5_000;
@@ -42,20 +42,46 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     return addresses;
   };
 
-  return {
-    async json(url, maxBytes) {
-      const target = fetchTarget(url, rules);
-      const signal = AbortSignal.timeout(OVERALL_MS);
-      const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, signal), permitted), maxBytes, signal);
-      try {
-        return await fetches(fetchIt, signal);
-      } catch (cause) {
-        if (cause instanceof FetchFailure) throw cause;
-        if (cause instanceof LaneFull) throw new FetchFailure("too_many_fetches", cause);
-        throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
-      }
-    },
+  const get = async <T>(url: string, wanted: Wanted<T>): Promise<T> => {
+    const target = fetchTarget(url, rules);
+    const signal = AbortSignal.timeout(OVERALL_MS);
+    const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, signal), permitted), wanted, signal);
+    try {
+      return await fetches(fetchIt, signal);
+    } catch (cause) {
+      if (cause instanceof FetchFailure) throw cause;
+      if (cause instanceof LaneFull) throw new FetchFailure("too_many_fetches", cause);
+      throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
+    }
   };
+  return {
+    json: (url, maxBytes) =>
+      get(url, {
+        maxBytes,
+        accept: "application/json",
+        isWanted: isJson,
+        otherwise: "not_json",
+        take: (bytes, headers) => ({ value: parse(bytes), freshFor: freshness(headers) }),
+      }),
+    text: (url, mediaType, maxBytes) =>
+      get(url, {
+        maxBytes,
+        accept: mediaType,
+        isWanted: (contentType) => isMediaType(contentType, mediaType),
+        otherwise: "media_type_not_wanted",
+        take: (bytes) => bytes.toString("utf8"),
+      }),
+  };
+}
+
+/** What an answer has to be, and what is made of it. */
+interface Wanted<T> {
+  readonly maxBytes: number;
+  readonly accept: string;
+  readonly isWanted: (contentType: Headers[string]) => boolean;
+  /** The failure for another type. */
+  readonly otherwise: string;
+  readonly take: (bytes: Buffer, headers: Headers) => T;
 }
 
 /** Connects to the addresses given and to no other, whatever the name says by now; and looks again at whom it has reached. */
@@ -83,27 +109,27 @@ function connectorTo(addresses: readonly string[], permitted: (address: string) 
     });
 }
 
-async function read(target: URL, connect: buildConnector.connector, maxBytes: number, signal: AbortSignal): Promise<FetchedJson> {
+async function read<T>(target: URL, connect: buildConnector.connector, wanted: Wanted<T>, signal: AbortSignal): Promise<T> {
   const client = new Client(target.origin, { connect, pipelining: 1, headersTimeout: OVERALL_MS, bodyTimeout: OVERALL_MS });
   try {
     const answer = await client.request({
       method: "GET",
       path: `${target.pathname}${target.search}`,
-      headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "Countersign" },
+      headers: { accept: wanted.accept, "accept-encoding": "identity", "user-agent": "Countersign" },
       reset: true,
       signal,
     });
     answer.body.on("error", () => undefined); // told to whoever reads; when nobody does, it must not end the process
-    assertAnswer(answer, maxBytes);
-    return { value: parse(await bodyOf(answer, maxBytes)), freshFor: freshness(answer.headers) };
+    assertAnswer(answer, wanted);
+    return wanted.take(await bodyOf(answer, wanted.maxBytes), answer.headers);
   } finally {
     void client.destroy().catch(() => undefined);
   }
 }
 
-function assertAnswer({ statusCode, headers }: Dispatcher.ResponseData, maxBytes: number): void {
+function assertAnswer<T>({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Wanted<T>): void {
   if (statusCode !== 200) throw new FetchFailure("status_not_200");
-  if (!isJson(headers["content-type"])) throw new FetchFailure("not_json");
+  if (!isWanted(headers["content-type"])) throw new FetchFailure(otherwise);
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") throw new FetchFailure("content_encoded");
   if (Number(headers["content-length"] ?? 0) > maxBytes) throw new FetchFailure("too_large");

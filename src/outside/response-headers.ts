@@ -5,6 +5,10 @@ export type Headers = Readonly<Record<string, Header>>;
 export const isJson = (contentType: Header): boolean =>
   typeof contentType === "string" && /^application\/(?:json|[a-z0-9!#$&^_.-]+\+json)[ \t]*(?:;|$)/i.test(contentType);
 
+/** Whether an answer is of this type, parameters aside. */
+export const isMediaType = (contentType: Header, type: string): boolean =>
+  typeof contentType === "string" && contentType.split(";", 1)[0]?.trim().toLowerCase() === type;
+
 const single = (header: Header): string | undefined => (typeof header === "string" ? header : header?.join(", "));
 const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined);
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../errors.ts";
+import { DisplayName } from "./display-name.ts";
 
 const words = z.array(z.string().max(200)).max(20);
 
@@ -8,7 +9,7 @@ const words = z.array(z.string().max(200)).max(20);
  * `jwks`, `jwks_uri` and `application_type` among them (specification §4.8).
  */
 export const RegistrationRequest = z.object({
-  client_name: z.string().min(1).max(255).optional().meta({ description: "Shown to people who are asked for consent." }),
+  client_name: DisplayName.optional().meta({ description: "Shown to people who are asked for consent." }),
   redirect_uris: z
     .array(z.string().max(2000))
     .max(10)

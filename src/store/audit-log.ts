@@ -3,7 +3,7 @@ import type { AuditLog } from "../core/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 
 const RECORD = statement(
   "audit_record",
@@ -11,6 +11,22 @@ const RECORD = statement(
    ${touchClients("input")}
    ${insertAudit("input")}`,
 );
+
+const REFUSAL = statement(
+  "audit_refusal_of_request",
+  `select client_id, grant_type, reason, rule, error, ${preciseSeconds("at")} as at from audit_records
+   where request_id = $1 and outcome = 'failure' and client_id is not null and grant_type is not null and reason is not null
+   order by audit_records.id limit 1`,
+);
+
+interface RefusalColumns {
+  readonly client_id: string;
+  readonly grant_type: string;
+  readonly reason: string;
+  readonly rule: string | null;
+  readonly error: string | null;
+  readonly at: number;
+}
 
 export function auditLog(sql: Sql): AuditLog {
   const record = coalesceWrites(async (entries: readonly { readonly entry: AuditEntry; readonly used: string | undefined }[]) => {
@@ -20,5 +36,11 @@ export function auditLog(sql: Sql): AuditLog {
   return {
     record: (entry) => record({ entry, used: undefined }),
     recordIssue: (entry) => record({ entry, used: entry.clientId }),
+    refusalOf: async (requestId) => {
+      const [row] = isStorable(requestId) ? await sql.query<RefusalColumns>(REFUSAL, [requestId]) : [];
+      if (row === undefined) return undefined;
+      const { client_id: clientId, grant_type: grantType, reason, rule, error, at } = row;
+      return { clientId, grantType, reason, rule: rule ?? undefined, error: error ?? undefined, at };
+    },
   };
 }

@@ -17,6 +17,8 @@ const TYPES = {
   act_chain: "text[]",
   address: "text",
   request_id: "text",
+  rule: "text",
+  error: "text",
 } as const;
 
 const columns = Object.keys(TYPES);
@@ -38,6 +40,8 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
   act_chain: entry.actChain,
   address: entry.address,
   request_id: entry.requestId,
+  rule: entry.rule,
+  error: entry.error,
 });
 
 /**

@@ -3,10 +3,10 @@ import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/l
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-/** Records that are sealed in one transaction; few, for on the embedded database's one connection everybody else waits for its end. */
-const BATCH = 50;
-/** Batches in one turn, so that a turn ends soon even after a long pause. */
-const BATCHES = 100;
+/** Records that are sealed in one transaction; few on the embedded database, on whose one connection everybody else waits for its end. */
+export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
+/** Records in one turn, so that a turn ends soon even after a long pause. */
+const TURN = 5_000;
 /** A checkpoint is due after so many records, or so many seconds after the one before it. */
 const CHECKPOINT = { records: 1_000, seconds: 5 } as const;
 
@@ -34,7 +34,7 @@ const STANDING = statement(
 
 const UNSEALED = statement(
   "audit_unsealed",
-  `select id::text, ${sealedRecord("r")} as record from audit_records as r where seq is null order by r.id limit ${BATCH}`,
+  `select id::text, ${sealedRecord("r")} as record from audit_records as r where seq is null order by r.id limit $1::int`,
 );
 
 const SEAL = statement(
@@ -68,8 +68,9 @@ function checkpointIsDue({ signed, signed_ago }: Standing, { seq }: Link): boole
  * Any number of processes may call it at once: one of them seals, the others go home. A batch is one transaction, so that a process that dies
  * leaves a chain that the next one goes on with.
  * @param signer undefined in a process without private keys: it seals, and leaves signing to those that have them
+ * @param size records that go together at most
  */
-export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined) {
+export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
   const batch = (): Promise<number> =>
     sql.transaction(async (tx) => {
       const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
@@ -78,7 +79,7 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined) {
       const [standing] = await tx.query<Standing>(STANDING, []);
       if (standing === undefined) return 0;
       let head = headOf(standing);
-      const rows = standing.waiting ? await tx.query<{ id: string; record: SealedRecord }>(UNSEALED, []) : [];
+      const rows = standing.waiting ? await tx.query<{ id: string; record: SealedRecord }>(UNSEALED, [size]) : [];
       const links = linkAll(
         head,
         rows.map(({ record }) => record),
@@ -99,10 +100,10 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined) {
       if (standing === undefined) return 0;
       if (!standing.waiting && !(signer !== undefined && checkpointIsDue(standing, headOf(standing)))) return 0;
       let sealed = 0;
-      for (let turn = 0; turn < BATCHES; turn += 1) {
+      while (sealed < TURN) {
         const count = await batch();
         sealed += count;
-        if (count < BATCH) break;
+        if (count < size) break;
       }
       return sealed;
     },

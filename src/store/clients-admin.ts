@@ -1,10 +1,11 @@
+import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import type { ClientChange, ManagedClients, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
 import { open, pageOf } from "./pages.ts";
-import { isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 
 /** A statement in two texts: one names the owner as $2, the other has nobody to ask for. */
 const reaching = (name: string, text: (mine: string) => string): { readonly [Kind in Reach["kind"]]: Statement } => ({
@@ -41,14 +42,15 @@ const CHANGE = statement(
      select * from jsonb_to_record($2::jsonb) as i(
        name text, description text, redirect_uris text[], scopes text[], grant_types text[], response_types text[],
        token_endpoint_auth_method text, enabled boolean, environment text, is_agent boolean, max_agent_mode text, audience text[], jwks jsonb,
-       jwks_uri text, drop_secret boolean)),
+       jwks_uri text, owner_id uuid, keep_secret boolean, secret_hash text)),
    changed as (
      update clients set
        name = input.name, description = input.description, redirect_uris = input.redirect_uris, scopes = input.scopes,
        grant_types = input.grant_types, response_types = input.response_types, token_endpoint_auth_method = input.token_endpoint_auth_method,
        enabled = input.enabled, environment = input.environment, is_agent = input.is_agent, max_agent_mode = input.max_agent_mode,
        audience = input.audience, jwks = nullif(input.jwks, 'null'::jsonb), jwks_uri = input.jwks_uri,
-       secret_hash = case when input.drop_secret then null else secret_hash end, updated_at = now()
+       owner_id = input.owner_id,
+       secret_hash = case when input.keep_secret then clients.secret_hash else decode(input.secret_hash, 'hex') end, updated_at = now()
      from input where clients.id = $1::uuid returning clients.*),
    logged as (${logged("changed", "$3")})
    select ${CLIENT_COLUMNS} from changed`,
@@ -82,7 +84,7 @@ const DROP_CONSENTS = statement("client_drop_consents", "delete from consents wh
 
 const only = ([row]: readonly ClientColumns[]): Client | undefined => (row === undefined ? undefined : clientOf(row));
 
-const changeRow = ({ settings, dropSecret }: ClientChange) => ({
+const changeRow = ({ settings, secret }: ClientChange) => ({
   name: settings.name,
   description: settings.description,
   redirect_uris: settings.redirectUris,
@@ -97,8 +99,19 @@ const changeRow = ({ settings, dropSecret }: ClientChange) => ({
   audience: settings.audience,
   jwks: settings.jwks,
   jwks_uri: settings.jwksUri,
-  drop_secret: dropSecret,
+  owner_id: settings.ownerId,
+  keep_secret: secret === "kept",
+  secret_hash: typeof secret === "string" ? null : hex(secret),
 });
+
+/** Stores what was decided on a client that is locked, with its record. */
+export const storeChange = async (
+  tx: Pick<Sql, "query">,
+  id: string,
+  change: ClientChange,
+  audit: AuditEntry,
+): Promise<Client | undefined> =>
+  only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
 
 export const managedClients = (sql: Sql): ManagedClients => ({
   ofOwner: async (userId) => (isUuid(userId) ? (await sql.query<ClientColumns>(OF_OWNER, [userId])).map(clientOf) : []),
@@ -116,8 +129,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
     return sql.transaction(async (tx) => {
       const client = only(await tx.query<ClientColumns>(LOCK[reach.kind], [id, ownerOf(reach)]));
       if (client === undefined) return undefined;
-      const change = JSON.stringify(changeRow(decide(client)));
-      return only(await tx.query<ClientColumns>(CHANGE, [id, change, jsonRows([auditRow(audit)])]));
+      return storeChange(tx, id, decide(client), audit);
     });
   },
 

@@ -1,5 +1,11 @@
+import type { Whose } from "../accounts/delegations.ts";
+
+/** Whether an agent may not act for now: for nobody, or not for this person. Both are SQL expressions. */
+export const pausedFor = (agent: string, userId: string): string =>
+  `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
+
 /**
- * Whether something on a path ended: a delegation cut, its agent no longer enabled, its token or the one that it was exchanged for revoked.
+ * Whether something on a path ended: a delegation cut, its agent no longer enabled, or paused, its token or the one that it was exchanged for revoked.
  * @param path SQL expression of the ids of delegations
  */
 export const endedAbove = (path: string): string =>
@@ -8,4 +14,12 @@ export const endedAbove = (path: string): string =>
      where above.id = any(${path}) and (
        above.cut_at is not null
        or not exists (select 1 from clients where clients.client_id = above.actor and clients.enabled)
+       or ${pausedFor("above.actor", "above.user_id")}
        or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))))`;
+
+/** Columns that name who made a change, as its audit record does. @param entry SQL parameter that holds the records as a jsonb array */
+export const madeBy = (change: string, entry: string): string =>
+  `${change}_by_type = ${entry}::jsonb -> 0 ->> 'actor_type', ${change}_by = ${entry}::jsonb -> 0 ->> 'actor_id'`;
+
+/** The person to whom a query is bound; null: to nobody. */
+export const personOf = (whose: Whose): string | null => (whose.kind === "person" ? whose.userId : null);

@@ -1,9 +1,8 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Delegations, NewDelegation } from "../core/ports.ts";
-import { isUuid } from "../identifier.ts";
+import type { Delegations, NewDelegation } from "../core/delegations.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
-import { endedAbove } from "./delegation-rows.ts";
+import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -21,6 +20,7 @@ const RECORD = statement(
        left join delegations parent on parent.id = input.parent_id and parent.grant_id = input.grant_id and parent.jti = input.parent_jti
      where (input.parent_id is null or parent.id is not null) and ${standsOn("grants")}
        and exists (select 1 from clients where clients.client_id = input.client_id and clients.enabled)
+       and not ${pausedFor("input.client_id", "input.user_id")}
        and not exists (select 1 from revocations where revocations.jti = input.parent_jti)
        and not ${endedAbove("parent.path")}),
    stored as (
@@ -29,21 +29,6 @@ const RECORD = statement(
    ${touchClients("good")},
    logged as (${insertAudit("good")})
    select n from good`,
-);
-
-/** One record for each delegation that ends, naming it, its person and its grant. */
-const CUT = `ended as (
-     update delegations set cut_at = now() where cut_at is null and %where% returning jti, user_id, grant_id, actor),
-   given as (
-     select value || jsonb_build_object('jti', ended.jti, 'user_id', ended.user_id::text, 'grant_id', ended.grant_id::text, 'client_id', ended.actor) as audit
-     from ended, jsonb_array_elements($1::jsonb)),
-   logged as (${insertAudit("given")})
-   select count(*)::int as ended from ended`;
-
-const CUT_ONE = statement("delegation_cut", `with ${CUT.replace("%where%", "id = $2::uuid")}`);
-const CUT_AGENT = statement(
-  "delegation_cut_agent",
-  `with ${CUT.replace("%where%", "actor = $2 and ($3::uuid is null or user_id = $3::uuid) and expires_at > now()")}`,
 );
 
 const inputRow = (n: number, delegation: NewDelegation, audit: AuditEntry) => ({
@@ -69,14 +54,5 @@ export function delegations(sql: Sql): Delegations {
   });
   return {
     record: (...given) => record(given),
-    cut: async (what, audit) => {
-      const entry = jsonRows([auditRow(audit)]);
-      const named = what.kind === "delegation" ? what.id : what.userId;
-      if (named !== undefined && !isUuid(named)) return 0;
-      const [row] = await (what.kind === "delegation"
-        ? sql.query<{ ended: number }>(CUT_ONE, [entry, what.id])
-        : sql.query<{ ended: number }>(CUT_AGENT, [entry, what.clientId, what.userId ?? null]));
-      return row?.ended ?? 0;
-    },
   };
 }

@@ -1,4 +1,4 @@
-import type { DetachedSignature, DetachedSignatures } from "../core/ports.ts";
+import type { DetachedSignature, DetachedSignatures } from "../core/detached-signatures.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 

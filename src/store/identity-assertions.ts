@@ -1,8 +1,9 @@
 import type { AuditEvent } from "../audit.ts";
-import type { AssertedIdentity, IdentityAssertions } from "../core/ports.ts";
+import type { AssertedIdentity, IdentityAssertions } from "../core/asserted-identity.ts";
+import { ASSERTION_UNUSED, PERSON_ENABLED } from "../core/policy/assertion-grant.ts";
 import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { consume } from "./consumed-ids.ts";
+import { consume, isConsumed } from "./consumed-ids.ts";
 import { clientStands } from "./document-client.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -51,19 +52,21 @@ const OPEN = statement(
 );
 
 /** Undoes the transaction that it is thrown in. */
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_grant", reason);
+const refuse = (reason: string, rule: string): never => {
+  throw new Refusal("invalid_grant", reason, { rule });
 };
+
+async function ownerOf(tx: Tx, verifiedEmail: string | undefined, realmId: string): Promise<Person | undefined> {
+  if (verifiedEmail === undefined || !isStorable(verifiedEmail)) return undefined;
+  return (await tx.query<Person>(BY_VERIFIED_EMAIL, [emailKey(verifiedEmail), realmId]))[0];
+}
 
 async function personOf(tx: Tx, identity: AssertedIdentity): Promise<Person | undefined> {
   const { issuer, subject, verifiedEmail, realmId, newUserId } = identity;
   const linked = async () => (await tx.query<Person>(LINKED, [issuer, subject]))[0];
   const known = await linked();
   if (known !== undefined) return known;
-  const [owner] =
-    verifiedEmail === undefined || !isStorable(verifiedEmail)
-      ? []
-      : await tx.query<Person>(BY_VERIFIED_EMAIL, [emailKey(verifiedEmail), realmId]);
+  const owner = await ownerOf(tx, verifiedEmail, realmId);
   if (owner === undefined) await tx.query(ADD, [newUserId, realmId, `${newUserId}@identity.invalid`]);
   const person = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
@@ -73,14 +76,21 @@ async function personOf(tx: Tx, identity: AssertedIdentity): Promise<Person | un
 }
 
 export const identityAssertions = (sql: Sql): IdentityAssertions => ({
+  outlook: async ({ issuer, subject, verifiedEmail, realmId, jti }) => {
+    const [known] = await sql.query<Person>(LINKED, [issuer, subject]);
+    const person = known ?? (await ownerOf(sql, verifiedEmail, realmId));
+    return { enabled: person?.enabled ?? true, used: await isConsumed(sql, "identity_assertion", issuer, jti) };
+  },
+
   accept: (identity, grant, audit) =>
     sql.transaction(async (tx) => {
       const person = await personOf(tx, identity);
-      if (person?.enabled !== true) return refuse("user_disabled");
+      if (person?.enabled !== true) return refuse("user_disabled", PERSON_ENABLED.name);
       const userId = person.id;
       const row = { ...grantRow({ ...grant, userId }, undefined), audit: auditRow({ ...audit, userId }) };
-      if ((await tx.query(OPEN, [jsonRows([row])])).length === 0) return refuse("client_disabled");
-      if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember))) return refuse("assertion_replayed");
+      if ((await tx.query(OPEN, [jsonRows([row])])).length === 0) return refuse("client_disabled", "client_enabled");
+      if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))
+        return refuse("assertion_replayed", ASSERTION_UNUSED.name);
       return userId;
     }),
 });

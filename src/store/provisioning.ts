@@ -1,10 +1,12 @@
-import type { AuditActor } from "../audit.ts";
-import { Refusal } from "../errors.ts";
+import type { AuditActor, AuditEntry } from "../audit.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { hashSecret } from "../secret.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { applyClient } from "./provisioned-clients.ts";
+import { describeScope } from "./scope-descriptions.ts";
 import { endSignIns } from "./sessions.ts";
-import { hex, type Sql, statement } from "./sql.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 
 type Tx = Pick<Sql, "query">;
@@ -12,8 +14,10 @@ type Outcome = "created" | "changed" | "unchanged";
 /** Who acts where a file is applied without anybody asking: at start, or by the command line on the spot. */
 const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 
+type FileRealm = ProvisionFile["realms"][number];
 type FileUser = ProvisionFile["users"][number];
 type FileClient = ProvisionFile["clients"][number];
+type FileScope = ProvisionFile["scopes"][number];
 
 /** Several processes may start with the same file at once: one after the other. */
 const oneAtATime = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
@@ -30,6 +34,17 @@ const upsertRealm = statement(
    from written`,
 );
 
+/** For what has no record in its own statement. */
+const RECORD = statement("provision_record", insertAudit("(select value as audit from jsonb_array_elements($1::jsonb)) as given"));
+const record = (entry: AuditEntry, tx: Tx) => tx.query(RECORD, [jsonRows([auditRow(entry)])]);
+
+async function applyRealm({ name, dynamicRegistrationScopes: scopes }: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const [{ outcome } = { outcome: "unchanged" as const }] = await tx.query<{ outcome: Outcome }>(upsertRealm, [name, scopes ?? null]);
+  const told = scopes === undefined ? {} : { scope: scopes.join(" ") };
+  if (outcome !== "unchanged") await record({ event: "realm.changed", outcome: "success", reason: outcome, actor, ...told }, tx);
+  return outcome;
+}
+
 interface AccountRow {
   readonly id: string;
   readonly email_verified: boolean;
@@ -45,25 +60,18 @@ const accountOf = statement(
    from users u left join credentials c on c.user_id = u.id and c.type = 'password' where u.email_key = $1`,
 );
 
-/** @param actor where the parameters of the actor begin: its type, then its id */
-const recordPerson = (actor: number): string =>
-  `insert into audit_records (event, outcome, actor_type, actor_id, user_id)
-   select 'user.provisioned', 'success', $${actor}, $${actor + 1}, id::text from person`;
-
 const insertUser = statement(
-  "provision_insert_user",
+  "provision_insert_person",
   `with person as (
      insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
      select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default' returning id),
    secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from person)
-   ${recordPerson(8)}`,
+   select id::text as id from person`,
 );
 
 const updateUser = statement(
-  "provision_update_user",
-  `with person as (
-     update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid returning id)
-   ${recordPerson(6)}`,
+  "provision_update_person",
+  "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
 );
 
 const replacePassword = statement(
@@ -73,122 +81,41 @@ const replacePassword = statement(
      password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );
 
-/** What of a client the file can say: column, type, and how it is read and written. */
-const CLIENT_COLUMNS = {
-  name: "text",
-  description: "text",
-  redirect_uris: "text[]",
-  scopes: "text[]",
-  grant_types: "text[]",
-  response_types: "text[]",
-  token_endpoint_auth_method: "text",
-  secret_hash: "text",
-  enabled: "boolean",
-  environment: "text",
-  is_agent: "boolean",
-  max_agent_mode: "text",
-  audience: "text[]",
-  jwks: "jsonb",
-  jwks_uri: "text",
-  owner_id: "uuid",
-} as const;
-type Column = keyof typeof CLIENT_COLUMNS;
-type ClientColumns = Record<Column, unknown>;
-const COLUMNS = Object.keys(CLIENT_COLUMNS) as readonly Column[];
-
-const readColumn = (column: Column): string => {
-  if (column === "secret_hash") return "encode(secret_hash, 'hex') as secret_hash";
-  return column === "owner_id" ? "owner_id::text as owner_id" : column;
-};
-const given = (column: Column): string => (column === "secret_hash" ? "decode(f.secret_hash, 'hex')" : `f.${column}`);
-const asRecord = `jsonb_to_record($2::jsonb) as f(${COLUMNS.map((column) => `${column} ${CLIENT_COLUMNS[column]}`).join(", ")})`;
-
-const clientOf = statement("provision_client", `select ${COLUMNS.map(readColumn).join(", ")} from clients where client_id = $1 for update`);
-
-const recordClient = (event: string): string =>
-  `insert into audit_records (event, outcome, actor_type, actor_id, client_id)
-   select '${event}', 'success', $3, $4, client_id from done`;
-
-const insertClient = statement(
-  "provision_insert_client",
-  `with done as (
-     insert into clients (client_id, realm_id, origin, ${COLUMNS.join(", ")})
-     select $1, r.id, 'operator', ${COLUMNS.map(given).join(", ")} from realms r, ${asRecord} where r.name = 'default' returning client_id)
-   ${recordClient("client.registered")}`,
-);
-
-const updateClient = statement(
-  "provision_update_client",
-  `with done as (
-     update clients set ${COLUMNS.map((column) => `${column} = ${given(column)}`).join(", ")}, updated_at = now()
-     from ${asRecord} where client_id = $1 returning client_id)
-   ${recordClient("client.changed")}`,
-);
-
-const NEW_CLIENT: ClientColumns = {
-  name: "",
-  description: null,
-  redirect_uris: [],
-  scopes: [],
-  grant_types: [],
-  response_types: [],
-  token_endpoint_auth_method: "none",
-  secret_hash: null,
-  enabled: true,
-  environment: null,
-  is_agent: false,
-  max_agent_mode: null,
-  audience: null,
-  jwks: null,
-  jwks_uri: null,
-  owner_id: null,
-};
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** The same text for the same value, in whatever order the database gives an object's members back. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, each: unknown) =>
-    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
-  );
-
-/** The client as it is to be: what the file leaves out stays as it was. */
-function mergedClient(client: FileClient, ownerId: string | null | undefined, before: ClientColumns): ClientColumns {
-  const secretMethod = client.tokenEndpointAuthMethod.startsWith("client_secret");
-  const said: Record<Column, unknown> = {
-    name: client.name,
-    description: client.description,
-    redirect_uris: client.redirectUris,
-    scopes: client.scopes,
-    grant_types: client.grantTypes,
-    response_types: client.responseTypes ?? (client.grantTypes.includes("authorization_code") ? ["code"] : []),
-    token_endpoint_auth_method: client.tokenEndpointAuthMethod,
-    secret_hash: secretMethod ? client.clientSecret && hex(hashSecret(client.clientSecret)) : null,
-    enabled: client.enabled,
-    environment: client.environment,
-    is_agent: client.isAgent,
-    max_agent_mode: client.maxAgentMode,
-    audience: client.audience,
-    jwks: client.jwks,
-    jwks_uri: client.jwksUri,
-    owner_id: ownerId,
-  };
-  return { ...before, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) };
+interface Issue {
+  readonly path: string;
+  readonly message: string;
 }
 
-async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined> {
+/** @returns undefined where the file leaves the owner out, null where it says that there is none, and false where there is no such person */
+async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
   if (email === null || email === undefined) return email;
   const [owner] = await tx.query<AccountRow>(accountOf, [emailKey(email)]);
-  if (owner === undefined) throw new Refusal("invalid_request", "owner_unknown", { description: "an ownerEmail belongs to nobody" });
-  return owner.id;
+  return owner?.id ?? false;
 }
 
-async function applyClient(client: FileClient, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [before] = await tx.query<ClientColumns>(clientOf, [client.clientId]);
-  const after = mergedClient(client, await ownerOf(client.ownerEmail, tx), before ?? NEW_CLIENT);
-  if (before !== undefined && canonical(before) === canonical(after)) return "unchanged";
-  await tx.query(before === undefined ? insertClient : updateClient, [client.clientId, JSON.stringify(after), actor.type, actor.id]);
-  return before === undefined ? "created" : "changed";
+/** What a refusal finds wrong with a client. Whatever else went wrong goes on its way. */
+function issuesOf(error: unknown): readonly Issue[] {
+  if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden")) throw error;
+  const { description = error.code, issues = [{ path: "", message: description }] } = error.detail;
+  return issues;
+}
+
+/** All clients of the file; what is wrong with any of them is told together. @throws {Refusal} invalid_request */
+async function applyClients(clients: readonly FileClient[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const issues: Issue[] = [];
+  for (const [index, client] of clients.entries()) {
+    const tell = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
+    const owner = await ownerOf(client.ownerEmail, tx);
+    if (owner === false) tell({ path: "ownerEmail", message: "belongs to nobody" });
+    try {
+      outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
+    } catch (error) {
+      for (const issue of issuesOf(error)) tell(issue);
+    }
+  }
+  if (issues.length > 0) throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
+  return outcomes;
 }
 
 /** A user of the file with the password hash to be stored, or none where the stored one holds. */
@@ -203,20 +130,33 @@ async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor
   const firstName = user.firstName === undefined ? (before?.first_name ?? null) : user.firstName;
   const lastName = user.lastName === undefined ? (before?.last_name ?? null) : user.lastName;
   const role = user.role ?? before?.role ?? "developer";
+  const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
     if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
     const person = [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)];
-    await tx.query(insertUser, [...person, actor.type, actor.id]);
+    const [added] = await tx.query<{ id: string }>(insertUser, person);
+    await record({ ...provisioned, reason: "created", ...(added && { userId: added.id }) }, tx);
     return "created";
   }
   const same =
     before.email_verified === verified && before.first_name === firstName && before.last_name === lastName && before.role === role;
-  if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role, actor.type, actor.id]);
+  if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role]);
   if (passwordHash !== undefined) {
     await tx.query(replacePassword, [before.id, passwordHash]);
     await endSignIns(tx, before.id); // a new password ends what the old one opened
   }
-  return same && passwordHash === undefined ? "unchanged" : "changed";
+  if (same && passwordHash === undefined) return "unchanged";
+  await record({ ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" }, tx);
+  return "changed";
+}
+
+const realmNamed = statement("provision_realm_named", "select id::text as id from realms where name = $1");
+
+async function applyScope({ realm, ...scope }: FileScope, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const [named] = await tx.query<{ id: string }>(realmNamed, [realm ?? "default"]);
+  const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
+  if (outcome === undefined) throw new Refusal("invalid_request", "realm_unknown", { description: "a scope's realm is not there" });
+  return outcome;
 }
 
 /** What provisioning needs of password hashing. */
@@ -240,15 +180,14 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
       return sql.transaction(async (tx) => {
         await tx.query(oneAtATime, []);
         const realms: Outcome[] = [];
-        for (const { name, dynamicRegistrationScopes } of file.realms) {
-          const [row] = await tx.query<{ outcome: Outcome }>(upsertRealm, [name, dynamicRegistrationScopes ?? null]);
-          realms.push(row?.outcome ?? "unchanged");
-        }
+        for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
         const people: Outcome[] = [];
         for (const user of users) people.push(await applyUser(user, actor, tx));
-        const clients: Outcome[] = [];
-        for (const client of file.clients) clients.push(await applyClient(client, actor, tx));
-        return { realms: count(realms), users: count(people), clients: count(clients) };
+        const clients = await applyClients(file.clients, actor, tx);
+        const scopes: Outcome[] = [];
+        for (const scope of file.scopes) scopes.push(await applyScope(scope, actor, tx));
+        const counts = { realms: count(realms), users: count(people), clients: count(clients) };
+        return scopes.length === 0 ? counts : { ...counts, scopes: count(scopes) };
       });
     },
   };

@@ -6,7 +6,7 @@ const columns = `id::text, name, dynamic_registration_scopes as "dynamicRegistra
 const BY_ID = statement("realm_by_id", `select ${columns} from realms where id = $1::uuid`);
 const DEFAULT = statement("realm_default", `select ${columns} from realms where name = 'default'`);
 
-export const realms = (sql: Sql): Realms => ({
+export const realms = (sql: Pick<Sql, "query">): Realms => ({
   byId: async (id) => (isUuid(id) ? (await sql.query<Realm>(BY_ID, [id]))[0] : undefined),
   default: async () => {
     const [realm] = await sql.query<Realm>(DEFAULT, []);

@@ -1,4 +1,4 @@
-import type { RevocationMark, RevocationMarks } from "../core/ports.ts";
+import type { RevocationMark, RevocationMarks } from "../core/revocation-marks.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
 /** Below this every transaction has ended: what it wrote is visible, or will never be. */

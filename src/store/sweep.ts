@@ -12,6 +12,8 @@ const EXPIRED: Readonly<Record<string, string>> = {
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
   sessions: "expires_at < now()",
+  // A person may look at the outcome for a while.
+  wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
   revocation_marks: "expires_at < now() - interval '1 hour'",

@@ -1,8 +1,8 @@
-import type { TokenReference, TokenState, TokenStates } from "../core/ports.ts";
+import type { TokenReference, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { endedAbove } from "./delegation-rows.ts";
+import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { clientStands } from "./document-client.ts";
 import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
@@ -11,12 +11,13 @@ import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.t
 const OF = statement(
   "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
+     ${pausedFor("i.agent", "i.user_id")} as agent_paused,
      grants.id is not null and grants.revoked_at is null as grant_lives,
      (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
        and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as client_enabled,
      grants.id::text as root_grant_id, ${seconds("grants.auth_time")} as auth_time, grants.signed_out_at is not null as signed_out,
      ${subjectColumns("users")}
-   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid)
+   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
      left join lateral (
        select own.grant_id, ${endedAbove("own.path")} as ended from delegations own
        where own.id = i.delegation_id and own.jti = i.jti and own.actor = i.client_id and own.user_id = i.user_id) delegation on true
@@ -30,7 +31,9 @@ const REVOKE = statement(
   "token_revoke",
   `with ended as (
      insert into revocations (jti, client_id, expires_at) values ($1, $2, to_timestamp($3::float8)) on conflict (jti) do nothing returning jti),
-   cut as (update delegations set cut_at = now() where id = $5::uuid and jti = $1 and cut_at is null),
+   cut as (
+     update delegations set cut_at = now(), ${madeBy("cut", "$4")}
+     where id = $5::uuid and jti = $1 and cut_at is null),
    logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
    select 1 as ended from ended`,
 );
@@ -38,6 +41,7 @@ const REVOKE = statement(
 type StateColumns = {
   readonly n: number;
   readonly revoked: boolean;
+  readonly agent_paused: boolean;
   readonly grant_lives: boolean;
   readonly client_enabled: boolean;
   readonly root_grant_id: string | null;
@@ -47,6 +51,7 @@ type StateColumns = {
 
 const stateOf = (row: StateColumns): TokenState => ({
   revoked: row.revoked,
+  agentPaused: row.agent_paused,
   grantLives: row.grant_lives,
   clientEnabled: row.client_enabled,
   subject: row.user_id === null ? undefined : subjectOf(row),
@@ -57,9 +62,16 @@ const stateOf = (row: StateColumns): TokenState => ({
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>
-  JSON.stringify([token.jti, token.clientId, token.grantId, token.userId, token.delegationId]);
+  JSON.stringify([token.jti, token.clientId, token.grantId, token.userId, token.delegationId, token.agent]);
 
-const UNKNOWN: TokenState = { revoked: false, grantLives: false, clientEnabled: false, subject: undefined, root: undefined };
+const UNKNOWN: TokenState = {
+  revoked: false,
+  agentPaused: false,
+  grantLives: false,
+  clientEnabled: false,
+  subject: undefined,
+  root: undefined,
+};
 
 export function tokenStates(sql: Sql): TokenStates {
   const load = coalesceReads(async (tokens: readonly TokenReference[]) => {
@@ -70,6 +82,7 @@ export function tokenStates(sql: Sql): TokenStates {
       grant_id: uuidOrNull(token.grantId),
       user_id: uuidOrNull(token.userId),
       delegation_id: uuidOrNull(token.delegationId),
+      agent: token.agent,
     }));
     const found = await sql.query<StateColumns>(OF, [jsonRows(rows)]);
     return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));

@@ -1,48 +1,9 @@
-import { Client, type OAuthClientProvider, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { expect } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
+import { agentHost, type StoredByHost } from "../support/agent-host.ts";
 import { claimsOf } from "../support/flow.ts";
 import { describe, test } from "../support/server.ts";
-
-type Stored = {
-  tokens?: Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
-  client?: Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
-};
-
-const REDIRECT = "http://127.0.0.1:33418/callback";
-
-/** What an agent host keeps while the SDK walks through discovery, registration and authorization. */
-function agentHost() {
-  const stored: Stored = {};
-  const opened: URL[] = [];
-  let verifier = "";
-  const provider: OAuthClientProvider = {
-    redirectUrl: REDIRECT,
-    clientMetadata: {
-      client_name: "Interop host",
-      redirect_uris: [REDIRECT],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "none",
-    },
-    clientInformation: () => stored.client,
-    saveClientInformation: (client) => {
-      stored.client = client;
-    },
-    tokens: () => stored.tokens,
-    saveTokens: (tokens) => {
-      stored.tokens = tokens;
-    },
-    redirectToAuthorization: (url) => {
-      opened.push(url);
-    },
-    saveCodeVerifier: (value) => {
-      verifier = value;
-    },
-    codeVerifier: () => verifier,
-  };
-  return { provider, stored, opened };
-}
 
 describe("the MCP TypeScript SDK's own client", () => {
   test("finds the server, registers, is authorized by a person, calls a tool and refreshes", async ({ server }) => {
@@ -72,7 +33,7 @@ describe("the MCP TypeScript SDK's own client", () => {
 
       const refreshToken = stored.tokens?.refresh_token;
       expect(refreshToken).toMatch(/^[0-9a-f]{64}$/);
-      stored.tokens = { ...(stored.tokens as NonNullable<Stored["tokens"]>), access_token: "worn-out" };
+      stored.tokens = { ...(stored.tokens as NonNullable<StoredByHost["tokens"]>), access_token: "worn-out" };
       const again = new Client({ name: "interop", version: "1" });
       await again.connect(transport());
       expect((await again.listTools()).tools).toEqual(tools);

@@ -11,6 +11,7 @@ import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
 import { registerRealmCommands, registerUserCommands } from "../../src/cli/people-and-realms.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
+import { registerScopeCommands } from "../../src/cli/scopes.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
 import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
@@ -67,6 +68,7 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
     registerApiKeyCommands(program, terminal);
     registerUserCommands(program, terminal);
     registerRealmCommands(program, terminal);
+    registerScopeCommands(program, terminal);
     await program.parseAsync(words, { from: "user" });
     return { ...said };
   };
@@ -286,7 +288,7 @@ describe("keys and provisioning", () => {
   test("a file is applied through the server", async () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const file = {
-      clients: [{ clientId: "from-cli", name: "C", grantTypes: ["client_credentials" as const], tokenEndpointAuthMethod: "none" as const }],
+      clients: [{ clientId: "from-cli", name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const }],
     };
     await provisionThroughServer(file, terminal);
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
@@ -317,5 +319,33 @@ describe("API keys, people and realms", () => {
     expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
     expect(JSON.parse((await run("realms", "update", realm.id, "--scope", "default", "--json")).out).dynamicRegistrationScopes).toBeNull();
     expect((await atTerminal().run("users", "list")).code).toBe(1);
+  });
+
+  test("operators describe scopes for people, and take the words away again", async () => {
+    const { run } = atTerminal(OPERATOR);
+    const set = await run(
+      "scopes",
+      "set",
+      "crm:read",
+      "--title-en",
+      "Read customers",
+      "--title-de",
+      "Kunden lesen",
+      "--detail-en",
+      "Names.",
+    );
+    expect(set.out).toMatch(/^crm:read +Read customers +Kunden lesen +no$/m);
+    const listed = JSON.parse((await run("scopes", "list", "--realm", "default", "--json")).out);
+    expect(listed[0]).toEqual({
+      name: "crm:read",
+      title: { en: "Read customers", de: "Kunden lesen" },
+      detail: { en: "Names." },
+      builtIn: false,
+    });
+    expect((await run("scopes", "list")).out).toMatch(/^openid +Know who you are +Wissen, wer Sie sind +yes$/m);
+    expect((await run("scopes", "remove", "crm:read")).out).toBe("removed crm:read\n");
+    expect((await run("scopes", "remove", "crm:read")).code).toBe(4);
+    expect((await run("scopes", "list", "--realm", "nowhere")).code).toBe(4);
+    expect((await run("scopes", "set", "crm:read")).code).not.toBe(0);
   });
 });

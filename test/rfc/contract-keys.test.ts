@@ -2,6 +2,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { createGuard } from "@countersign/guard";
 import { afterEach, describe, expect, test } from "vitest";
+import { openDatabase } from "../../src/store/orm.ts";
+import { runText } from "../support/database.ts";
 import { conversation, headerOf } from "../support/flow.ts";
 import { serve } from "../support/guard-servers.ts";
 import { aDirectory, countersign, endProcesses, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
@@ -23,7 +25,14 @@ const stop = async ({ child, ended }: ServiceProcess) => {
 };
 
 describe("contract: signing keys", () => {
-  test("R9: after a change of keys both are published, what the old one signed is still good, and the new one signs", async () => {
+  /** Lets time pass for the published keys of a server that is stopped. */
+  async function pass(dataDir: string, seconds: number) {
+    const database = await openDatabase({ dir: dataDir });
+    await runText(database.sql, "update signing_keys set published_at = published_at - make_interval(secs => $1::int)", [seconds]);
+    await database.close();
+  }
+
+  test("R9: after a change of keys both are published, what either signed is good, and the new one signs when it has been published for 300 s", async () => {
     const [old, young] = [keyPair(), keyPair()];
     const dataDir = join(aDirectory(), "data");
     const shared = { DATA_DIR: dataDir, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
@@ -38,8 +47,14 @@ describe("contract: signing keys", () => {
     const early = await ask(before);
     await stop(before);
 
-    const keys = { JWT_PRIVATE_KEY: young.privatePem, JWT_PUBLIC_KEY: young.publicPem, JWT_RETIRED_PUBLIC_KEYS: old.publicPem };
-    const after = await startProcess({ ...shared, ...keys });
+    const keys = { JWT_PRIVATE_KEY: young.privatePem, JWT_PUBLIC_KEY: young.publicPem };
+    const meanwhile = await startProcess({ ...shared, ...keys, JWT_PREVIOUS_PRIVATE_KEY: old.privatePem });
+    expect(headerOf(await ask(meanwhile)).kid).toBe(headerOf(early).kid);
+    expect((await conversation(meanwhile.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(2);
+    await stop(meanwhile);
+    await pass(dataDir, 300);
+
+    const after = await startProcess({ ...shared, ...keys, JWT_RETIRED_PUBLIC_KEYS: old.publicPem });
     const { get, introspect } = conversation(after.url, "");
     const published = (await get("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid);
     const late = await ask(after);
@@ -52,6 +67,38 @@ describe("contract: signing keys", () => {
       expect(response.status).toBe(200);
     }
     await guarded.close();
+  });
+
+  test("R9: without the key of before nothing is issued and nothing used up until then; the rest goes on, and a key published ahead waits for nothing", async () => {
+    const [old, young, third] = [keyPair(), keyPair(), keyPair()];
+    const dataDir = join(aDirectory(), "data");
+    const shared = { DATA_DIR: dataDir, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
+    const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
+    const ask = (server: ServiceProcess) =>
+      conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read" });
+
+    const before = await startProcess({ ...shared, JWT_PRIVATE_KEY: old.privatePem });
+    const early = (await ask(before)).body.access_token;
+    await stop(before);
+
+    const waiting = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem });
+    const refused = await ask(waiting);
+    expect([refused.status, refused.body.error]).toEqual([503, "temporarily_unavailable"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(200);
+    expect((await conversation(waiting.url, "").introspect(agent, early)).body).toMatchObject({ active: true });
+    expect(waiting.said()).toContain("signing_key_waits");
+    await stop(waiting);
+    await pass(dataDir, 300);
+
+    const ready = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem, JWT_RETIRED_PUBLIC_KEYS: third.publicPem });
+    const late = (await ask(ready)).body.access_token;
+    expect(headerOf(late).kid).not.toBe(headerOf(early).kid);
+    await stop(ready);
+    await pass(dataDir, 300);
+
+    const next = await startProcess({ ...shared, JWT_PRIVATE_KEY: third.privatePem });
+    expect(headerOf((await ask(next)).body.access_token).kid).not.toBe(headerOf(late).kid);
+    expect((await conversation(next.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(3);
   });
 
   test("production, with its own keys and an https issuer behind a proxy", async () => {

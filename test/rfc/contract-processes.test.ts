@@ -160,18 +160,24 @@ describe("contract: provisioning", () => {
 
   test.for([
     ["no JSON", "{", "the file is not JSON"],
-    ["an unknown member", { clients: [], people: [] }, 'file: Unrecognized key: "people"'],
+    ["an unknown member", { clients: [], people: [] }, "file: has unknown members: people"],
     ["a client without grants", { clients: [{ ...plan.clients[0], grantTypes: [] }] }, "clients.0.grantTypes: "],
     ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients: names a clientId twice"],
     [
       "private key members",
       { clients: [{ ...plan.clients[0], jwks: { keys: [{ kty: "OKP", d: "x" }] } }] },
-      "clients.0.jwks.keys.0: must not hold private key members",
+      "clients.0.jwks: must not hold private or symmetric keys",
     ],
     [
       "a script as redirect URI",
       { clients: [{ ...plan.clients[0], redirectUris: ["javascript:alert(1)"] }] },
       "clients.0.redirectUris.0: ",
+    ],
+    ["a name that is none", { clients: [{ ...plan.clients[0], name: "a\u202eb" }] }, "clients.0.name: must not contain control"],
+    [
+      "a client that contradicts itself",
+      { clients: [{ ...plan.clients[0], clientSecret: undefined, tokenEndpointAuthMethod: "none" }] },
+      "clients.0.tokenEndpointAuthMethod: none does not go with",
     ],
   ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
     const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: join(aDirectory(), "data") });

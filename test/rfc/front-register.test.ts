@@ -139,6 +139,8 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     ["a list", [], 400, "invalid_client_metadata"],
     ["deep JSON", `{"x":${"[".repeat(5000)}${"]".repeat(5000)}}`, 400, "invalid_client_metadata"],
     ["NUL in the name", { redirect_uris, client_name: "a\0b" }, 400, "invalid_client_metadata"],
+    ["a name that turns the text around", { redirect_uris, client_name: "a\u202eb" }, 400, "invalid_client_metadata"],
+    ["a name of spaces", { redirect_uris, client_name: " \u200b" }, 400, "invalid_client_metadata"],
     ["half a character in the name", '{"client_name":"\\ud800"}', 400, "invalid_client_metadata"],
     ["no redirect URI", {}, 400, "invalid_redirect_uri"],
     ["a redirect URI that runs", { redirect_uris: ["javascript:alert(1)"] }, 400, "invalid_redirect_uri"],

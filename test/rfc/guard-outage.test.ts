@@ -21,10 +21,10 @@ test.for(SERVER_KINDS)(
   },
 );
 
-test("with keys at hand the guard goes on when the issuer is gone, first-seen tokens included", async () => {
+test.for(SERVER_KINDS)("with keys at hand %s goes on when the issuer is gone, first-seen tokens included", async (kind) => {
   const issuer = await startIssuer();
   const [first, second] = [await issuer.token(RESOURCE), await issuer.token(RESOURCE, { claims: { sub: "bob" } })];
-  const server = await serve("node:http", createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] }));
+  const server = await serve(kind, createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] }));
   onTestFinished(server.close);
   const status = async (token: string) => (await fetch(`${server.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } })).status;
   expect(await status(first)).toBe(200);

@@ -5,6 +5,7 @@ import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
 import { statement } from "../../src/store/sql.ts";
 import { AS_RESOURCE_SERVER, aGuardClock, guardFor, RESOURCE } from "../support/guard-modes.ts";
 import { refusalOf } from "../support/guard-refusal.ts";
+import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
 import { freePort, startServer, type TestServer, test } from "../support/server.ts";
 
 const sql = (server: TestServer, text: string, ...parameters: (string | boolean)[]) =>
@@ -103,6 +104,25 @@ describe("a guard that verifies locally and is told of revocations", () => {
     expect((await refusalOf(() => asking.guard.verifyToken("rubbish")))[0]).toBe("invalid_token");
   });
 
+  test("asks about each token while what it heard is too old, and takes the answer", async ({ server }) => {
+    const [mine, other] = [await aToken(server), await aToken(server)];
+    let elapsed = 0;
+    // Ten seconds between any two looks at this clock: whatever was heard is old when it is looked at.
+    const clocks = { now: () => Math.floor(Date.now() / 1000), elapsed: () => (elapsed += 10) };
+    const verification = (whenStale: "introspect" | "refuse") =>
+      localWithRevocations({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}`, whenStale });
+    const [asking, closed] = [
+      guardFor(server, { verification: verification("introspect"), clocks }),
+      guardFor(server, { verification: verification("refuse"), clocks }),
+    ];
+    onTestFinished(() => [asking, closed].forEach((guard) => void guard.close()));
+    expect(await asking.verifyToken(mine.token)).toMatchObject({ sub: mine.ada.id });
+    expect(await refusalOf(() => closed.verifyToken(mine.token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
+    await server.revoke(server.clients.web, mine.token);
+    expect(await refusalOf(() => asking.verifyToken(mine.token))).toEqual(["invalid_token", "token_inactive"]);
+    expect(await asking.verifyToken(other.token)).toMatchObject({ sub: other.ada.id });
+  });
+
   test("a credential that may not watch leaves it knowing nothing", async ({ server }) => {
     const { token } = await aToken(server);
     const { guard } = aGuard(server, { clientSecret: "wrong", timeoutSeconds: 0.5 });
@@ -138,11 +158,28 @@ test("a restart of the server loses nothing: silent meanwhile, and what ended in
   expect(await refusalOf(() => guard.verifyToken(lost.token))).toEqual(["invalid_token", "token_revoked"]);
 });
 
+test.for(["introspect", "refuse"] as const)(
+  "a server that is gone is answered 503 with Retry-After, never 401, never a pass; when stale: %s",
+  async (whenStale) => {
+    const server = await startServer();
+    const { token } = await aToken(server);
+    const { guard, turn } = aGuard(server, { whenStale, timeoutSeconds: 0.5 });
+    await guard.verifyToken(token);
+    await server.close();
+    turn(6);
+    for (const kind of SERVER_KINDS) {
+      const resource = await serve(kind, guard);
+      onTestFinished(resource.close);
+      const { status, headers } = await fetch(`${resource.origin}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+      expect([kind, status, headers.get("retry-after"), headers.get("www-authenticate")]).toEqual([kind, 503, "5", null]);
+      expect((await fetch(`${resource.origin}/mcp`)).status).toBe(401);
+    }
+  },
+);
+
 const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
 
-test("a token that was delegated, or does not say who it is, is judged by no mark", async () => {
-  expect(await endsOf({ jti: "a.b", client_id: "c", sub: "u", act: { sub: "agent" } })).toBeUndefined();
-  expect(await endsOf({ client_id: "c", sub: "u" })).toBeUndefined();
+test("a token is judged by marks of itself, its client, its grant and its person", async () => {
   expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
   expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(2);
 });

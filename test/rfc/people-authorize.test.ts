@@ -302,6 +302,8 @@ describe("row 15: names that clients give themselves", () => {
       expect(html).toContain("xn--pple-43d.example");
     }
     expect(page.html).toContain("nobody has checked it");
+    expect(page.html).toContain("Name not verified");
+    expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
 
   test("a redirect to the person's own device is told", async () => {

@@ -206,7 +206,7 @@ describe("PATCH /api/clients/{id}", () => {
     await api.ports.clients.change(
       id,
       { kind: "all" },
-      ({ grantTypes, ...rest }) => ({ settings: { ...rest, grantTypes: [...grantTypes, exchange] }, dropSecret: false }),
+      ({ grantTypes, ...rest }) => ({ settings: { ...rest, grantTypes: [...grantTypes, exchange] }, secret: "kept" as const }),
       { event: "client.changed", outcome: "success", actor: { type: "service", id: "test" } },
     );
     const { body } = await json(await api.call(ada, "PATCH", `/api/clients/${id}`, { grantTypes: ["authorization_code"] }));

@@ -22,12 +22,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: ["errors", "gen"],
   clients: [...WORDS, "protocol", "telemetry"],
   accounts: [...WORDS, "protocol", "telemetry"],
+  wallet: [...WORDS, "protocol", "clients", "accounts", "core", "telemetry"],
   core: [...WORDS, "ml-dsa-key", "gen", "protocol", "clients", "telemetry"],
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
   management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "grpc", "telemetry"],
-  front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "telemetry"],
+  front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "wallet", "telemetry"],
   cli: [...WORDS, "audit-chain", "protocol", "clients"],
-  store: [...WORDS, "audit-chain", "clients", "accounts", "core", "management", "telemetry"], // for the ports that it implements
+  store: [...WORDS, "audit-chain", "clients", "accounts", "core", "management", "wallet", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These put the house together, and may see all of it. */

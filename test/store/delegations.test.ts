@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { NewDelegation, TokenReference } from "../../src/core/ports.ts";
-import { delegationJti } from "../../src/core/tokens/access-token.ts";
-import { delegations } from "../../src/store/delegations.ts";
+import type { Cut } from "../../src/accounts/delegations.ts";
+import type { AuditEntry } from "../../src/audit.ts";
+import { delegationBook } from "../../src/store/delegation-book.ts";
 import { grants } from "../../src/store/grants.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -11,7 +11,10 @@ import { sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, anId, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
-import { aClient, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
+import { delegating } from "../support/delegation-rows.ts";
+import { aClient } from "../support/grants.ts";
+
+const EVERYBODY = { kind: "everybody" } as const;
 
 describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   let database: Database;
@@ -20,60 +23,14 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   });
   afterAll(() => database.close());
 
-  /** A grant with the token that its application holds. */
-  async function aRoot() {
-    const scene = await aScene(database.sql);
-    const { grant } = await anOpenFamily(database.sql, scene);
-    const agent = (await aClient(database.sql, { isAgent: true })).clientId;
-    const token: TokenReference = { jti: `root.${anId()}`, clientId: scene.clientId, userId: scene.userId, grantId: grant.id };
-    return { scene, grantId: grant.id, agent, token };
-  }
-  const below = (
-    scene: Scene,
-    grantId: string,
-    actor: string,
-    parent: TokenReference,
-    more: Partial<NewDelegation> = {},
-  ): NewDelegation => {
-    const id = more.id ?? anId();
-    return {
-      id,
-      kind: "access_token",
-      jti: delegationJti(id),
-      parent,
-      grantId,
-      userId: scene.userId,
-      actor,
-      scopes: ["crm:read"],
-      audience: ["https://crm.example.test/mcp"],
-      expiresAt: Math.floor(Date.now() / 1000) + 600,
-      ...more,
-    };
-  };
-  const tokenOf = ({ id, jti, actor, userId }: NewDelegation): TokenReference => ({ jti, clientId: actor, userId, delegationId: id });
-  const record = (delegation: NewDelegation) =>
-    delegations(database.sql).record(delegation, anAudit("token.issued", { jti: delegation.jti }));
-  const lives = async (delegation: NewDelegation) => {
-    const { revoked, grantLives, clientEnabled } = await tokenStates(database.sql).of(tokenOf(delegation));
-    return !revoked && grantLives && clientEnabled;
-  };
-
-  /** Three, each below the one before. */
-  async function aChain() {
-    const { scene, grantId, agent, token } = await aRoot();
-    const first = below(scene, grantId, agent, token);
-    const second = below(scene, grantId, agent, tokenOf(first));
-    const third = below(scene, grantId, agent, tokenOf(second));
-    for (const one of [first, second, third]) expect(await record(one)).toBe(true);
-    return { scene, grantId, agent, token, first, second, third };
-  }
+  const { aRoot, aChain, below, tokenOf, record, lives } = delegating(() => database.sql);
 
   test("a chain lives as long as all of it does; what is cut takes all below it, and nothing above", async () => {
     const { first, second, third } = await aChain();
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    expect(await delegations(database.sql).cut({ kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(1);
-    expect(await delegations(database.sql).cut({ kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(0);
+    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(1);
+    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(0);
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, false, false]);
     const [entry, ...others] = (await auditOf(database.sql, "delegation.cut")).slice(before);
     expect([entry?.user_id, entry?.client_id, entry?.grant_id, others.length]).toEqual([second.userId, second.actor, second.grantId, 0]);
@@ -84,16 +41,17 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(other)).toBe(true);
     const what = { kind: "agent", clientId: mine.agent, userId: mine.scene.userId } as const;
-    expect(await delegations(database.sql).cut(what, anAudit("delegation.cut"))).toBe(3);
+    expect(await delegationBook(database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"))).toBe(3);
     expect([await lives(mine.first), await lives(other)]).toEqual([false, true]);
-    expect(await delegations(database.sql).cut({ kind: "agent", clientId: mine.agent }, anAudit("delegation.cut"))).toBe(1);
+    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut"))).toBe(1);
     expect(await lives(other)).toBe(false);
   });
 
   test("what is no id cuts nothing", async () => {
-    const cut = delegations(database.sql).cut;
-    expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBe(0);
-    expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBe(0);
+    const cut: (what: Cut, audit: AuditEntry) => Promise<number | undefined> = (...given) =>
+      delegationBook(database.sql).cut(EVERYBODY, ...given);
+    expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBeUndefined();
+    expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBeUndefined();
   });
 
   test("a token is judged by its own row: another jti, agent or person finds none", async () => {
@@ -134,7 +92,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const chain = await aChain();
     const other = await aRoot();
     expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
-    await delegations(database.sql).cut({ kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
+    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
     expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
   });
 
@@ -143,7 +101,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
       const { scene, grantId, agent, first } = await aChain();
       const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
       const stored = born.map(record);
-      await delegations(database.sql).cut({ kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+      await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
       await Promise.all(stored);
       expect(await Promise.all(born.map(lives))).toEqual(born.map(() => false));
     }

@@ -20,7 +20,7 @@ const audit = { event: "client.changed", outcome: "success", actor: { type: "use
 const all: Reach = { kind: "all" };
 const renamed =
   (name: string) =>
-  (client: Client): ClientChange => ({ settings: { ...client, name: `${client.name}${name}` }, dropSecret: false });
+  (client: Client): ClientChange => ({ settings: { ...client, name: `${client.name}${name}` }, secret: "kept" as const });
 
 describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
   let database: Database;
@@ -83,7 +83,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
   test("a decision that refuses leaves everything as it was, and no record", async () => {
     const { id, clientId, name } = await stored();
     const clients = managedClients(database.sql);
-    await clients.change(id, mine, (client) => ({ settings: client, dropSecret: false }), audit);
+    await clients.change(id, mine, (client) => ({ settings: client, secret: "kept" as const }), audit);
     const refuse = () => {
       throw new Refusal("invalid_request", "client_incoherent");
     };
@@ -125,11 +125,11 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
       tokenEndpointAuthMethod: "private_key_jwt",
     } as const;
     const clients = managedClients(database.sql);
-    const change = (client: Client) => ({ settings: { ...client, ...settings }, dropSecret: true });
+    const change = (client: Client) => ({ settings: { ...client, ...settings }, secret: "dropped" as const });
     expect(await clients.change(id, all, change, audit)).toMatchObject({ ...settings, secretHash: null, updatedAt: expect.any(Number) });
     const back = (client: Client) => ({
       settings: { ...client, jwks: null, audience: null, environment: null, maxAgentMode: null },
-      dropSecret: true,
+      secret: "dropped" as const,
     });
     expect(await clients.change(id, all, back, audit)).toMatchObject({ jwks: null, audience: null, environment: null, maxAgentMode: null });
     expect(await clients.replaceSecret(id, all, hashSecret("x"), audit)).toBeUndefined();

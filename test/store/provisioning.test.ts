@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
+import { hashSecret } from "../../src/secret.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -7,7 +8,7 @@ import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 
 /** Hashes that can be told apart at a glance; what is stored and when is the matter here, not how hard it is to guess. */
@@ -64,5 +65,92 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await authorizationCodes(database.sql).byHash(code)).toBeUndefined();
     expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
     expect((await users(database.sql).byEmail(person?.email ?? ""))?.passwordHash).toBe("hash of another horse battery");
+  });
+
+  const recorded = (event: string) =>
+    runText<{ reason: string | null; actor: string; client: string | null; scope: string | null }>(
+      database.sql,
+      "select reason, actor_id as actor, client_id as client, scope from audit_records where event = $1 order by id",
+      [event],
+    );
+
+  test("each change has its record, told of whoever applied the file, and what changes nothing has none", async () => {
+    const file = {
+      realms: [{ name: "audited", dynamicRegistrationScopes: ["openid"] }],
+      users: [{ email: "audited@example.test", password: "correct horse battery" }],
+      clients: [{ clientId: "audited", name: "A", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "none" }],
+    };
+    const all = async () => Promise.all(["realm.changed", "user.provisioned", "client.registered", "client.changed"].map(recorded));
+    const before = await all();
+    const news = async () => (await all()).map((records, index) => records.slice(before[index]?.length));
+    await provisioner(database.sql, passwords).apply(plan(file), { type: "user", id: "olga" });
+    const created = [
+      [{ reason: "created", actor: "olga", client: null, scope: "openid" }],
+      [{ reason: "created", actor: "olga", client: null, scope: null }],
+      [{ reason: null, actor: "olga", client: "audited", scope: null }],
+      [],
+    ];
+    expect(await news()).toEqual(created);
+    await apply(file);
+    expect(await news()).toEqual(created);
+    await apply({
+      realms: [{ name: "audited", dynamicRegistrationScopes: [] }],
+      users: [{ email: "audited@example.test", password: "another horse battery" }],
+      clients: [{ ...file.clients[0], name: "B" }],
+    });
+    const actor = "provisioning";
+    expect((await news()).map((records) => records.at(-1))).toEqual([
+      { reason: "changed", actor, client: null, scope: "" },
+      { reason: "password_replaced", actor, client: null, scope: null },
+      created[2]?.[0],
+      { reason: null, actor, client: "audited", scope: null },
+    ]);
+  });
+
+  test("every client is judged on the record that the file makes of it; one that is at fault undoes all, and each fault is told", async () => {
+    const notes = { clientId: "notes", name: "Notes", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "none" };
+    await apply({ clients: [{ ...notes, environment: "development", redirectUris: ["https://intranet/cb"] }] });
+    const files = { ...notes, clientId: "files", tokenEndpointAuthMethod: "private_key_jwt" };
+    const clients = [
+      { ...notes, environment: "production" },
+      { ...notes, clientId: "good" },
+      files,
+      { ...notes, clientId: "orphan", ownerEmail: "nobody@example.test" },
+      { ...notes, clientId: "countersign" },
+    ];
+    await expect(apply({ clients })).rejects.toMatchObject({
+      code: "invalid_request",
+      detail: {
+        issues: [
+          { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment" },
+          { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri" },
+          { path: "clients.3.ownerEmail", message: "belongs to nobody" },
+          { path: "clients.4", message: "A built-in client cannot be changed." },
+        ],
+      },
+    });
+    const directory = clientDirectory(database.sql);
+    expect(await directory.byClientId("good")).toBeUndefined();
+    expect(await directory.byClientId("notes")).toMatchObject({ environment: "development" });
+    const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
+    await apply({ clients: [{ ...files, jwks }] });
+    expect((await apply({ clients: [{ ...files, name: "Named anew" }] })).clients).toEqual({ ...none, changed: 1 });
+    expect(await directory.byClientId("files")).toMatchObject({ jwks, name: "Named anew" });
+  });
+
+  test("a secret that the file leaves out stays, another replaces it, and it ends with the method that used it", async () => {
+    const client = { clientId: "keeper", name: "K", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "client_secret_basic" };
+    const secret = async () => {
+      const hash = (await clientDirectory(database.sql).byClientId("keeper"))?.secretHash;
+      return hash && Buffer.from(hash).toString("hex");
+    };
+    const hashed = (text: string) => Buffer.from(hashSecret(text)).toString("hex");
+    await apply({ clients: [{ ...client, clientSecret: "one" }] });
+    await apply({ clients: [{ ...client, name: "Kept" }] });
+    expect(await secret()).toBe(hashed("one"));
+    await apply({ clients: [{ ...client, clientSecret: "two" }] });
+    expect(await secret()).toBe(hashed("two"));
+    await apply({ clients: [{ ...client, tokenEndpointAuthMethod: "none" }] });
+    expect(await secret()).toBeNull();
   });
 });

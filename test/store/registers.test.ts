@@ -1,17 +1,18 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { NewClient } from "../../src/clients/ports.ts";
-import { publicJwk } from "../../src/core/signing/keys.ts";
+import { type Keys, openKeys } from "../../src/core/signing/key-ring.ts";
+import { publicJwk, signingKey } from "../../src/core/signing/keys.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry } from "../../src/store/client-registry.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { realms } from "../../src/store/realms.ts";
-import { statement } from "../../src/store/sql.ts";
 import { aHash, anAudit, anId, aUser, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { aNewClient } from "../support/grants.ts";
 
+const aSigningKey = () => signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 const aKey = () => publicJwk(generateKeyPairSync("ed25519").publicKey);
 
 describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
@@ -113,20 +114,79 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
   });
 
   describe("signing keys", () => {
+    /** Lets time pass for every key. */
+    const pass = (time: string) => {
+      const moved = ["published_at", "in_use_at", "configured_at"].map((column) => `${column} = ${column} - $1::interval`);
+      return runText(database.sql, `update signing_keys set ${moved.join(", ")}`, [time]);
+    };
+
     test("cores that publish at once all serve the union; a key that nobody has used for long is withdrawn", async () => {
       const [own, sibling, old] = [aKey(), aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       await Promise.all([register.publish([own, old], [own.kid]), register.publish([sibling, old], [sibling.kid])]);
       const served = await register.publish([own], [own.kid]);
-      expect(served.map(({ kid }) => kid).sort()).toEqual([own.kid, sibling.kid, old.kid].sort());
-      expect(served.find(({ kid }) => kid === own.kid)).toEqual(own);
+      expect(served.map(({ jwk }) => jwk.kid).sort()).toEqual([own.kid, sibling.kid, old.kid].sort());
+      expect(served.find(({ jwk }) => jwk.kid === own.kid)?.jwk).toEqual(own);
       expect((await auditOf(database.sql, "key.published")).length).toBe(3);
-      const age = statement(
-        "test_age_keys",
-        "update signing_keys set published_at = now() - interval '2 hours', in_use_at = in_use_at - interval '2 hours'",
+      await pass("2 hours");
+      expect((await register.publish([own], [own.kid])).map(({ jwk }) => jwk.kid)).toEqual([own.kid]);
+      await pass("2 hours"); // and nobody has it: what comes back then is published anew
+      expect((await register.publish([own], [own.kid]))[0]?.age).toBeLessThan(60);
+    });
+
+    test("a key that is configured is served, used or not, and keeps its age; 64 cores that publish at once fail for nobody", async () => {
+      const [own, coming] = [aKey(), aKey()];
+      const register = keyRegister(database.sql, 3_600);
+      for (let hour = 0; hour < 3; hour += 1) {
+        await pass("50 minutes");
+        await register.publish([own, coming], [own.kid]);
+      }
+      const published = async () => (await auditOf(database.sql, "key.published")).length;
+      const before = await published();
+      const all = await Promise.all(
+        Array.from({ length: 64 }, (_, n) => register.publish(n % 2 === 0 ? [own, coming] : [coming, own], [own.kid])),
       );
-      await database.sql.query(age, []);
-      expect((await register.publish([own], [own.kid])).map(({ kid }) => kid)).toEqual([own.kid]);
+      for (const served of all) expect(served.find(({ jwk }) => jwk.kid === coming.kid)?.age).toBeGreaterThan(5_900);
+      expect(await published()).toBe(before);
+    });
+
+    test("R9: during a rolling change each core signs with what all have known for 300 s, and all of them serve and verify both keys", async () => {
+      const register = keyRegister(database.sql, 3_600);
+      await pass("2 hours"); // so that no other key is left
+      const [old, young] = [aSigningKey(), aSigningKey()];
+      const signerOf = (keys: Keys) => keys.current()?.accessToken.jwk.kid;
+      const publishedBy = (keys: Keys) => new Set((JSON.parse(keys.jwksJson()).keys as { kid: string }[]).map(({ kid }) => kid));
+      const both = new Set([old.jwk.kid, young.jwk.kid]);
+
+      const first = await openKeys({ accessToken: [old] }, register);
+      expect(signerOf(first)).toBe(old.jwk.kid); // the first start waits for nothing
+      await pass("59 minutes"); // a key that was in use a moment ago is not withdrawn
+
+      const rolled = await openKeys({ accessToken: [young, old] }, register);
+      const bare = await openKeys({ accessToken: [young], published: [old.jwk] }, register);
+      expect([signerOf(rolled), signerOf(bare)]).toEqual([old.jwk.kid, undefined]);
+      expect(() => bare.signing()).toThrow(expect.objectContaining({ code: "temporarily_unavailable" }));
+      await first.refresh();
+      for (const core of [first, rolled, bare]) {
+        expect(publishedBy(core)).toEqual(both);
+        expect(core.byId(young.jwk.kid)).toBeDefined();
+      }
+
+      await pass("290 seconds");
+      for (const core of [first, rolled, bare]) await core.refresh();
+      expect([first, rolled, bare].map(signerOf)).toEqual([old.jwk.kid, old.jwk.kid, undefined]);
+      await pass("10 seconds");
+      for (const core of [first, rolled, bare]) await core.refresh();
+      expect([first, rolled, bare].map(signerOf)).toEqual([old.jwk.kid, young.jwk.kid, young.jwk.kid]);
+
+      const last = await openKeys({ accessToken: [young] }, register); // nobody has the old key any more
+      await pass("59 minutes");
+      await last.refresh();
+      expect(publishedBy(last)).toEqual(both);
+      await pass("2 minutes");
+      await last.refresh();
+      expect(publishedBy(last)).toEqual(new Set([young.jwk.kid]));
+      expect(last.byId(old.jwk.kid)).toBeUndefined();
     });
   });
 });

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "../../src/clients/client.ts";
-import type { CodeState, FamilyState, Subject, TokenState } from "../../src/core/ports.ts";
+import type { CodeState, FamilyState, Subject } from "../../src/core/ports.ts";
+import type { TokenState } from "../../src/core/token-state.ts";
 import {
   AuthorizationCodeGrantSchema,
   ClientCredentialsGrantSchema,
@@ -87,6 +88,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
 /** The state of a person's token with which all is well. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
   revoked: false,
+  agentPaused: false,
   grantLives: true,
   clientEnabled: true,
   subject: { ...aSubject(), role: "developer" },

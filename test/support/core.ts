@@ -4,7 +4,8 @@ import { authenticationThrottle } from "../../src/clients/throttle.ts";
 import type { Clock } from "../../src/clock.ts";
 import type { CorePorts } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { openKeys, signingKey } from "../../src/core/signing/keys.ts";
+import { openKeys } from "../../src/core/signing/key-ring.ts";
+import { signingKey } from "../../src/core/signing/keys.ts";
 import { guardedFetch } from "../../src/outside/guarded-fetch.ts";
 import { apiKeyDirectory } from "../../src/store/api-keys.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
@@ -38,7 +39,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     },
     clock,
     randomBytes,
-    keys: await openKeys(key, key, [], keyRegister(sql, 86_400)),
+    keys: await openKeys({ accessToken: [key] }, keyRegister(sql, 86_400)),
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
     documents: undefined,

@@ -17,6 +17,7 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
     verifyAccessToken: absent,
     publicKeys: absent,
     resolveClient: absent,
+    explain: absent,
     ...methods,
   };
   return localTokenCore(implementation);

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { runText } from "./database.ts";
 import { startServer } from "./server.ts";
 
 const CALLBACK = "https://app.example.test/cb";
@@ -43,12 +44,14 @@ export async function startPeople() {
     return /token=([0-9a-f]{64})/.exec((await mailsTo(email, mails)).at(-1) ?? "")?.[1] ?? "";
   }
 
-  /** A client that registered itself, under a name that deceives. */
+  /** A client that registered itself, under a name that deceives: one of a time in which such names were taken. */
   async function registerDeceiver(): Promise<string> {
     const redirect_uris = ["https://xn--pple-43d.example/cb", "http://127.0.0.1/cb"];
-    const body = JSON.stringify({ client_name: DECEIVING, redirect_uris, token_endpoint_auth_method: "none" });
+    const body = JSON.stringify({ client_name: "Bank", redirect_uris, token_endpoint_auth_method: "none" });
     const response = await fetch(`${server.url}/oauth/register`, { method: "POST", body, headers: { "content-type": "application/json" } });
-    return ((await response.json()) as { client_id: string }).client_id;
+    const { client_id } = (await response.json()) as { client_id: string };
+    await runText(server.database.sql, "update clients set name = $2 where client_id = $1", [client_id, DECEIVING]);
+    return client_id;
   }
 
   /** The token of the only link for a forgotten password among so many mails. */

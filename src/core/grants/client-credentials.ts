@@ -4,9 +4,44 @@ import type { ClientCredentialsGrant } from "../../gen/countersign/token/v1/toke
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import { ownAudience } from "../policy/resource.ts";
+import { assertRules, type Rule } from "../policy/rule.ts";
 import { ownScopes } from "../policy/scope.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
+
+export interface OwnTokenFacts {
+  readonly client: Client;
+  readonly grant: ClientCredentialsGrant;
+}
+
+const scopesOf = ({ client, grant }: OwnTokenFacts) => ownScopes(grant.scope, client);
+const audienceFor = ({ client, grant }: OwnTokenFacts) => ownAudience(grant.resource, client);
+
+function assertConfidential({ client }: OwnTokenFacts): void {
+  if (!isConfidential(client)) throw new Refusal("unauthorized_client", "public_client");
+}
+
+/** In order. */
+export const CLIENT_CREDENTIALS_RULES: readonly Rule<OwnTokenFacts>[] = [
+  {
+    name: "confidential_client",
+    demand: "The client proves who it is; a public client has nothing in its own name.",
+    source: "RFC 6749 §4.4",
+    assert: assertConfidential,
+  },
+  {
+    name: "scope",
+    demand: "At least one scope, all of them in the client's allowlist and under its ceiling, none that needs a person.",
+    source: "specification §4.7",
+    assert: scopesOf,
+  },
+  {
+    name: "resource",
+    demand: "resource lies within the client's audience, which is its client_id unless an operator said otherwise.",
+    source: "specification §2.2 and §4.7",
+    assert: audienceFor,
+  },
+];
 
 /**
  * What a client may have in its own name. Pure.
@@ -14,8 +49,9 @@ import { accessTokenAnswer } from "./token-answer.ts";
  * @see RFC 6749 §4.4, specification §4.7
  */
 export function decideClientCredentials(client: Client, grant: ClientCredentialsGrant) {
-  if (!isConfidential(client)) throw new Refusal("unauthorized_client", "public_client");
-  return { scopes: ownScopes(grant.scope, client), audience: ownAudience(grant.resource, client) };
+  const facts = { client, grant };
+  assertRules(CLIENT_CREDENTIALS_RULES, facts);
+  return { scopes: scopesOf(facts), audience: audienceFor(facts) };
 }
 
 export async function clientCredentialsGrant(grant: ClientCredentialsGrant, client: Client, requestId: string, core: Core) {

@@ -1,55 +1,26 @@
 import type { AuditEntry } from "../../audit.ts";
-import { type Client, isConfidential, JWT_BEARER } from "../../clients/client.ts";
+import { type Client, JWT_BEARER } from "../../clients/client.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { JwtBearerGrant } from "../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
-import { assertGrantComplete } from "../../protocol/token-request.ts";
+import type { AssertedIdentity, IdentityAssertionPorts } from "../asserted-identity.ts";
 import type { Core } from "../core.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "../identity-assertion.ts";
-import { actorsOf } from "../policy/delegation.ts";
-import { assertMayUseGrant } from "../policy/grant-type.ts";
 import {
-  assertedActors,
-  assertedResources,
-  assertedScopes,
-  assertedSubject,
-  assertForUsAndNow,
-  assertNothingUnheeded,
-  SKEW,
-} from "../policy/identity-assertion.ts";
-import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../ports.ts";
+  type AcceptedAssertion,
+  ASSERTION_GRANT_RULES,
+  ASSERTION_READ,
+  ASSERTION_SIGNED,
+  decideIdentityAssertion,
+  GRANT_SERVED,
+} from "../policy/assertion-grant.ts";
+import { actorsOf } from "../policy/delegation.ts";
+import { assertRules, underRule } from "../policy/rule.ts";
+import type { NewGrant } from "../ports.ts";
+import { because } from "../refused-request.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
-
-/**
- * What an assertion entitles the client to that presents it. Pure; the signature has been checked.
- * @param now seconds since the epoch
- * @throws {Refusal} invalid_grant, invalid_scope for a malformed scope
- * @see ID-JAG §4.4, specification §4.7
- */
-export function decideIdentityAssertion(
-  assertion: IdentityAssertion,
-  client: Client,
-  grant: JwtBearerGrant,
-  { issuer, maxLifetime, now }: { readonly issuer: string; readonly maxLifetime: number; readonly now: number },
-) {
-  const { iat, exp } = assertForUsAndNow(assertion, issuer, maxLifetime, now);
-  const { subject, jti } = assertedSubject(assertion, client);
-  assertNothingUnheeded(assertion);
-  const { auth_time, email, email_verified } = assertion.claims;
-  return {
-    subject,
-    jti,
-    remember: exp + SKEW - now,
-    act: assertedActors(assertion),
-    audience: assertedResources(assertion, grant.resource, client),
-    scopes: assertedScopes(assertion, grant.scope, client),
-    authTime:
-      Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now ? Number(auth_time) : Math.min(iat, now),
-    verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,
-  };
-}
 
 /**
  * A client brings an identity assertion of an issuer that the operator trusts. Every refusal is recorded with its reason; about the
@@ -57,22 +28,17 @@ export function decideIdentityAssertion(
  * @see RFC 7523 §2.1, ID-JAG §4.4, specification §4.7 and §2.12
  */
 export async function jwtBearerGrant(grant: JwtBearerGrant, client: Client, requestId: string, core: Core) {
-  const { identityAssertions: ports } = core;
-  if (ports === undefined) throw new Refusal("unsupported_grant_type", "grant_not_served");
+  const ports = servedPorts(core);
   const seen: { assertion?: IdentityAssertion } = {};
   try {
-    if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
-    assertMayUseGrant(client, JWT_BEARER);
-    assertGrantComplete({ case: "jwtBearer", value: grant });
+    assertRules(ASSERTION_GRANT_RULES, { client, grant });
     try {
-      const assertion = readIdentityAssertion(grant.assertion, ports.trustedIssuers, core.issuer);
-      await assertSignedByIssuer(assertion, ports.keys);
+      const assertion = await underRule(ASSERTION_READ, readAssertionOf(grant, ports, core));
+      await underRule(ASSERTION_SIGNED, assertSignedByIssuer(assertion, ports.keys));
       seen.assertion = assertion;
       return await accept(assertion, grant, client, requestId, ports, core);
     } catch (error) {
-      throw isRefusal(error) && error.code !== "temporarily_unavailable"
-        ? new Refusal("invalid_grant", error.reason, { cause: error })
-        : error;
+      throw isRefusal(error) && error.code !== "temporarily_unavailable" ? toldBare(error) : error;
     }
   } catch (error) {
     if (isRefusal(error) && error.code !== "temporarily_unavailable")
@@ -80,6 +46,38 @@ export async function jwtBearerGrant(grant: JwtBearerGrant, client: Client, requ
     throw error;
   }
 }
+
+/** @throws {Refusal} unsupported_grant_type while ID_JAG_ENABLED is false */
+export function servedPorts({ identityAssertions }: Pick<Core, "identityAssertions">): IdentityAssertionPorts {
+  if (identityAssertions === undefined) throw new Refusal("unsupported_grant_type", "grant_not_served", { rule: GRANT_SERVED.name });
+  return identityAssertions;
+}
+
+export const readAssertionOf = async ({ assertion }: JwtBearerGrant, { trustedIssuers }: IdentityAssertionPorts, { issuer }: Core) =>
+  readIdentityAssertion(assertion, trustedIssuers, issuer);
+
+/** What is wrong with an assertion is one code to the outside. */
+export const toldBare = (refusal: Refusal): Refusal =>
+  new Refusal("invalid_grant", refusal.reason, {
+    cause: refusal,
+    ...(refusal.detail.rule !== undefined && { rule: refusal.detail.rule }),
+  });
+
+/** Who the assertion speaks of, as the stores look for them. */
+export const identityOf = (
+  assertion: IdentityAssertion,
+  { subject, verifiedEmail, jti, remember }: AcceptedAssertion,
+  client: Client,
+  core: Core,
+): AssertedIdentity => ({
+  issuer: assertion.issuer,
+  subject,
+  verifiedEmail,
+  realmId: client.realmId,
+  newUserId: newId(core.clock, core.randomBytes),
+  jti,
+  remember,
+});
 
 async function accept(
   assertion: IdentityAssertion,
@@ -89,7 +87,7 @@ async function accept(
   { maxLifetime, assertions }: IdentityAssertionPorts,
   core: Core,
 ) {
-  const decision = decideIdentityAssertion(assertion, client, grant, { issuer: core.issuer, maxLifetime, now: core.clock() });
+  const decision = decideIdentityAssertion({ assertion, client, grant, issuer: core.issuer, maxLifetime, now: core.clock() });
   const { scopes, audience, act } = decision;
   const opened: Omit<NewGrant, "userId"> = {
     id: newId(core.clock, core.randomBytes),
@@ -99,15 +97,7 @@ async function accept(
     authTime: decision.authTime,
   };
   const jti = newJti(core.randomBytes, opened.id);
-  const identity: AssertedIdentity = {
-    issuer: assertion.issuer,
-    subject: decision.subject,
-    verifiedEmail: decision.verifiedEmail,
-    realmId: client.realmId,
-    newUserId: newId(core.clock, core.randomBytes),
-    jti: decision.jti,
-    remember: decision.remember,
-  };
+  const identity = identityOf(assertion, decision, client, core);
   const subject = await assertions.accept(identity, opened, {
     event: "token.issued",
     outcome: "success",
@@ -125,10 +115,10 @@ async function accept(
 }
 
 /** Of what somebody else wrote only what its issuer signed goes into the trail. */
-const refusalRecord = ({ reason }: Refusal, client: Client, assertion: IdentityAssertion | undefined, requestId: string): AuditEntry => ({
+const refusalRecord = (refusal: Refusal, client: Client, assertion: IdentityAssertion | undefined, requestId: string): AuditEntry => ({
   event: "identity_assertion.refused",
   outcome: "failure",
-  reason,
+  ...because(refusal),
   actor: { type: "client", id: client.clientId },
   clientId: client.clientId,
   grantType: JWT_BEARER,

@@ -2,7 +2,7 @@ import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import { type AccessTokenClaims, type Actor, accessTokenClaims } from "../tokens/access-token.ts";
+import { type AccessTokenClaims, type Actor, accessTokenClaims, type Forebear } from "../tokens/access-token.ts";
 
 export interface AccessTokenWish {
   readonly subject: string;
@@ -13,11 +13,12 @@ export interface AccessTokenWish {
   /** Seconds. */
   readonly lifetime: number;
   readonly act?: Actor | undefined;
+  readonly exchangedFrom?: readonly Forebear[] | undefined;
 }
 
 /** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
 async function signed(claims: AccessTokenClaims, core: Core) {
-  const { accessToken: key, hybrid } = core.keys;
+  const { accessToken: key, hybrid } = core.keys.signing();
   if (hybrid === undefined) return { accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
   const { token, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
   const { alg } = hybrid.jwk;
@@ -39,6 +40,7 @@ export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
     now: core.clock(),
     lifetime: wish.lifetime,
     act: wish.act,
+    exchangedFrom: wish.exchangedFrom,
   });
   return {
     ...(await signed(claims, core)),

@@ -6,13 +6,16 @@ import { newId } from "../../identifier.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
+import type { NewDelegation } from "../delegations.ts";
 import { actorsOf } from "../policy/delegation.ts";
-import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken } from "../policy/exchange.ts";
+import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
-import type { NewDelegation, Subject } from "../ports.ts";
+import { assertRules } from "../policy/rule.ts";
+import type { Subject } from "../ports.ts";
+import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
-import { asAccessToken, delegationJti, newJti, tokenReference } from "../tokens/access-token.ts";
+import { asAccessToken, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -24,7 +27,7 @@ import { accessTokenAnswer } from "./token-answer.ts";
 export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Client, requestId: string, core: Core) {
   const known: { subject?: PresentedToken | undefined } = {};
   try {
-    for (const { assert } of REQUEST_RULES) assert({ client, grant });
+    assertRules(REQUEST_RULES, { client, grant });
     const facts = await exchangeFacts(grant, client, core);
     known.subject = facts.subject;
     return await carryOut(decideExchange(facts), facts, requestId, core);
@@ -40,17 +43,18 @@ export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, c
   const now = core.clock();
   const targets = [...new Set([...grant.resource, ...grant.audience])];
   const [subject, actor, clientIds] = await Promise.all([
-    presented(grant.subjectToken, core),
+    presented(grant.subjectToken, core, client.clientId),
     grant.actorToken === undefined ? undefined : presented(grant.actorToken, core),
     existingClients(targets.slice(0, MAX_RESOURCES), core),
   ]);
   return { client, grant, subject, actor, clientIds, issuer: core.issuer, now };
 }
 
-async function presented(token: string, core: Core): Promise<PresentedToken | undefined> {
+/** @param agent who asks to act with it, for a subject token */
+async function presented(token: string, core: Core, agent?: string): Promise<PresentedToken | undefined> {
   const verified = core.ownTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
-  return claims && { claims, state: await core.tokens.of(tokenReference(claims)) };
+  return claims && { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
 async function existingClients(values: readonly string[], core: Core): Promise<ReadonlySet<string>> {
@@ -81,11 +85,14 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
   const [answer, stored] = await Promise.all([
     kind === "id_jag"
       ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
-      : accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act }, core),
+      : accessTokenAnswer(
+          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act, exchangedFrom: forebears(subject.claims) },
+          core,
+        ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
   ]);
   // Something above it was ended since it was read.
-  if (!stored) throw new Refusal("invalid_request", "subject_token_ended");
+  if (!stored) throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
   return { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE };
 }
 
@@ -110,7 +117,7 @@ async function assertionAnswer(
     now,
     lifetime,
   });
-  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.accessToken, core.sign);
+  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken, core.sign);
   return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: printScope(scopes) };
 }
 
@@ -130,11 +137,11 @@ const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: st
 });
 
 /** What can be said of an exchange that is refused: the chain is the one that was asked for, the refused agent in front. */
-function refusalRecord({ reason }: Refusal, client: Client, subject: PresentedToken | undefined, requestId: string): AuditEntry {
+function refusalRecord(refusal: Refusal, client: Client, subject: PresentedToken | undefined, requestId: string): AuditEntry {
   return {
     event: "token.refused",
     outcome: "failure",
-    reason,
+    ...because(refusal),
     actor: { type: "client", id: client.clientId },
     ...(subject?.state.subject && { userId: subject.state.subject.userId }),
     ...(subject?.state.root && { grantId: subject.state.root.grantId }),

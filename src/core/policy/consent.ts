@@ -51,3 +51,21 @@ const PROVEN_REDIRECT = /^https:/;
  */
 export const mustAlwaysAsk = (client: Client): boolean =>
   client.origin === "metadata_document" && !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));
+
+/** What of a good request says whether it wants more than a code. */
+export interface Wishes {
+  readonly client: Client;
+  readonly prompt: readonly string[];
+  readonly maxAge: number | undefined;
+  readonly hintedSub: string | undefined;
+}
+
+/**
+ * Whether a request needs nothing but a person who is signed in and has consented, both of which the writing of the code makes sure of: no
+ * screen, no newer sign-in, nobody else. Pure. Clients of metadata documents always go the longer way, on which older consents are made void.
+ */
+export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: Wishes, userId: string): boolean =>
+  client.origin !== "metadata_document" &&
+  prompt.every((value) => value === "none") &&
+  maxAge === undefined &&
+  (hintedSub === undefined || hintedSub === userId);

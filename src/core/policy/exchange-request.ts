@@ -1,7 +1,8 @@
 import { type Client, isConfidential, TOKEN_EXCHANGE } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenExchangeGrant } from "../../gen/countersign/token/v1/token_pb.ts";
-import { assertMayUseGrant } from "./grant-type.ts";
+import { GRANT_HELD } from "./grant-type.ts";
+import type { Rule } from "./rule.ts";
 
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
@@ -10,13 +11,6 @@ export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 export interface ExchangeRequest {
   readonly client: Client;
   readonly grant: TokenExchangeGrant;
-}
-
-/** One rule: it refuses with a reason of its own, or lets pass. */
-export interface Rule<Facts> {
-  readonly name: string;
-  readonly source: string;
-  readonly assert: (facts: Facts) => void;
 }
 
 export const invalid = (reason: string): never => {
@@ -65,11 +59,36 @@ function assertAssertionForm(request: ExchangeRequest): void {
 
 /** What can be judged before anything is looked up, in order. */
 export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
-  { name: "confidential_client", source: "specification §4.7 rule 2", assert: assertConfidential },
-  { name: "agent", source: "specification §4.7 rule 1", assert: assertAgent },
-  { name: "grant_held", source: "specification §4.7 rule 1", assert: ({ client }) => assertMayUseGrant(client, TOKEN_EXCHANGE) },
-  { name: "parameters_present", source: "RFC 8693 §2.1", assert: assertComplete },
-  { name: "token_types", source: "specification §4.7 rule 6", assert: assertTokenTypes },
-  { name: "actor_token_with_its_type", source: "specification §4.7 rule 6, RFC 8693 §2.1", assert: assertActorPair },
-  { name: "assertion_request", source: "ID-JAG §4.3", assert: assertAssertionForm },
+  {
+    name: "confidential_client",
+    demand: "The agent proves who it is; a public client may not act for anybody.",
+    source: "specification §4.7 rule 2",
+    assert: assertConfidential,
+  },
+  { name: "agent", demand: "The client is an agent (isAgent).", source: "specification §4.7 rule 1", assert: assertAgent },
+  { ...GRANT_HELD, source: "specification §4.7 rule 1", assert: ({ client }) => GRANT_HELD.assert({ client, grantType: TOKEN_EXCHANGE }) },
+  {
+    name: "parameters_present",
+    demand: "subject_token and subject_token_type are there.",
+    source: "RFC 8693 §2.1",
+    assert: assertComplete,
+  },
+  {
+    name: "token_types",
+    demand: "All token types are access_token; what is asked for may also be id-jag.",
+    source: "specification §4.7 rule 6",
+    assert: assertTokenTypes,
+  },
+  {
+    name: "actor_token_with_its_type",
+    demand: "actor_token and actor_token_type come together, or neither.",
+    source: "specification §4.7 rule 6, RFC 8693 §2.1",
+    assert: assertActorPair,
+  },
+  {
+    name: "assertion_request",
+    demand: "An identity assertion is asked for with one audience and without authorization_details.",
+    source: "ID-JAG §4.3",
+    assert: assertAssertionForm,
+  },
 ];

@@ -2,11 +2,12 @@ import { Refusal } from "../../errors.ts";
 import { isWebResource } from "../../protocol/resource.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { stateHolds } from "../introspection.ts";
-import type { TokenRoot, TokenState } from "../ports.ts";
+import type { TokenRoot, TokenState } from "../token-state.ts";
 import { type AccessTokenClaims, type Actor, audienceList, tokenReference } from "../tokens/access-token.ts";
 import { appendActor } from "./delegation.ts";
-import { type ExchangeRequest, invalid, mintsAssertion, REQUEST_RULES, type Rule } from "./exchange-request.ts";
+import { type ExchangeRequest, invalid, mintsAssertion, REQUEST_RULES } from "./exchange-request.ts";
 import { exchangedAudience } from "./resource.ts";
+import { assertRules, type Rule } from "./rule.ts";
 import { exchangedScopes } from "./scope.ts";
 
 /** An access token of ours that was presented, by its signature, with how it stands. */
@@ -57,6 +58,11 @@ function assertMeantForAgent(facts: ExchangeFacts): void {
   if (!audienceList(subjectOf(facts).claims).includes(facts.client.clientId)) invalid("subject_token_not_for_agent");
 }
 
+/** An operator has paused the agent for everybody, or the person has for herself. */
+function assertNotPaused(facts: ExchangeFacts): void {
+  if (subjectOf(facts).state.agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
+}
+
 /** The agent proves by it that it is itself; another's token would lend it another's name. */
 function assertActorIsClient({ grant, actor, client, now }: ExchangeFacts): void {
   if (grant.actorToken === undefined) return;
@@ -92,21 +98,85 @@ export const chainOf = (facts: ExchangeFacts): Actor | undefined => {
   return mintsAssertion(facts) ? act : appendActor(act, facts.client.clientId);
 };
 
+/** Held again when the exchange is stored: what ended meanwhile ends it too. */
+export const SUBJECT_LIVES: Rule<ExchangeFacts> = {
+  name: "subject_token_lives",
+  demand: "Neither the subject token nor anything that it descends from has been ended.",
+  source: "specification §3",
+  assert: assertSubjectLives,
+};
+
 /** What is judged by the tokens themselves and what is behind them, in order. */
 export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
-  { name: "subject_token_ours", source: "specification §4.7 rule 3", assert: subjectOf },
-  { name: "subject_token_unexpired", source: "specification §4.7 rule 3", assert: assertSubjectUnexpired },
-  { name: "subject_is_person", source: "specification §4.7 rule 3", assert: assertSubjectIsPerson },
-  { name: "subject_user_enabled", source: "specification §4.7 rule 3", assert: assertSubjectEnabled },
-  { name: "subject_token_lives", source: "specification §3", assert: assertSubjectLives },
-  { name: "subject_signed_in", source: "specification §3", assert: assertNotSignedOut },
-  { name: "subject_token_for_agent", source: "specification §4.7 rule 3", assert: assertMeantForAgent },
-  { name: "actor_token", source: "RFC 8693 §2.1", assert: assertActorIsClient },
-  { name: "may_act", source: "RFC 8693 §4.4", assert: assertMayAct },
-  { name: "scope", source: "specification §4.7 rule 4", assert: scopesOf },
-  { name: "target", source: "specification §4.7 rule 4", assert: audienceFor },
-  { name: "other_issuer", source: "ID-JAG §4.3", assert: assertForeignIssuer },
-  { name: "chain_length", source: "specification §4.7 rule 7", assert: chainOf },
+  {
+    name: "subject_token_ours",
+    demand: "subject_token is an access token of this issuer, by its signature.",
+    source: "specification §4.7 rule 3",
+    assert: subjectOf,
+  },
+  {
+    name: "subject_token_unexpired",
+    demand: "The subject token has not expired.",
+    source: "specification §4.7 rule 3",
+    assert: assertSubjectUnexpired,
+  },
+  {
+    name: "subject_is_person",
+    demand: "There is a person behind the subject token.",
+    source: "specification §4.7 rule 3",
+    assert: assertSubjectIsPerson,
+  },
+  {
+    name: "subject_user_enabled",
+    demand: "The person exists and is enabled.",
+    source: "specification §4.7 rule 3",
+    assert: assertSubjectEnabled,
+  },
+  SUBJECT_LIVES,
+  {
+    name: "subject_signed_in",
+    demand: "The person has not signed out since the grant was given.",
+    source: "specification §3",
+    assert: assertNotSignedOut,
+  },
+  {
+    name: "subject_token_for_agent",
+    demand: "The subject token's aud contains the agent's client_id.",
+    source: "specification §4.7 rule 3",
+    assert: assertMeantForAgent,
+  },
+  {
+    name: "agent_not_paused",
+    demand: "The agent is paused neither by an operator nor by the person.",
+    source: "decision 0011",
+    assert: assertNotPaused,
+  },
+  {
+    name: "actor_token",
+    demand: "actor_token, if sent, is a living access token of the agent's own.",
+    source: "RFC 8693 §2.1",
+    assert: assertActorIsClient,
+  },
+  { name: "may_act", demand: "may_act of the subject token, if there, names the agent.", source: "RFC 8693 §4.4", assert: assertMayAct },
+  {
+    name: "scope",
+    demand: "The scope lies within the subject token's, and under the agent's ceiling (maxAgentMode).",
+    source: "specification §4.7 rule 4",
+    assert: scopesOf,
+  },
+  {
+    name: "target",
+    demand: "resource and audience lie within the subject token's aud.",
+    source: "specification §4.7 rule 4",
+    assert: audienceFor,
+  },
+  {
+    name: "other_issuer",
+    demand: "An identity assertion is for another issuer than this one.",
+    source: "ID-JAG §4.3",
+    assert: assertForeignIssuer,
+  },
+  { name: "chain_length", demand: "No more than four act in a chain.", source: "specification §4.7 rule 7", assert: chainOf },
 ];
 
 /** An exchange in the values that are granted. */
@@ -125,8 +195,8 @@ export interface Exchange {
  * @see RFC 8693 §2, specification §4.7
  */
 export function decideExchange(facts: ExchangeFacts): Exchange {
-  for (const { assert } of REQUEST_RULES) assert(facts);
-  for (const { assert } of TOKEN_RULES) assert(facts);
+  assertRules(REQUEST_RULES, facts);
+  assertRules(TOKEN_RULES, facts);
   const subject = subjectOf(facts);
   return {
     kind: mintsAssertion(facts) ? "id_jag" : "access_token",

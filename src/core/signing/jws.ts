@@ -61,10 +61,10 @@ export async function signHybridJwt(claims: object, type: TokenType, key: Signin
   return { token: `${input}.${signature.toString("base64url")}`, detached };
 }
 
-/** Whether the header of a token that has been verified promises a second signature. @param plain the header of tokens that do not */
-export function promisesSecond(token: string, plain: string): boolean {
+/** Whether the header of a token that has been verified promises a second signature. @param plain headers of tokens that do not */
+export function promisesSecond(token: string, plain: readonly string[]): boolean {
   const [segment = ""] = token.split(".", 1);
-  return segment !== plain && parseObject(Buffer.from(segment, "base64url"))?.pqc_alg !== undefined;
+  return !plain.includes(segment) && parseObject(Buffer.from(segment, "base64url"))?.pqc_alg !== undefined;
 }
 
 /** Only the one spelling of some bytes: a lenient decoder would let one token have several texts. */

@@ -1,6 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { readMldsaPublic } from "../../ml-dsa-key.ts";
-import type { MldsaKey } from "./ml-dsa.ts";
 
 export type SigningAlgorithm = "EdDSA" | "RS256";
 
@@ -27,26 +26,6 @@ export interface VerificationKey {
 
 export interface SigningKey extends VerificationKey {
   readonly privateKey: KeyObject;
-}
-
-/** The rows of published public keys, shared by all cores, so that every front serves the union during a roll-out. */
-export interface KeyRegister {
-  /** Publishes keys that are not yet there, marks `inUse` as signing at this moment, and answers every key that is still to be served. */
-  publish(keys: readonly PublicJwk[], inUse: readonly string[]): Promise<readonly PublicJwk[]>;
-}
-
-/** The keys of a running core. */
-export interface Keys {
-  readonly accessToken: SigningKey;
-  readonly idToken: SigningKey;
-  /** Signs access tokens besides; undefined while hybrid signing is off. */
-  readonly hybrid: MldsaKey | undefined;
-  /** The published key of that id, own, retired or of a sibling core. */
-  byId(kid: string): VerificationKey | undefined;
-  /** Reads the register anew and marks the own keys as in use. */
-  refresh(): Promise<void>;
-  /** The JWK Set document as it is served. */
-  jwksJson(): string;
 }
 
 /** RFC 7638 §3.2, RFC 8037 §2: the members that make a thumbprint, in lexicographic order. */
@@ -90,41 +69,4 @@ export function publicKeysOf(pemBundle: string): readonly PublicJwk[] {
     const mldsa = readMldsaPublic(pem);
     return mldsa === undefined ? publicJwk(createPublicKey(pem)) : akpJwk(mldsa);
   });
-}
-
-/**
- * The keys of this core, published together with those of its siblings and predecessors.
- * @param retired earlier public keys that must go on verifying
- * @param mldsa the ML-DSA-65 key, where there is one, and whether access tokens are signed with it too
- */
-export async function openKeys(
-  accessToken: SigningKey,
-  idToken: SigningKey,
-  retired: readonly PublicJwk[],
-  register: KeyRegister,
-  mldsa?: { readonly key: MldsaKey; readonly hybrid: boolean },
-): Promise<Keys> {
-  const own: readonly PublicJwk[] = [
-    accessToken.jwk,
-    ...(idToken.jwk.kid === accessToken.jwk.kid ? [] : [idToken.jwk]),
-    ...(mldsa === undefined ? [] : [mldsa.key.jwk]),
-  ];
-  const configured = [...own, ...retired];
-  let published = new Map<string, VerificationKey>();
-  let document = "";
-
-  const refresh = async (): Promise<void> => {
-    const rows = await register.publish(
-      configured,
-      own.map((jwk) => jwk.kid),
-    );
-    const all = new Map([...configured, ...rows].map((jwk) => [jwk.kid, jwk]));
-    const verifying = [...all.values()].filter((jwk) => jwk.kty !== "AKP");
-    published = new Map(verifying.map((jwk) => [jwk.kid, published.get(jwk.kid) ?? verificationKey(jwk)]));
-    document = JSON.stringify({ keys: [...all.values()] });
-  };
-  await refresh();
-
-  const hybrid = mldsa?.hybrid ? mldsa.key : undefined;
-  return { accessToken, idToken, hybrid, byId: (kid) => published.get(kid), refresh, jwksJson: () => document };
 }

@@ -14,6 +14,14 @@ export interface RefreshWish {
  * @returns 64 hexadecimal characters
  */
 export function successorOf(key: SigningKey): (wish: RefreshWish) => string {
+  const known = made.get(key) ?? successorWith(key);
+  made.set(key, known);
+  return known;
+}
+
+const made = new WeakMap<SigningKey, (wish: RefreshWish) => string>();
+
+function successorWith(key: SigningKey): (wish: RefreshWish) => string {
   const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
   const secret = Buffer.from(hkdfSync("sha256", seed, "", "countersign refresh token successor", 32));
   const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();

@@ -1,12 +1,18 @@
 import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { TokenReference } from "../ports.ts";
 import type { VerifiedClaims } from "../signing/own-tokens.ts";
+import type { TokenReference } from "../token-state.ts";
 
 /** An actor and whom it acts for in turn, the current one outermost (RFC 8693 §4.1). */
 export interface Actor {
   readonly sub: string;
   readonly act?: Actor;
+}
+
+/** A token as one that was exchanged from it names it. */
+export interface Forebear {
+  readonly jti: string;
+  readonly client_id: string;
 }
 
 /** The claims of an access token (specification §2.7, RFC 9068 §2.2). Times in seconds since the epoch. */
@@ -21,6 +27,8 @@ export interface AccessTokenClaims {
   readonly jti: string;
   readonly token_use: "access";
   readonly act?: Actor;
+  /** Of an exchanged token: the tokens that it came of, the nearest first, so that whoever is told what ended knows that it ended this one too. */
+  readonly exchanged_from?: readonly Forebear[];
   /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
@@ -38,6 +46,7 @@ export interface AccessTokenContents {
   readonly lifetime: number;
   /** Of a token that was given to somebody who acts for the subject. */
   readonly act?: Actor | undefined;
+  readonly exchangedFrom?: readonly Forebear[] | undefined;
 }
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
@@ -53,6 +62,7 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
     jti: token.jti,
     token_use: "access",
     ...(token.act && { act: token.act }),
+    ...(token.exchangedFrom && { exchanged_from: token.exchangedFrom }),
   };
 }
 
@@ -70,6 +80,13 @@ const DELEGATED = "d";
 
 /** The id of the one token that a delegation is for. @param delegationId UUID */
 export const delegationJti = (delegationId: string): string => `${DELEGATED}.${packed(delegationId)}`;
+
+/** What a token that is exchanged from this one came of. Undefined below a token of an earlier release, which does not say what it came of. */
+export function forebears({ jti, client_id, exchanged_from: above }: AccessTokenClaims): readonly Forebear[] | undefined {
+  const delegated = jti.startsWith(`${DELEGATED}.`);
+  if (delegated && above === undefined) return undefined;
+  return [{ jti, client_id }, ...(delegated && above !== undefined ? above : [])];
+}
 
 const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 

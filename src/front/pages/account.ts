@@ -21,7 +21,9 @@ async function show(
   { faults = [], status, ...shown }: Shown,
 ): Promise<void> {
   const consents = await ports.consents.ofUser(user.id);
-  sendPage(ctx, accountView(site, languageOf(ctx), { user, consents, token: guard.token(ctx, OWN_PURPOSE), faults, ...shown }), status);
+  const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
+  const page = { user, consents, described, token: guard.token(ctx, OWN_PURPOSE), faults, ...shown };
+  sendPage(ctx, accountView(site, languageOf(ctx), page), status);
 }
 
 /** GET /account: profile and the applications with access. */

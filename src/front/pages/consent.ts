@@ -75,7 +75,9 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const token = guard.token(ctx, purpose(requestId));
       const offer = offerOf(authorization);
       const { email } = signedIn.user;
-      sendPage(ctx, consentView(site, language, { token, requestId, offer, email, client, scopes, newScopes, resources, newResources }));
+      const described = await ports.scopeDescriptions.of(signedIn.user.realmId, scopes);
+      const asks = { client, scopes, newScopes, resources, newResources, lifetimes: authorization.lifetimes };
+      sendPage(ctx, consentView(site, language, { token, requestId, offer, email, ...asks, described }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);

@@ -11,6 +11,11 @@ export interface ConsentTexts {
   readonly ableAlso: string;
   readonly known: string;
   readonly places: string;
+  readonly howLong: string;
+  /** Of a client that gets no refresh token. */
+  readonly eachTime: (access: string) => string;
+  /** Of a client that may go on by itself: at most so long, and so long when it is not used. */
+  readonly lasting: (most: string, idle: string) => string;
   readonly isNew: string;
   readonly deny: string;
   readonly allow: string;
@@ -30,6 +35,10 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     ableAlso: "It would also be able to",
     known: "You allowed it before to",
     places: "Only at these places",
+    howLong: "For how long",
+    eachTime: (access) => `For ${access} each time that you come from there. You are not asked again until you take it back.`,
+    lasting: (most, idle) =>
+      `Also while you are away, until you take it back, but for ${most} at most. It ends by itself when it is not used for ${idle}.`,
     isNew: "New",
     deny: "Deny",
     allow: "Allow",
@@ -46,6 +55,10 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     ableAlso: "Das käme hinzu",
     known: "Das haben Sie schon erlaubt",
     places: "Nur an diesen Stellen",
+    howLong: "Wie lange",
+    eachTime: (access) => `Jeweils für ${access}, wenn Sie von dort kommen. Sie werden nicht erneut gefragt, bis Sie es zurücknehmen.`,
+    lasting: (most, idle) =>
+      `Auch während Sie fort sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
     isNew: "Neu",
     deny: "Ablehnen",
     allow: "Erlauben",

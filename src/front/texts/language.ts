@@ -29,6 +29,19 @@ export const shownDay = (language: Language, seconds: number): string => DAYS[la
 /** A day and the time of it, in UTC. @param seconds since the epoch */
 export const shownMoment = (language: Language, seconds: number): string => `${MOMENTS[language].format(seconds * 1000)} UTC`;
 
+/** Seconds in a unit of time, the largest first. */
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+] as const;
+
+/** A length of time in the largest unit that it fills, without a case ending: "30 days", "15 Minuten". @param seconds whole */
+export function shownDuration(language: Language, seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds % length === 0) ?? (seconds < 60 ? (["second", 1] as const) : UNITS[2]);
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(Math.round(seconds / size));
+}
+
 const LISTS: Catalogue<Intl.ListFormat> = { en: new Intl.ListFormat("en-GB"), de: new Intl.ListFormat("de") };
 
 /** Several things in one sentence: "a, b and c". */

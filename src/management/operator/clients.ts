@@ -6,6 +6,7 @@ import { operatorChange } from "../client-rules.ts";
 import { assertHasSecret, found } from "../clients.ts";
 import { OperatorClientPatch, OperatorCreateClientInput, paging, RecordId, search } from "../inputs.ts";
 import { mintClient } from "../new-client.ts";
+import type { ManagedUsers } from "../ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { operatorClientView, pageView } from "../views.ts";
 
@@ -21,6 +22,13 @@ const Filter = z.strictObject({
   search,
 });
 
+/** @throws {Refusal} invalid_request for an owner who is not there */
+async function assertSomebody(ownerId: string | null | undefined, users: Pick<ManagedUsers, "byId">): Promise<void> {
+  if (ownerId == null || (await users.byId(ownerId)) !== undefined) return;
+  const issues = [{ path: "ownerId", message: "is nobody's id" }];
+  throw new Refusal("invalid_request", "owner_unknown", { description: "There is no such owner.", issues });
+}
+
 /** Every client of the service, with the attributes that operators alone set (specification §2.2). */
 export const operatorClientsRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
@@ -33,17 +41,15 @@ export const operatorClientsRouter = router({
     .query(async ({ ctx, input }) => operatorClientView(found(await ctx.ports.clients.byId(input.id, ctx.reach)))),
 
   create: operatorProcedure.input(OperatorCreateClientInput).mutation(async ({ ctx, input }) => {
-    const { ownerId, environment = null } = input;
-    if (ownerId !== null && (await ctx.ports.users.byId(ownerId)) === undefined) {
-      throw new Refusal("invalid_request", "owner_unknown", { description: "There is no such owner." });
-    }
-    const minted = await mintClient(input, { origin: "operator", ownerId, environment }, ctx.ports);
+    await assertSomebody(input.ownerId, ctx.ports.users);
+    const minted = await mintClient(input, "operator", ctx.ports);
     const client = await ctx.ports.registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
     const { clientSecret } = minted;
     return { ...operatorClientView(client), ...(clientSecret !== undefined && { clientSecret }) };
   }),
 
   update: operatorProcedure.input(z.strictObject({ id: RecordId, patch: OperatorClientPatch })).mutation(async ({ ctx, input }) => {
+    await assertSomebody(input.patch.ownerId, ctx.ports.users);
     const decide = (client: Client) => operatorChange(client, input.patch);
     return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),

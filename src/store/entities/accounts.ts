@@ -44,6 +44,8 @@ export const CredentialRow = defineEntity({
     user: () => userReference(),
     type: p.text(),
     passwordHash: p.text().nullable(),
+    /** Of a wallet's credential: who vouches for the subject, which means something to that issuer alone. */
+    issuer: p.text().nullable(),
     subject: p.text().nullable(),
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
@@ -52,12 +54,13 @@ export const CredentialRow = defineEntity({
   },
   uniques: [
     { name: "credentials_user_id_type_unique", properties: ["user", "type"] },
-    { name: "credentials_type_subject_unique", properties: ["type", "subject"] },
+    { name: "credentials_type_issuer_subject_unique", properties: ["type", "issuer", "subject"] },
   ],
   checks: [
     {
       name: "credentials_type_check",
-      expression: "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (subject is not null))",
+      expression:
+        "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (issuer is not null) and (subject is not null))",
     },
   ],
 });
@@ -167,4 +170,18 @@ export const ConsentRow = defineEntity({
     clientMark: p.text().nullable(),
   },
   uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
+});
+
+/** What a scope allows, in the operators' words for people. */
+export const ScopeDescriptionRow = defineEntity({
+  name: "ScopeDescriptionRow",
+  tableName: "scope_descriptions",
+  properties: {
+    realm: () => p.manyToOne(RealmRow).primary().fieldName("realm_id").updateRule("no action").deleteRule("cascade"),
+    name: p.text().primary(),
+    title: p.json(),
+    detail: p.json(),
+    createdAt: createdAt(),
+    updatedAt: moment().nullable(),
+  },
 });

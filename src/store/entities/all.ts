@@ -3,6 +3,7 @@ import { ApiKeyRow, ClientRow } from "./clients.ts";
 import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
+import { WalletLinkRow } from "./wallets.ts";
 
 /** Every table. */
 export const entities = [
@@ -16,6 +17,8 @@ export const entities = [
   accounts.PendingRequestRow,
   accounts.OutboxRow,
   accounts.ConsentRow,
+  WalletLinkRow,
+  accounts.ScopeDescriptionRow,
   ClientRow,
   ApiKeyRow,
   grants.GrantRow,
@@ -26,6 +29,7 @@ export const entities = [
   grants.RevocationMarkRow,
   grants.ConsumedIdRow,
   delegations.DelegationRow,
+  delegations.AgentPauseRow,
   delegations.IdentityLinkRow,
   grants.DetachedSignatureRow,
   records.AuditRecordRow,

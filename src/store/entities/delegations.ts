@@ -1,6 +1,6 @@
 import { defineEntity, p } from "@mikro-orm/core";
 import { userReference } from "./accounts.ts";
-import { createdAt, moment, words } from "./columns.ts";
+import { createdAt, id, moment, words } from "./columns.ts";
 import { GrantRow } from "./grants.ts";
 
 /** What an agent holds on somebody's behalf: one row an exchange. It counts only as long as everything on its path does. */
@@ -32,8 +32,33 @@ export const DelegationRow = defineEntity({
     createdAt: createdAt(),
     expiresAt: moment().index("delegations_expires_at_index"),
     cutAt: moment().nullable(),
+    /** Who made the cut, as the audit trail names them. */
+    cutByType: p.text().nullable(),
+    cutBy: p.text().nullable(),
   },
   checks: [{ name: "delegations_kind_check", expression: "kind = any (array['access_token'::text, 'id_jag'::text])" }],
+});
+
+/** An agent that may not act for now. A pause of the person's own ends when she ends it, one without a person when an operator does. */
+export const AgentPauseRow = defineEntity({
+  name: "AgentPauseRow",
+  tableName: "agent_pauses",
+  properties: {
+    id: id(),
+    /** client_id of the agent. */
+    agent: p.text(),
+    /** Null: it may act for nobody. */
+    user: () => userReference().nullable().index("agent_pauses_user_id_index"),
+    pausedAt: createdAt(),
+    pausedByType: p.text(),
+    pausedBy: p.text(),
+  },
+  indexes: [
+    {
+      name: "agent_pauses_agent_user_id_unique",
+      expression: "create unique index agent_pauses_agent_user_id_unique on agent_pauses (agent, user_id) nulls not distinct",
+    },
+  ],
 });
 
 /** A person as another issuer names them. The pair is the identity: a foreign subject is never compared with an id of ours. */

@@ -100,7 +100,7 @@ export const RevocationRow = defineEntity({
   },
 });
 
-/** What ended before its time, for guards that verify by themselves; written by triggers (migration 0007, decision 0013). */
+/** What ended before its time, for guards that verify by themselves; written by triggers (migrations 0007, 0010 and 0011, decision 0013). */
 export const RevocationMarkRow = defineEntity({
   name: "RevocationMarkRow",
   tableName: "revocation_marks",
@@ -118,7 +118,7 @@ export const RevocationMarkRow = defineEntity({
   checks: [
     {
       name: "revocation_marks_kind_check",
-      expression: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text])",
+      expression: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])",
     },
   ],
 });

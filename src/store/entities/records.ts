@@ -26,6 +26,8 @@ export const AuditRecordRow = defineEntity({
     actChain: words().nullable(),
     address: p.text().nullable(),
     requestId: p.text().nullable(),
+    rule: p.text().nullable(),
+    error: p.text().nullable(),
     /** The record's number in the chain; null until it is sealed. */
     seq: p.bigint("number").nullable().unique("audit_records_seq_unique"),
     hash: hash().nullable(),
@@ -35,6 +37,10 @@ export const AuditRecordRow = defineEntity({
     { name: "audit_records_seal_check", expression: "(seq is null) = (hash is null)" },
   ],
   indexes: [
+    {
+      name: "audit_records_refused_request_index",
+      expression: "create index audit_records_refused_request_index on audit_records (request_id) where outcome = 'failure'",
+    },
     {
       name: "audit_records_unsealed_index",
       expression: "create index audit_records_unsealed_index on audit_records (id) where seq is null",
@@ -65,5 +71,7 @@ export const SigningKeyRow = defineEntity({
     publishedAt: createdAt(),
     /** When a core last said that it signs with this key; null while none has. */
     inUseAt: moment().nullable(),
+    /** When a core last had it in its configuration, to sign with or to verify; null for a key of before this was written down. */
+    configuredAt: moment().nullable(),
   },
 });

@@ -5,9 +5,16 @@ import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
 import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { ConfiguredKeys } from "./0008-configured-keys.ts";
+import { DelegationCuts } from "./0010-delegation-cuts.ts";
+import { AgentPauses } from "./0011-agent-pauses.ts";
+import { RefusedRequests } from "./0012-refused-requests.ts";
+import { WalletLinks } from "./0014-wallet-links.ts";
+import { WalletCredentials } from "./0015-wallet-credentials.ts";
 import { PasswordResets } from "./0016-password-resets.ts";
 import { SessionPlaces } from "./0017-session-places.ts";
 import { MailEnds } from "./0018-mail-ends.ts";
+import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -18,7 +25,14 @@ export const migrations = [
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
   { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0008_configured_keys", class: ConfiguredKeys },
+  { name: "0010_delegation_cuts", class: DelegationCuts },
+  { name: "0011_agent_pauses", class: AgentPauses },
+  { name: "0012_refused_requests", class: RefusedRequests },
+  { name: "0014_wallet_links", class: WalletLinks },
+  { name: "0015_wallet_credentials", class: WalletCredentials },
   { name: "0016_password_resets", class: PasswordResets },
   { name: "0017_session_places", class: SessionPlaces },
   { name: "0018_mail_ends", class: MailEnds },
+  { name: "0019_scope_descriptions", class: ScopeDescriptions },
 ];

@@ -7,9 +7,16 @@ export const MIGRATION_NAMES = [
   "0005_audit_chain",
   "0006_detached_signatures",
   "0007_revocation_marks",
+  "0008_configured_keys",
+  "0010_delegation_cuts",
+  "0011_agent_pauses",
+  "0012_refused_requests",
+  "0014_wallet_links",
+  "0015_wallet_credentials",
   "0016_password_resets",
   "0017_session_places",
   "0018_mail_ends",
+  "0019_scope_descriptions",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

@@ -155,6 +155,7 @@ describe("documents that are refused", () => {
     ["the end of a secret", aDocument({ client_secret_expires_at: 0 }), "document_with_secret"],
     ["no name", aDocument({ client_name: undefined }), "document_name_malformed"],
     ["an empty name", aDocument({ client_name: " " }), "document_name_malformed"],
+    ["a name that turns the text around", aDocument({ client_name: "a\u202eb" }), "document_name_malformed"],
     ["a name that is no text", aDocument({ client_name: 7 }), "document_name_malformed"],
     ["a name that is too long", aDocument({ client_name: "x".repeat(256) }), "document_name_malformed"],
     ["no redirect URIs", aDocument({ redirect_uris: undefined }), "document_redirects_malformed"],

@@ -264,7 +264,7 @@ describe("specification §4.7 private_key_jwt: what is refused", () => {
     expect(await present(assertion(made()), surroundings(client))).toBe("notes-app");
     expect(await present(assertion(made({}, {}, strangersKey)), surroundings(client))).toEqual(refused("signature_wrong"));
     expect(await present({ clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
-    expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("wrong_secret"));
+    expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("method_not_registered"));
   });
 
   test("specification §5: assertions do not count at introspection and revocation", async () => {

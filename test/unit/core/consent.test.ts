@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
-import { consentMark, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
+import { consentMark, mayHaveCodeAtOnce, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
 import { aClient } from "../../support/builders.ts";
 
 const published = (members: Partial<Client> = {}): Client =>
@@ -57,4 +57,21 @@ test.for([
   [["com.example.app:/cb"], true],
 ] as const)("OAuth 2.1 §7.3.1: for a document with the redirects %j a person is always asked: %s", ([redirectUris, expected]) => {
   expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
+});
+
+const wishes = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
+
+test.for([
+  ["a plain request", {}, true],
+  ["prompt=none", { prompt: ["none"] }, true],
+  ["prompt=login", { prompt: ["login"] }, false],
+  ["prompt=consent", { prompt: ["consent"] }, false],
+  ["prompt=select_account", { prompt: ["select_account"] }, false],
+  ["max_age", { maxAge: 10_000 }, false],
+  ["max_age=0", { maxAge: 0 }, false],
+  ["a hint at this person", { hintedSub: "me" }, true],
+  ["a hint at somebody else", { hintedSub: "you" }, false],
+  ["the client of a metadata document", { client: published() }, false],
+] as const)("%s may have its code in the call that judges it: %s", ([, members, expected]) => {
+  expect(mayHaveCodeAtOnce({ ...wishes, ...members }, "me")).toBe(expected);
 });

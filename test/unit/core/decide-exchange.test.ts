@@ -82,6 +82,7 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ subject: subject({}, { clientEnabled: false }) }, ["invalid_request", "subject_token_ended"]],
     [{ subject: subject({}, { root: { grantId: ID, authTime: 900, signedOut: true } }) }, ["invalid_request", "subject_signed_out"]],
     [{ subject: subject({ aud: CRM }) }, ["invalid_request", "subject_token_not_for_agent"]],
+    [{ subject: subject({}, { agentPaused: true }) }, ["unauthorized_client", "agent_paused"]],
     [{ grant: exchangeGrant(withActor) }, ["invalid_request", "actor_token_not_ours"]],
     [{ grant: exchangeGrant(withActor), actor: ownToken({ exp: 1100 }) }, ["invalid_request", "actor_token_expired"]],
     [{ grant: exchangeGrant(withActor), actor: ownToken({ sub: "other" }) }, ["invalid_request", "actor_is_not_the_client"]],

@@ -2,7 +2,8 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt } from "../../../src/core/signing/jws.ts";
-import { type Keys, openKeys, publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
+import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
+import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
 import { ownTokens } from "../../../src/core/signing/own-tokens.ts";
 import { createSigner, signNow } from "../../../src/core/signing/signer.ts";
@@ -19,7 +20,7 @@ const claims = { iss: ISSUER, sub: "someone", jti: "x" };
 let keys: Keys;
 
 beforeAll(async () => {
-  keys = await openKeys(own, rsa, [retired.jwk], { publish: async () => [] });
+  keys = await openKeys({ accessToken: [own], rsa, published: [retired.jwk] }, { publish: async () => [] });
 });
 
 const verified = (token: string, type: "at+jwt" | "JWT" = "at+jwt") => ownTokens(ISSUER, keys).verify(token, type);
@@ -124,9 +125,9 @@ test("specification §9: hybrid tokens and classical ones verify before and afte
   if (first === undefined || second === undefined) throw new Error("no keys");
   const register = { publish: async () => [] };
   const [off, on, changed] = await Promise.all([
-    openKeys(own, rsa, [], register, { key: first, hybrid: false }),
-    openKeys(own, rsa, [], register, { key: first, hybrid: true }),
-    openKeys(own, rsa, [first.jwk], register, { key: second, hybrid: true }),
+    openKeys({ accessToken: [own], rsa, mldsa: { key: first, hybrid: false } }, register),
+    openKeys({ accessToken: [own], rsa, mldsa: { key: first, hybrid: true } }, register),
+    openKeys({ accessToken: [own], rsa, published: [first.jwk], mldsa: { key: second, hybrid: true } }, register),
   ]);
   expect([off.hybrid, on.hybrid]).toEqual([undefined, first]);
   const classical = await signJwt(claims, "at+jwt", own, sign);
@@ -136,7 +137,7 @@ test("specification §9: hybrid tokens and classical ones verify before and afte
   expect(parseJwt(token)?.header).toEqual({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, pqc_alg: "ML-DSA-65", pqc_kid: first.jwk.kid });
   expect(detached).toHaveLength(3309);
   const plain = headerSegment(own, "at+jwt");
-  expect([classical, token].map((one) => promisesSecond(one, plain))).toEqual([false, true]);
+  expect([classical, token].map((one) => promisesSecond(one, [plain]))).toEqual([false, true]);
   // An ID token never has the second header, and no token is ours for the sake of the second key alone.
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
   const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;

@@ -3,7 +3,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { assertUse } from "../../../src/core/bearer.ts";
 import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
-import { accessTokenClaims, asAccessToken, delegationJti, newJti, tokenReference } from "../../../src/core/tokens/access-token.ts";
+import {
+  accessTokenClaims,
+  asAccessToken,
+  delegationJti,
+  forebears,
+  newJti,
+  tokenReference,
+} from "../../../src/core/tokens/access-token.ts";
 import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient, aSubject, aTokenState, refusalOf } from "../../support/builders.ts";
@@ -33,6 +40,21 @@ test("specification §2.7: exactly these claims", () => {
     jti: contents.jti,
     token_use: "access",
   });
+});
+
+test("an exchanged token names the tokens that it came of, the nearest first; below one that does not, none does", () => {
+  const root = accessTokenClaims(contents);
+  const first = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT), exchangedFrom: forebears(root) });
+  expect(first.exchanged_from).toEqual([{ jti: root.jti, client_id: "app" }]);
+  expect(forebears(first)).toEqual([
+    { jti: first.jti, client_id: "agent-1" },
+    { jti: root.jti, client_id: "app" },
+  ]);
+  const earlier = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT) });
+  expect([forebears(earlier), "exchanged_from" in accessTokenClaims({ ...contents, exchangedFrom: forebears(earlier) })]).toEqual([
+    undefined,
+    false,
+  ]);
 });
 
 test("RFC 7519 §4.1.3: several audiences are an array", () => {

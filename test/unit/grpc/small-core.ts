@@ -81,6 +81,9 @@ export function smallCore() {
     async resolveClient({ clientId }) {
       return { client: { clientId, name: "A client", openRegistration: true } };
     },
+    async explain({ subject }) {
+      return { rules: [{ rule: subject.case ?? "none" }] };
+    },
   };
   return { implementation, seen };
 }

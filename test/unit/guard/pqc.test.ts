@@ -1,9 +1,10 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createGuard } from "@countersign/guard";
 import { base64url } from "jose";
 import { describe, expect, test } from "vitest";
 import { importMldsa, readMldsaKeySet } from "../../../guard-sdk/src/ml-dsa.ts";
-import { createPqcVerifier, type DetachedSignature } from "../../../guard-sdk/src/pqc.ts";
+import { createPqcVerifier, type DetachedSignature, requireHybrid } from "../../../guard-sdk/src/pqc.ts";
 
 interface VerifyGroup {
   readonly publicKey: string;
@@ -130,5 +131,53 @@ describe("specification §9: the check of the second signature", () => {
     const first = await readMldsaKeySet(JWKS.keys);
     expect([...first.keys()]).toEqual(["pq"]);
     expect((await readMldsaKeySet(JWKS.keys, first)).get("pq")).toBe(first.get("pq"));
+  });
+});
+
+describe("a guard that insists on both signatures", () => {
+  const RESOURCE = "https://notes.example.test";
+  const claims = { iss: ISSUER, aud: RESOURCE, sub: "ada", exp: Math.floor(Date.now() / 1000) + 300 };
+  const hybrid = aToken(undefined, claims);
+
+  /** A guard whose introspection tells this of the second signature, and the tokens that it asked about. */
+  function insisting(told: DetachedSignature) {
+    const asked: string[] = [];
+    const pqc = verifier(async (token) => {
+      asked.push(token);
+      return told;
+    });
+    const guard = createGuard({
+      resource: RESOURCE,
+      authorizationServers: [ISSUER],
+      fetch: fetchKeySet,
+      verification: requireHybrid(pqc),
+    });
+    return { guard, asked };
+  }
+
+  test("lets in who has both, and looks at the second once", async () => {
+    const { guard, asked } = insisting(hybrid.detached);
+    for (let times = 0; times < 3; times++) expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
+    expect(asked).toEqual([hybrid.token]);
+  });
+
+  test("refuses a classical token, a missing signature and a forged one, each time anew", async () => {
+    const forged = aToken(undefined, { ...claims, sub: "eve" }).detached;
+    for (const [token, told, reason] of [
+      [aToken({}, claims).token, hybrid.detached, "pqc_classical"],
+      [hybrid.token, {}, "pqc_signature_missing"],
+      [hybrid.token, forged, "pqc_forged"],
+    ] as const) {
+      const { guard } = insisting(told);
+      for (let times = 0; times < 2; times++)
+        await expect(guard.verifyToken(token)).rejects.toMatchObject({ code: "invalid_token", reason });
+    }
+  });
+
+  test("never asks about what the first signature does not hold for", async () => {
+    const { guard, asked } = insisting(hybrid.detached);
+    const bent = `${hybrid.token.slice(0, -86)}${aToken({}, claims).token.slice(-86)}`;
+    await expect(guard.verifyToken(bent)).rejects.toMatchObject({ reason: "signature_invalid" });
+    expect(asked).toEqual([]);
   });
 });

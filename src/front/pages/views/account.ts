@@ -3,7 +3,7 @@ import { type AccountTexts, accountTexts } from "../../texts/account.ts";
 import type { Language } from "../../texts/language.ts";
 import { shownHost, shownName, shownResource } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
-import { scopeWords } from "../scope-words.ts";
+import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden } from "./layout.ts";
@@ -12,6 +12,7 @@ import { day } from "./times.ts";
 export interface AccountPage {
   readonly user: User;
   readonly consents: readonly Consent[];
+  readonly described: Described;
   readonly token: string;
   /** Says what was just done. */
   readonly done?: string | undefined;
@@ -21,7 +22,7 @@ export interface AccountPage {
 }
 
 export function accountView(site: Site, language: Language, page: AccountPage): Markup {
-  const { user, consents, token, done, faults } = page;
+  const { user, consents, described, token, done, faults } = page;
   const texts = accountTexts[language];
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
@@ -44,7 +45,7 @@ ${nameForm(site, language, page)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, token))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, described, token))}</ul>`
 }
 </section>`,
   );
@@ -84,7 +85,7 @@ ${hidden(token)}
 <button class="button button-quiet" type="submit">${texts.resend}</button>
 </form>`;
 
-function application(site: Site, language: Language, consent: Consent, token: string): Markup {
+function application(site: Site, language: Language, consent: Consent, described: Described, token: string): Markup {
   const texts = accountTexts[language];
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt } = consent;
@@ -92,7 +93,7 @@ function application(site: Site, language: Language, consent: Consent, token: st
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
-<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope).title).join(" · ")}</p>
+<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 ${consent.resources.length > 0 && html`<p class="small">${texts.at} <span class="host">${consent.resources.map(shownResource).join(", ")}</span></p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>

@@ -15,6 +15,8 @@ export interface ShownClient {
   readonly onThisDevice: boolean;
   readonly environment: string | undefined;
   readonly openRegistration: boolean;
+  /** Whether the name is the word of whoever registered it, and no operator has taken the application on. */
+  readonly nameUnverified: boolean;
 }
 
 export function shownClient(language: Language, { client }: Authorization, redirectUri: string): ShownClient {
@@ -26,6 +28,7 @@ export function shownClient(language: Language, { client }: Authorization, redir
     onThisDevice: isOnThisDevice(redirectUri),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,
+    nameUnverified: (client?.openRegistration ?? true) || client?.environment === "development" || client?.environment === "staging",
   };
 }
 

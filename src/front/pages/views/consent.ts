@@ -1,9 +1,10 @@
+import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { clientTexts } from "../../texts/client.ts";
 import { consentTexts } from "../../texts/consent.ts";
-import type { Language } from "../../texts/language.ts";
+import { type Language, shownDuration } from "../../texts/language.ts";
 import { shownResource } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { scopeWords } from "../scope-words.ts";
+import { type Described, type ScopeWords, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import type { ShownClient } from "./client.ts";
 import { hidden, layout } from "./layout.ts";
@@ -19,11 +20,14 @@ export interface ConsentPage {
   readonly newScopes: readonly string[];
   readonly resources: readonly string[];
   readonly newResources: readonly string[];
+  /** How long it would last; a core of the release before does not say. */
+  readonly lifetimes: AccessLifetimes | undefined;
+  readonly described: Described;
 }
 
 export function consentView(site: Site, language: Language, page: ConsentPage): Markup {
   const texts = consentTexts[language];
-  const { client, token, requestId, email, scopes, newScopes, resources, newResources } = page;
+  const { client, token, requestId, email, scopes, newScopes, resources, newResources, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
   const asked = newScopes.length > 0 ? newScopes : scopes;
@@ -34,13 +38,14 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
 <h1 class="centred"><bdi>${client.name}</bdi> ${more ? texts.asksMore : texts.asks}</h1>
+${client.nameUnverified && html`<p class="centred"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
 ${facts(language, client)}
 ${warning(language, client)}
 ${
   asked.length > 0 &&
   html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
-<ul class="grants">${asked.map((scope) => scopeItem(language, scope, resources))}</ul>`
+<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, resources)))}</ul>`
 }
 ${
   resources.length > 0 &&
@@ -50,8 +55,9 @@ ${
 ${
   known.length > 0 &&
   html`<h2>${texts.known}</h2>
-<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(language, scope).title}</bdi></li>`)}</ul>`
+<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(language, scope, described).title}</bdi></li>`)}</ul>`
 }
+${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
 ${hidden(token, requestId)}
 <input type="hidden" name="offer" value="${page.offer}">
@@ -84,10 +90,15 @@ function warning(language: Language, { verifiedHost, onThisDevice, openRegistrat
   return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 
-function scopeItem(language: Language, scope: string, resources: readonly string[]): Markup {
-  const { title, detail } = scopeWords(language, scope, resources);
-  return html`<li><p class="grant-title"><bdi>${title}</bdi></p><p class="grant-detail">${detail}</p></li>`;
+function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
+  const { eachTime, lasting } = consentTexts[language];
+  const words = (seconds: number) => shownDuration(language, seconds);
+  if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
+  return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
 }
+
+const scopeItem = ({ title, detail }: ScopeWords): Markup =>
+  html`<li><p class="grant-title"><bdi>${title}</bdi></p>${detail !== "" && html`<p class="grant-detail">${detail}</p>`}</li>`;
 
 const placeItem = (language: Language, resource: string, isNew: boolean): Markup =>
   html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">${consentTexts[language].isNew}</span>`}</li>`;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
-import { languageOf, shownDay, shownList, shownMoment } from "../../../../src/front/texts/language.ts";
+import { languageOf, shownDay, shownDuration, shownList, shownMoment } from "../../../../src/front/texts/language.ts";
 
 const asked = (accept: string | undefined) => languageOf({ req: { headers: { "accept-language": accept } } as unknown as IncomingMessage });
 
@@ -27,4 +27,17 @@ test("days, times and lists are written as the language writes them", () => {
   expect(shownMoment("en", seconds)).toBe("21 November 2025 at 21:50 UTC");
   expect(shownMoment("de", seconds)).toBe("21. November 2025 um 21:50 UTC");
   expect([shownList("en", ["a", "b", "c"]), shownList("de", ["a", "b"])]).toEqual(["a, b and c", "a und b"]);
+});
+
+test.for([
+  [1, "1 second", "1 Sekunde"],
+  [59, "59 seconds", "59 Sekunden"],
+  [60, "1 minute", "1 Minute"],
+  [900, "15 minutes", "15 Minuten"],
+  [5400, "90 minutes", "90 Minuten"],
+  [3599, "60 minutes", "60 Minuten"],
+  [7200, "2 hours", "2 Stunden"],
+  [2_592_000, "30 days", "30 Tage"],
+] as const)("%i seconds are %s, %s", ([seconds, en, de]) => {
+  expect([shownDuration("en", seconds), shownDuration("de", seconds)]).toEqual([en, de]);
 });

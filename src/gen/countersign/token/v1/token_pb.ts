@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/token/v1/token.proto.
  */
 export const file_countersign_token_v1_token: GenFile = /*@__PURE__*/
-  fileDesc("CiBjb3VudGVyc2lnbi90b2tlbi92MS90b2tlbi5wcm90bxIUY291bnRlcnNpZ24udG9rZW4udjEiiwIKEENsaWVudENyZWRlbnRpYWwSFgoJY2xpZW50X2lkGAEgASgJSACIAQESOwoFYmFzaWMYAiABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRTZWNyZXRCYXNpY0gBiAEBEhoKDWNsaWVudF9zZWNyZXQYAyABKAlIAogBARI9Cglhc3NlcnRpb24YBCABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRBc3NlcnRpb25IA4gBARIPCgdhZGRyZXNzGAUgASgJQgwKCl9jbGllbnRfaWRCCAoGX2Jhc2ljQhAKDl9jbGllbnRfc2VjcmV0QgwKCl9hc3NlcnRpb24iPQoRQ2xpZW50U2VjcmV0QmFzaWMSEQoJY2xpZW50X2lkGAEgASgJEhUKDWNsaWVudF9zZWNyZXQYAiABKAkiSgoPQ2xpZW50QXNzZXJ0aW9uEh0KFWNsaWVudF9hc3NlcnRpb25fdHlwZRgBIAEoCRIYChBjbGllbnRfYXNzZXJ0aW9uGAIgASgJIr0DCgxUb2tlblJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBISCgpyZXF1ZXN0X2lkGAIgASgJEkoKEmF1dGhvcml6YXRpb25fY29kZRgDIAEoCzIsLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25Db2RlR3JhbnRIABJACg1yZWZyZXNoX3Rva2VuGAQgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuUmVmcmVzaFRva2VuR3JhbnRIABJKChJjbGllbnRfY3JlZGVudGlhbHMYBSABKAsyLC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsc0dyYW50SAASQgoOdG9rZW5fZXhjaGFuZ2UYBiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlbkV4Y2hhbmdlR3JhbnRIABI6Cgpqd3RfYmVhcmVyGAcgASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuSnd0QmVhcmVyR3JhbnRIAEIHCgVncmFudCJlChZBdXRob3JpemF0aW9uQ29kZUdyYW50EgwKBGNvZGUYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhUKDWNvZGVfdmVyaWZpZXIYAyABKAkSEAoIcmVzb3VyY2UYBCADKAkiWgoRUmVmcmVzaFRva2VuR3JhbnQSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSJIChZDbGllbnRDcmVkZW50aWFsc0dyYW50EhIKBXNjb3BlGAEgASgJSACIAQESEAoIcmVzb3VyY2UYAiADKAlCCAoGX3Njb3BlIsoCChJUb2tlbkV4Y2hhbmdlR3JhbnQSFQoNc3ViamVjdF90b2tlbhgBIAEoCRIaChJzdWJqZWN0X3Rva2VuX3R5cGUYAiABKAkSGAoLYWN0b3JfdG9rZW4YAyABKAlIAIgBARIdChBhY3Rvcl90b2tlbl90eXBlGAQgASgJSAGIAQESEgoFc2NvcGUYBSABKAlIAogBARIQCghyZXNvdXJjZRgGIAMoCRIQCghhdWRpZW5jZRgHIAMoCRIhChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgIIAEoCUgDiAEBEiUKHWF1dGhvcml6YXRpb25fZGV0YWlsc19wcmVzZW50GAkgASgIQg4KDF9hY3Rvcl90b2tlbkITChFfYWN0b3JfdG9rZW5fdHlwZUIICgZfc2NvcGVCFwoVX3JlcXVlc3RlZF90b2tlbl90eXBlIlMKDkp3dEJlYXJlckdyYW50EhEKCWFzc2VydGlvbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSK0AgoNVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKdG9rZW5fdHlwZRgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEg0KBXNjb3BlGAQgASgJEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlIAIgBARIVCghpZF90b2tlbhgGIAEoCUgBiAEBEh4KEWlzc3VlZF90b2tlbl90eXBlGAcgASgJSAKIAQESGgoNcHFjX3NpZ25hdHVyZRgIIAEoCUgDiAEBEhQKB3BxY19hbGcYCSABKAlIBIgBAUIQCg5fcmVmcmVzaF90b2tlbkILCglfaWRfdG9rZW5CFAoSX2lzc3VlZF90b2tlbl90eXBlQhAKDl9wcWNfc2lnbmF0dXJlQgoKCF9wcWNfYWxnIsoEChRBdXRob3JpemF0aW9uUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhoKDXJlc3BvbnNlX3R5cGUYAyABKAlIAIgBARIbCg5jb2RlX2NoYWxsZW5nZRgEIAEoCUgBiAEBEiIKFWNvZGVfY2hhbGxlbmdlX21ldGhvZBgFIAEoCUgCiAEBEhIKBXNjb3BlGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBARISCgVub25jZRgIIAEoCUgFiAEBEhAKCHJlc291cmNlGAkgAygJEhoKDXJlc3BvbnNlX21vZGUYCiABKAlIBogBARITCgZwcm9tcHQYCyABKAlIB4gBARIUCgdtYXhfYWdlGAwgASgJSAiIAQESFwoKbG9naW5faGludBgNIAEoCUgJiAEBEhoKDWlkX3Rva2VuX2hpbnQYDiABKAlICogBARIbChNyZXBlYXRlZF9wYXJhbWV0ZXJzGA8gAygJEh4KFnVuc3VwcG9ydGVkX3BhcmFtZXRlcnMYECADKAlCEAoOX3Jlc3BvbnNlX3R5cGVCEQoPX2NvZGVfY2hhbGxlbmdlQhgKFl9jb2RlX2NoYWxsZW5nZV9tZXRob2RCCAoGX3Njb3BlQggKBl9zdGF0ZUIICgZfbm9uY2VCEAoOX3Jlc3BvbnNlX21vZGVCCQoHX3Byb21wdEIKCghfbWF4X2FnZUINCgtfbG9naW5faGludEIQCg5faWRfdG9rZW5faGludCJ9ChxWYWxpZGF0ZUF1dGhvcml6YXRpb25SZXF1ZXN0EjsKB3JlcXVlc3QYASABKAsyKi5jb3VudGVyc2lnbi50b2tlbi52MS5BdXRob3JpemF0aW9uUmVxdWVzdBIUCgd1c2VyX2lkGAIgASgJSACIAQFCCgoIX3VzZXJfaWQiowEKHVZhbGlkYXRlQXV0aG9yaXphdGlvblJlc3BvbnNlEjwKDWF1dGhvcml6YXRpb24YASABKAsyIy5jb3VudGVyc2lnbi50b2tlbi52MS5BdXRob3JpemF0aW9uSAASOQoFZXJyb3IYAiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5BdXRob3JpemF0aW9uRXJyb3JIAEIJCgdvdXRjb21lIqsCCg1BdXRob3JpemF0aW9uEjAKBmNsaWVudBgBIAEoCzIgLmNvdW50ZXJzaWduLnRva2VuLnYxLkNsaWVudFZpZXcSDgoGc2NvcGVzGAIgAygJEhEKCXJlc291cmNlcxgDIAMoCRIYChBjb25zZW50X3JlcXVpcmVkGAQgASgIEhIKCm5ld19zY29wZXMYBSADKAkSFQoNbmV3X3Jlc291cmNlcxgGIAMoCRIOCgZwcm9tcHQYByADKAkSFAoHbWF4X2FnZRgIIAEoDUgAiAEBEhcKCmxvZ2luX2hpbnQYCSABKAlIAYgBARIXCgpoaW50ZWRfc3ViGAogASgJSAKIAQFCCgoIX21heF9hZ2VCDQoLX2xvZ2luX2hpbnRCDQoLX2hpbnRlZF9zdWIiPgoSQXV0aG9yaXphdGlvbkVycm9yEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJIqABCgpDbGllbnRWaWV3EhEKCWNsaWVudF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhoKDXZlcmlmaWVkX2hvc3QYAyABKAlIAIgBARIYCgtlbnZpcm9ubWVudBgEIAEoCUgBiAEBEhkKEW9wZW5fcmVnaXN0cmF0aW9uGAUgASgIQhAKDl92ZXJpZmllZF9ob3N0Qg4KDF9lbnZpcm9ubWVudCKbAQoQSXNzdWVDb2RlUmVxdWVzdBI7CgdyZXF1ZXN0GAEgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvblJlcXVlc3QSDwoHdXNlcl9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEhEKCWF1dGhfdGltZRgEIAEoDRISCgpyZXF1ZXN0X2lkGAUgASgJIiEKEUlzc3VlQ29kZVJlc3BvbnNlEgwKBGNvZGUYASABKAkiYAoSTG9naW5Ub2tlbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIRCglhdXRoX3RpbWUYAyABKA0SEgoKcmVxdWVzdF9pZBgEIAEoCSJqChNMb2dpblRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJEhIKCmV4cGlyZXNfaW4YAyABKA0SEgoKdG9rZW5fdHlwZRgEIAEoCSJbChFJbnRyb3NwZWN0UmVxdWVzdBI2CgZjbGllbnQYASABKAsyJi5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsEg4KBnRva2VucxgCIAMoCSJXChJJbnRyb3NwZWN0UmVzcG9uc2USQQoHcmVzdWx0cxgBIAMoCzIwLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlc3BvbnNlIpwBCg1SZXZva2VSZXF1ZXN0EjYKBmNsaWVudBgBIAEoCzImLmNvdW50ZXJzaWduLnRva2VuLnYxLkNsaWVudENyZWRlbnRpYWwSDQoFdG9rZW4YAiABKAkSHAoPdG9rZW5fdHlwZV9oaW50GAMgASgJSACIAQESEgoKcmVxdWVzdF9pZBgEIAEoCUISChBfdG9rZW5fdHlwZV9oaW50IhAKDlJldm9rZVJlc3BvbnNlImMKGFZlcmlmeUFjY2Vzc1Rva2VuUmVxdWVzdBIUCgxhY2Nlc3NfdG9rZW4YASABKAkSMQoDdXNlGAIgASgOMiQuY291bnRlcnNpZ24udG9rZW4udjEuQWNjZXNzVG9rZW5Vc2UihQEKGVZlcmlmeUFjY2Vzc1Rva2VuUmVzcG9uc2USCwoDc3ViGAEgASgJEhEKCWNsaWVudF9pZBgCIAEoCRIOCgZzY29wZXMYAyADKAkSEgoFZW1haWwYBCABKAlIAIgBARIRCgRyb2xlGAUgASgJSAGIAQFCCAoGX2VtYWlsQgcKBV9yb2xlIhMKEVB1YmxpY0tleXNSZXF1ZXN0IicKElB1YmxpY0tleXNSZXNwb25zZRIRCglqd2tzX2pzb24YASABKAkiKQoUUmVzb2x2ZUNsaWVudFJlcXVlc3QSEQoJY2xpZW50X2lkGAEgASgJIkkKFVJlc29sdmVDbGllbnRSZXNwb25zZRIwCgZjbGllbnQYASABKAsyIC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRWaWV3IloKE1ZlcmlmeUFwaUtleVJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBILCgNrZXkYAiABKAkiWQoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USQQoFc3RhdGUYASABKAsyMi5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLlZlcmlmeUFwaUtleVJlc3BvbnNlIkQKD0NvbnZlcnNlUmVxdWVzdBIxCgVjYWxscxgBIAMoCzIiLmNvdW50ZXJzaWduLnRva2VuLnYxLkNvbnZlcnNlQ2FsbCLoBQoMQ29udmVyc2VDYWxsEgoKAmlkGAEgASgNEhcKCnRpbWVvdXRfbXMYAiABKA1IAYgBARIzCgV0b2tlbhgDIAEoCzIiLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVxdWVzdEgAElQKFnZhbGlkYXRlX2F1dGhvcml6YXRpb24YBCABKAsyMi5jb3VudGVyc2lnbi50b2tlbi52MS5WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXF1ZXN0SAASPAoKaXNzdWVfY29kZRgFIAEoCzImLmNvdW50ZXJzaWduLnRva2VuLnYxLklzc3VlQ29kZVJlcXVlc3RIABJACgxsb2dpbl90b2tlbnMYBiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1JlcXVlc3RIABI9CgppbnRyb3NwZWN0GAcgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuSW50cm9zcGVjdFJlcXVlc3RIABI1CgZyZXZva2UYCCABKAsyIy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXZva2VSZXF1ZXN0SAASTQoTdmVyaWZ5X2FjY2Vzc190b2tlbhgJIAEoCzIuLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFjY2Vzc1Rva2VuUmVxdWVzdEgAEj4KC3B1YmxpY19rZXlzGAogASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuUHVibGljS2V5c1JlcXVlc3RIABJECg5yZXNvbHZlX2NsaWVudBgLIAEoCzIqLmNvdW50ZXJzaWduLnRva2VuLnYxLlJlc29sdmVDbGllbnRSZXF1ZXN0SAASQwoOdmVyaWZ5X2FwaV9rZXkYDCABKAsyKS5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBcGlLZXlSZXF1ZXN0SABCCQoHcmVxdWVzdEINCgtfdGltZW91dF9tcyJaChBDb252ZXJzZVJlc3BvbnNlEjUKB2Fuc3dlcnMYASADKAsyJC5jb3VudGVyc2lnbi50b2tlbi52MS5Db252ZXJzZUFuc3dlchIPCgdjbG9zaW5nGAIgASgIIoIGCg5Db252ZXJzZUFuc3dlchIKCgJpZBgBIAEoDRI1CgdyZWZ1c2FsGAIgASgLMiIuY291bnRlcnNpZ24uZXJyb3JzLnYxLkVycm9yRGV0YWlsSAASNAoFdG9rZW4YAyABKAsyIy5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlblJlc3BvbnNlSAASVQoWdmFsaWRhdGVfYXV0aG9yaXphdGlvbhgEIAEoCzIzLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlc3BvbnNlSAASPQoKaXNzdWVfY29kZRgFIAEoCzInLmNvdW50ZXJzaWduLnRva2VuLnYxLklzc3VlQ29kZVJlc3BvbnNlSAASQQoMbG9naW5fdG9rZW5zGAYgASgLMikuY291bnRlcnNpZ24udG9rZW4udjEuTG9naW5Ub2tlbnNSZXNwb25zZUgAEj4KCmludHJvc3BlY3QYByABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5JbnRyb3NwZWN0UmVzcG9uc2VIABI2CgZyZXZva2UYCCABKAsyJC5jb3VudGVyc2lnbi50b2tlbi52MS5SZXZva2VSZXNwb25zZUgAEk4KE3ZlcmlmeV9hY2Nlc3NfdG9rZW4YCSABKAsyLy5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlc3BvbnNlSAASPwoLcHVibGljX2tleXMYCiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5QdWJsaWNLZXlzUmVzcG9uc2VIABJFCg5yZXNvbHZlX2NsaWVudBgLIAEoCzIrLmNvdW50ZXJzaWduLnRva2VuLnYxLlJlc29sdmVDbGllbnRSZXNwb25zZUgAEkQKDnZlcmlmeV9hcGlfa2V5GAwgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QXBpS2V5UmVzcG9uc2VIAEIICgZyZXN1bHQqjwEKDkFjY2Vzc1Rva2VuVXNlEiAKHEFDQ0VTU19UT0tFTl9VU0VfVU5TUEVDSUZJRUQQABIdChlBQ0NFU1NfVE9LRU5fVVNFX1VTRVJJTkZPEAESHwobQUNDRVNTX1RPS0VOX1VTRV9NQU5BR0VNRU5UEAISGwoXQUNDRVNTX1RPS0VOX1VTRV9MT0dPVVQQAzLmCAoQVG9rZW5Db3JlU2VydmljZRJQCgVUb2tlbhIiLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVxdWVzdBojLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVzcG9uc2USgAEKFVZhbGlkYXRlQXV0aG9yaXphdGlvbhIyLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlcXVlc3QaMy5jb3VudGVyc2lnbi50b2tlbi52MS5WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZRJcCglJc3N1ZUNvZGUSJi5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXF1ZXN0GicuY291bnRlcnNpZ24udG9rZW4udjEuSXNzdWVDb2RlUmVzcG9uc2USYgoLTG9naW5Ub2tlbnMSKC5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1JlcXVlc3QaKS5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1Jlc3BvbnNlEl8KCkludHJvc3BlY3QSJy5jb3VudGVyc2lnbi50b2tlbi52MS5JbnRyb3NwZWN0UmVxdWVzdBooLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXNwb25zZRJlCgxWZXJpZnlBcGlLZXkSKS5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBcGlLZXlSZXF1ZXN0GiouY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QXBpS2V5UmVzcG9uc2USUwoGUmV2b2tlEiMuY291bnRlcnNpZ24udG9rZW4udjEuUmV2b2tlUmVxdWVzdBokLmNvdW50ZXJzaWduLnRva2VuLnYxLlJldm9rZVJlc3BvbnNlEnQKEVZlcmlmeUFjY2Vzc1Rva2VuEi4uY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QWNjZXNzVG9rZW5SZXF1ZXN0Gi8uY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QWNjZXNzVG9rZW5SZXNwb25zZRJfCgpQdWJsaWNLZXlzEicuY291bnRlcnNpZ24udG9rZW4udjEuUHVibGljS2V5c1JlcXVlc3QaKC5jb3VudGVyc2lnbi50b2tlbi52MS5QdWJsaWNLZXlzUmVzcG9uc2USaAoNUmVzb2x2ZUNsaWVudBIqLmNvdW50ZXJzaWduLnRva2VuLnYxLlJlc29sdmVDbGllbnRSZXF1ZXN0GisuY291bnRlcnNpZ24udG9rZW4udjEuUmVzb2x2ZUNsaWVudFJlc3BvbnNlEl0KCENvbnZlcnNlEiUuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VSZXF1ZXN0GiYuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VSZXNwb25zZSgBMAFiBnByb3RvMw", [file_countersign_errors_v1_errors, file_countersign_introspection_v1_introspection]);
+  fileDesc("CiBjb3VudGVyc2lnbi90b2tlbi92MS90b2tlbi5wcm90bxIUY291bnRlcnNpZ24udG9rZW4udjEiiwIKEENsaWVudENyZWRlbnRpYWwSFgoJY2xpZW50X2lkGAEgASgJSACIAQESOwoFYmFzaWMYAiABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRTZWNyZXRCYXNpY0gBiAEBEhoKDWNsaWVudF9zZWNyZXQYAyABKAlIAogBARI9Cglhc3NlcnRpb24YBCABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRBc3NlcnRpb25IA4gBARIPCgdhZGRyZXNzGAUgASgJQgwKCl9jbGllbnRfaWRCCAoGX2Jhc2ljQhAKDl9jbGllbnRfc2VjcmV0QgwKCl9hc3NlcnRpb24iPQoRQ2xpZW50U2VjcmV0QmFzaWMSEQoJY2xpZW50X2lkGAEgASgJEhUKDWNsaWVudF9zZWNyZXQYAiABKAkiSgoPQ2xpZW50QXNzZXJ0aW9uEh0KFWNsaWVudF9hc3NlcnRpb25fdHlwZRgBIAEoCRIYChBjbGllbnRfYXNzZXJ0aW9uGAIgASgJIr0DCgxUb2tlblJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBISCgpyZXF1ZXN0X2lkGAIgASgJEkoKEmF1dGhvcml6YXRpb25fY29kZRgDIAEoCzIsLmNvdW50ZXJzaWduLnRva2VuLnYxLkF1dGhvcml6YXRpb25Db2RlR3JhbnRIABJACg1yZWZyZXNoX3Rva2VuGAQgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuUmVmcmVzaFRva2VuR3JhbnRIABJKChJjbGllbnRfY3JlZGVudGlhbHMYBSABKAsyLC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsc0dyYW50SAASQgoOdG9rZW5fZXhjaGFuZ2UYBiABKAsyKC5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlbkV4Y2hhbmdlR3JhbnRIABI6Cgpqd3RfYmVhcmVyGAcgASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuSnd0QmVhcmVyR3JhbnRIAEIHCgVncmFudCJlChZBdXRob3JpemF0aW9uQ29kZUdyYW50EgwKBGNvZGUYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhUKDWNvZGVfdmVyaWZpZXIYAyABKAkSEAoIcmVzb3VyY2UYBCADKAkiWgoRUmVmcmVzaFRva2VuR3JhbnQSFQoNcmVmcmVzaF90b2tlbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSJIChZDbGllbnRDcmVkZW50aWFsc0dyYW50EhIKBXNjb3BlGAEgASgJSACIAQESEAoIcmVzb3VyY2UYAiADKAlCCAoGX3Njb3BlIsoCChJUb2tlbkV4Y2hhbmdlR3JhbnQSFQoNc3ViamVjdF90b2tlbhgBIAEoCRIaChJzdWJqZWN0X3Rva2VuX3R5cGUYAiABKAkSGAoLYWN0b3JfdG9rZW4YAyABKAlIAIgBARIdChBhY3Rvcl90b2tlbl90eXBlGAQgASgJSAGIAQESEgoFc2NvcGUYBSABKAlIAogBARIQCghyZXNvdXJjZRgGIAMoCRIQCghhdWRpZW5jZRgHIAMoCRIhChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgIIAEoCUgDiAEBEiUKHWF1dGhvcml6YXRpb25fZGV0YWlsc19wcmVzZW50GAkgASgIQg4KDF9hY3Rvcl90b2tlbkITChFfYWN0b3JfdG9rZW5fdHlwZUIICgZfc2NvcGVCFwoVX3JlcXVlc3RlZF90b2tlbl90eXBlIlMKDkp3dEJlYXJlckdyYW50EhEKCWFzc2VydGlvbhgBIAEoCRISCgVzY29wZRgCIAEoCUgAiAEBEhAKCHJlc291cmNlGAMgAygJQggKBl9zY29wZSK0AgoNVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKdG9rZW5fdHlwZRgCIAEoCRISCgpleHBpcmVzX2luGAMgASgNEg0KBXNjb3BlGAQgASgJEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlIAIgBARIVCghpZF90b2tlbhgGIAEoCUgBiAEBEh4KEWlzc3VlZF90b2tlbl90eXBlGAcgASgJSAKIAQESGgoNcHFjX3NpZ25hdHVyZRgIIAEoCUgDiAEBEhQKB3BxY19hbGcYCSABKAlIBIgBAUIQCg5fcmVmcmVzaF90b2tlbkILCglfaWRfdG9rZW5CFAoSX2lzc3VlZF90b2tlbl90eXBlQhAKDl9wcWNfc2lnbmF0dXJlQgoKCF9wcWNfYWxnIsoEChRBdXRob3JpemF0aW9uUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEhoKDXJlc3BvbnNlX3R5cGUYAyABKAlIAIgBARIbCg5jb2RlX2NoYWxsZW5nZRgEIAEoCUgBiAEBEiIKFWNvZGVfY2hhbGxlbmdlX21ldGhvZBgFIAEoCUgCiAEBEhIKBXNjb3BlGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBARISCgVub25jZRgIIAEoCUgFiAEBEhAKCHJlc291cmNlGAkgAygJEhoKDXJlc3BvbnNlX21vZGUYCiABKAlIBogBARITCgZwcm9tcHQYCyABKAlIB4gBARIUCgdtYXhfYWdlGAwgASgJSAiIAQESFwoKbG9naW5faGludBgNIAEoCUgJiAEBEhoKDWlkX3Rva2VuX2hpbnQYDiABKAlICogBARIbChNyZXBlYXRlZF9wYXJhbWV0ZXJzGA8gAygJEh4KFnVuc3VwcG9ydGVkX3BhcmFtZXRlcnMYECADKAlCEAoOX3Jlc3BvbnNlX3R5cGVCEQoPX2NvZGVfY2hhbGxlbmdlQhgKFl9jb2RlX2NoYWxsZW5nZV9tZXRob2RCCAoGX3Njb3BlQggKBl9zdGF0ZUIICgZfbm9uY2VCEAoOX3Jlc3BvbnNlX21vZGVCCQoHX3Byb21wdEIKCghfbWF4X2FnZUINCgtfbG9naW5faGludEIQCg5faWRfdG9rZW5faGludCLJAQocVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdBI7CgdyZXF1ZXN0GAEgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvblJlcXVlc3QSFAoHdXNlcl9pZBgCIAEoCUgAiAEBEjYKB3Nlc3Npb24YAyABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5TaWduZWRJblNlc3Npb24SEgoKcmVxdWVzdF9pZBgEIAEoCUIKCghfdXNlcl9pZCIwCg9TaWduZWRJblNlc3Npb24SCgoCaWQYASABKAkSEQoJYXV0aF90aW1lGAIgASgNIrMBCh1WYWxpZGF0ZUF1dGhvcml6YXRpb25SZXNwb25zZRI8Cg1hdXRob3JpemF0aW9uGAEgASgLMiMuY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkgAEjkKBWVycm9yGAIgASgLMiguY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvbkVycm9ySAASDgoEY29kZRgDIAEoCUgAQgkKB291dGNvbWUi5QIKDUF1dGhvcml6YXRpb24SMAoGY2xpZW50GAEgASgLMiAuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50VmlldxIOCgZzY29wZXMYAiADKAkSEQoJcmVzb3VyY2VzGAMgAygJEhgKEGNvbnNlbnRfcmVxdWlyZWQYBCABKAgSEgoKbmV3X3Njb3BlcxgFIAMoCRIVCg1uZXdfcmVzb3VyY2VzGAYgAygJEg4KBnByb21wdBgHIAMoCRIUCgdtYXhfYWdlGAggASgNSACIAQESFwoKbG9naW5faGludBgJIAEoCUgBiAEBEhcKCmhpbnRlZF9zdWIYCiABKAlIAogBARI4CglsaWZldGltZXMYCyABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5BY2Nlc3NMaWZldGltZXNCCgoIX21heF9hZ2VCDQoLX2xvZ2luX2hpbnRCDQoLX2hpbnRlZF9zdWIijQEKD0FjY2Vzc0xpZmV0aW1lcxIUCgxhY2Nlc3NfdG9rZW4YASABKA0SGgoNcmVmcmVzaF90b2tlbhgCIAEoDUgAiAEBEh8KEnJlZnJlc2hfZmFtaWx5X21heBgDIAEoDUgBiAEBQhAKDl9yZWZyZXNoX3Rva2VuQhUKE19yZWZyZXNoX2ZhbWlseV9tYXgiPgoSQXV0aG9yaXphdGlvbkVycm9yEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJIqABCgpDbGllbnRWaWV3EhEKCWNsaWVudF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhoKDXZlcmlmaWVkX2hvc3QYAyABKAlIAIgBARIYCgtlbnZpcm9ubWVudBgEIAEoCUgBiAEBEhkKEW9wZW5fcmVnaXN0cmF0aW9uGAUgASgIQhAKDl92ZXJpZmllZF9ob3N0Qg4KDF9lbnZpcm9ubWVudCKbAQoQSXNzdWVDb2RlUmVxdWVzdBI7CgdyZXF1ZXN0GAEgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuQXV0aG9yaXphdGlvblJlcXVlc3QSDwoHdXNlcl9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEhEKCWF1dGhfdGltZRgEIAEoDRISCgpyZXF1ZXN0X2lkGAUgASgJIiEKEUlzc3VlQ29kZVJlc3BvbnNlEgwKBGNvZGUYASABKAkiYAoSTG9naW5Ub2tlbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIRCglhdXRoX3RpbWUYAyABKA0SEgoKcmVxdWVzdF9pZBgEIAEoCSJqChNMb2dpblRva2Vuc1Jlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRIVCg1yZWZyZXNoX3Rva2VuGAIgASgJEhIKCmV4cGlyZXNfaW4YAyABKA0SEgoKdG9rZW5fdHlwZRgEIAEoCSJbChFJbnRyb3NwZWN0UmVxdWVzdBI2CgZjbGllbnQYASABKAsyJi5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRDcmVkZW50aWFsEg4KBnRva2VucxgCIAMoCSJXChJJbnRyb3NwZWN0UmVzcG9uc2USQQoHcmVzdWx0cxgBIAMoCzIwLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlc3BvbnNlIpwBCg1SZXZva2VSZXF1ZXN0EjYKBmNsaWVudBgBIAEoCzImLmNvdW50ZXJzaWduLnRva2VuLnYxLkNsaWVudENyZWRlbnRpYWwSDQoFdG9rZW4YAiABKAkSHAoPdG9rZW5fdHlwZV9oaW50GAMgASgJSACIAQESEgoKcmVxdWVzdF9pZBgEIAEoCUISChBfdG9rZW5fdHlwZV9oaW50IhAKDlJldm9rZVJlc3BvbnNlImMKGFZlcmlmeUFjY2Vzc1Rva2VuUmVxdWVzdBIUCgxhY2Nlc3NfdG9rZW4YASABKAkSMQoDdXNlGAIgASgOMiQuY291bnRlcnNpZ24udG9rZW4udjEuQWNjZXNzVG9rZW5Vc2UihQEKGVZlcmlmeUFjY2Vzc1Rva2VuUmVzcG9uc2USCwoDc3ViGAEgASgJEhEKCWNsaWVudF9pZBgCIAEoCRIOCgZzY29wZXMYAyADKAkSEgoFZW1haWwYBCABKAlIAIgBARIRCgRyb2xlGAUgASgJSAGIAQFCCAoGX2VtYWlsQgcKBV9yb2xlIhMKEVB1YmxpY0tleXNSZXF1ZXN0IicKElB1YmxpY0tleXNSZXNwb25zZRIRCglqd2tzX2pzb24YASABKAkiKQoUUmVzb2x2ZUNsaWVudFJlcXVlc3QSEQoJY2xpZW50X2lkGAEgASgJIkkKFVJlc29sdmVDbGllbnRSZXNwb25zZRIwCgZjbGllbnQYASABKAsyIC5jb3VudGVyc2lnbi50b2tlbi52MS5DbGllbnRWaWV3IloKE1ZlcmlmeUFwaUtleVJlcXVlc3QSNgoGY2xpZW50GAEgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuQ2xpZW50Q3JlZGVudGlhbBILCgNrZXkYAiABKAkiWQoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USQQoFc3RhdGUYASABKAsyMi5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLlZlcmlmeUFwaUtleVJlc3BvbnNlIm4KDkV4cGxhaW5SZXF1ZXN0EjsKDXRva2VuX3JlcXVlc3QYASABKAsyIi5jb3VudGVyc2lnbi50b2tlbi52MS5Ub2tlblJlcXVlc3RIABIUCgpyZXF1ZXN0X2lkGAIgASgJSABCCQoHc3ViamVjdCLYAQoPRXhwbGFpblJlc3BvbnNlEjAKBXJ1bGVzGAEgAygLMiEuY291bnRlcnNpZ24udG9rZW4udjEuUnVsZVZlcmRpY3QSOgoHZ3JhbnRlZBgCIAEoCzIkLmNvdW50ZXJzaWduLnRva2VuLnYxLldvdWxkQmVHcmFudGVkSACIAQESPwoHcmVmdXNlZBgDIAEoCzIpLmNvdW50ZXJzaWduLnRva2VuLnYxLlJlZnVzZWRUb2tlblJlcXVlc3RIAYgBAUIKCghfZ3JhbnRlZEIKCghfcmVmdXNlZCKpAQoLUnVsZVZlcmRpY3QSDAoEcnVsZRgBIAEoCRIOCgZkZW1hbmQYAiABKAkSDgoGc291cmNlGAMgASgJEi4KB3ZlcmRpY3QYBCABKA4yHS5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJkaWN0EhIKBWVycm9yGAUgASgJSACIAQESEwoGcmVhc29uGAYgASgJSAGIAQFCCAoGX2Vycm9yQgkKB19yZWFzb24irgEKDldvdWxkQmVHcmFudGVkEhAKA3N1YhgBIAEoCUgAiAEBEg0KBXNjb3BlGAIgASgJEgsKA2F1ZBgDIAMoCRISCgpleHBpcmVzX2luGAQgASgNEhkKEWlzc3VlZF90b2tlbl90eXBlGAUgASgJEhUKDXJlZnJlc2hfdG9rZW4YBiABKAgSEAoIaWRfdG9rZW4YByABKAgSDgoGYWN0b3JzGAggAygJQgYKBF9zdWIidgoTUmVmdXNlZFRva2VuUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSEgoKZ3JhbnRfdHlwZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSEgoFZXJyb3IYBCABKAlIAIgBARIKCgJhdBgFIAEoAUIICgZfZXJyb3IiRAoPQ29udmVyc2VSZXF1ZXN0EjEKBWNhbGxzGAEgAygLMiIuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VDYWxsIqEGCgxDb252ZXJzZUNhbGwSCgoCaWQYASABKA0SFwoKdGltZW91dF9tcxgCIAEoDUgBiAEBEjMKBXRva2VuGAMgASgLMiIuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXF1ZXN0SAASVAoWdmFsaWRhdGVfYXV0aG9yaXphdGlvbhgEIAEoCzIyLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlcXVlc3RIABI8Cgppc3N1ZV9jb2RlGAUgASgLMiYuY291bnRlcnNpZ24udG9rZW4udjEuSXNzdWVDb2RlUmVxdWVzdEgAEkAKDGxvZ2luX3Rva2VucxgGIAEoCzIoLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVxdWVzdEgAEj0KCmludHJvc3BlY3QYByABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5JbnRyb3NwZWN0UmVxdWVzdEgAEjUKBnJldm9rZRgIIAEoCzIjLmNvdW50ZXJzaWduLnRva2VuLnYxLlJldm9rZVJlcXVlc3RIABJNChN2ZXJpZnlfYWNjZXNzX3Rva2VuGAkgASgLMi4uY291bnRlcnNpZ24udG9rZW4udjEuVmVyaWZ5QWNjZXNzVG9rZW5SZXF1ZXN0SAASPgoLcHVibGljX2tleXMYCiABKAsyJy5jb3VudGVyc2lnbi50b2tlbi52MS5QdWJsaWNLZXlzUmVxdWVzdEgAEkQKDnJlc29sdmVfY2xpZW50GAsgASgLMiouY291bnRlcnNpZ24udG9rZW4udjEuUmVzb2x2ZUNsaWVudFJlcXVlc3RIABJDCg52ZXJpZnlfYXBpX2tleRgMIAEoCzIpLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFwaUtleVJlcXVlc3RIABI3CgdleHBsYWluGA0gASgLMiQuY291bnRlcnNpZ24udG9rZW4udjEuRXhwbGFpblJlcXVlc3RIAEIJCgdyZXF1ZXN0Qg0KC190aW1lb3V0X21zIloKEENvbnZlcnNlUmVzcG9uc2USNQoHYW5zd2VycxgBIAMoCzIkLmNvdW50ZXJzaWduLnRva2VuLnYxLkNvbnZlcnNlQW5zd2VyEg8KB2Nsb3NpbmcYAiABKAgivAYKDkNvbnZlcnNlQW5zd2VyEgoKAmlkGAEgASgNEjUKB3JlZnVzYWwYAiABKAsyIi5jb3VudGVyc2lnbi5lcnJvcnMudjEuRXJyb3JEZXRhaWxIABI0CgV0b2tlbhgDIAEoCzIjLmNvdW50ZXJzaWduLnRva2VuLnYxLlRva2VuUmVzcG9uc2VIABJVChZ2YWxpZGF0ZV9hdXRob3JpemF0aW9uGAQgASgLMjMuY291bnRlcnNpZ24udG9rZW4udjEuVmFsaWRhdGVBdXRob3JpemF0aW9uUmVzcG9uc2VIABI9Cgppc3N1ZV9jb2RlGAUgASgLMicuY291bnRlcnNpZ24udG9rZW4udjEuSXNzdWVDb2RlUmVzcG9uc2VIABJBCgxsb2dpbl90b2tlbnMYBiABKAsyKS5jb3VudGVyc2lnbi50b2tlbi52MS5Mb2dpblRva2Vuc1Jlc3BvbnNlSAASPgoKaW50cm9zcGVjdBgHIAEoCzIoLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXNwb25zZUgAEjYKBnJldm9rZRgIIAEoCzIkLmNvdW50ZXJzaWduLnRva2VuLnYxLlJldm9rZVJlc3BvbnNlSAASTgoTdmVyaWZ5X2FjY2Vzc190b2tlbhgJIAEoCzIvLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFjY2Vzc1Rva2VuUmVzcG9uc2VIABI/CgtwdWJsaWNfa2V5cxgKIAEoCzIoLmNvdW50ZXJzaWduLnRva2VuLnYxLlB1YmxpY0tleXNSZXNwb25zZUgAEkUKDnJlc29sdmVfY2xpZW50GAsgASgLMisuY291bnRlcnNpZ24udG9rZW4udjEuUmVzb2x2ZUNsaWVudFJlc3BvbnNlSAASRAoOdmVyaWZ5X2FwaV9rZXkYDCABKAsyKi5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBcGlLZXlSZXNwb25zZUgAEjgKB2V4cGxhaW4YDSABKAsyJS5jb3VudGVyc2lnbi50b2tlbi52MS5FeHBsYWluUmVzcG9uc2VIAEIICgZyZXN1bHQqjwEKDkFjY2Vzc1Rva2VuVXNlEiAKHEFDQ0VTU19UT0tFTl9VU0VfVU5TUEVDSUZJRUQQABIdChlBQ0NFU1NfVE9LRU5fVVNFX1VTRVJJTkZPEAESHwobQUNDRVNTX1RPS0VOX1VTRV9NQU5BR0VNRU5UEAISGwoXQUNDRVNTX1RPS0VOX1VTRV9MT0dPVVQQAyqDAQoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASEgoOVkVSRElDVF9QQVNTRUQQARITCg9WRVJESUNUX1JFRlVTRUQQAhIXChNWRVJESUNUX05PVF9SRUFDSEVEEAMSHQoZVkVSRElDVF9UQUtFTl9GT1JfR1JBTlRFRBAEMr4JChBUb2tlbkNvcmVTZXJ2aWNlElAKBVRva2VuEiIuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXF1ZXN0GiMuY291bnRlcnNpZ24udG9rZW4udjEuVG9rZW5SZXNwb25zZRKAAQoVVmFsaWRhdGVBdXRob3JpemF0aW9uEjIuY291bnRlcnNpZ24udG9rZW4udjEuVmFsaWRhdGVBdXRob3JpemF0aW9uUmVxdWVzdBozLmNvdW50ZXJzaWduLnRva2VuLnYxLlZhbGlkYXRlQXV0aG9yaXphdGlvblJlc3BvbnNlElwKCUlzc3VlQ29kZRImLmNvdW50ZXJzaWduLnRva2VuLnYxLklzc3VlQ29kZVJlcXVlc3QaJy5jb3VudGVyc2lnbi50b2tlbi52MS5Jc3N1ZUNvZGVSZXNwb25zZRJiCgtMb2dpblRva2VucxIoLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVxdWVzdBopLmNvdW50ZXJzaWduLnRva2VuLnYxLkxvZ2luVG9rZW5zUmVzcG9uc2USXwoKSW50cm9zcGVjdBInLmNvdW50ZXJzaWduLnRva2VuLnYxLkludHJvc3BlY3RSZXF1ZXN0GiguY291bnRlcnNpZ24udG9rZW4udjEuSW50cm9zcGVjdFJlc3BvbnNlEmUKDFZlcmlmeUFwaUtleRIpLmNvdW50ZXJzaWduLnRva2VuLnYxLlZlcmlmeUFwaUtleVJlcXVlc3QaKi5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBcGlLZXlSZXNwb25zZRJTCgZSZXZva2USIy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXZva2VSZXF1ZXN0GiQuY291bnRlcnNpZ24udG9rZW4udjEuUmV2b2tlUmVzcG9uc2USdAoRVmVyaWZ5QWNjZXNzVG9rZW4SLi5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlcXVlc3QaLy5jb3VudGVyc2lnbi50b2tlbi52MS5WZXJpZnlBY2Nlc3NUb2tlblJlc3BvbnNlEl8KClB1YmxpY0tleXMSJy5jb3VudGVyc2lnbi50b2tlbi52MS5QdWJsaWNLZXlzUmVxdWVzdBooLmNvdW50ZXJzaWduLnRva2VuLnYxLlB1YmxpY0tleXNSZXNwb25zZRJoCg1SZXNvbHZlQ2xpZW50EiouY291bnRlcnNpZ24udG9rZW4udjEuUmVzb2x2ZUNsaWVudFJlcXVlc3QaKy5jb3VudGVyc2lnbi50b2tlbi52MS5SZXNvbHZlQ2xpZW50UmVzcG9uc2USVgoHRXhwbGFpbhIkLmNvdW50ZXJzaWduLnRva2VuLnYxLkV4cGxhaW5SZXF1ZXN0GiUuY291bnRlcnNpZ24udG9rZW4udjEuRXhwbGFpblJlc3BvbnNlEl0KCENvbnZlcnNlEiUuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VSZXF1ZXN0GiYuY291bnRlcnNpZ24udG9rZW4udjEuQ29udmVyc2VSZXNwb25zZSgBMAFiBnByb3RvMw", [file_countersign_errors_v1_errors, file_countersign_introspection_v1_introspection]);
 
 /**
  * What a request presented to authenticate its client; several members set means several methods were presented.
@@ -505,6 +505,21 @@ export type ValidateAuthorizationRequest = Message<"countersign.token.v1.Validat
    * @generated from field: optional string user_id = 2;
    */
   userId?: string | undefined;
+
+  /**
+   * The session of that person. With it a code is issued at once for a request that needs nothing but a person who is signed in and has
+   * consented; a core may also leave that to IssueCode.
+   *
+   * @generated from field: countersign.token.v1.SignedInSession session = 3;
+   */
+  session?: SignedInSession | undefined;
+
+  /**
+   * For the audit record of that code.
+   *
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
 };
 
 /**
@@ -513,6 +528,30 @@ export type ValidateAuthorizationRequest = Message<"countersign.token.v1.Validat
  */
 export const ValidateAuthorizationRequestSchema: GenMessage<ValidateAuthorizationRequest> = /*@__PURE__*/
   messageDesc(file_countersign_token_v1_token, 11);
+
+/**
+ * @generated from message countersign.token.v1.SignedInSession
+ */
+export type SignedInSession = Message<"countersign.token.v1.SignedInSession"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Seconds since the epoch of the real authentication.
+   *
+   * @generated from field: uint32 auth_time = 2;
+   */
+  authTime: number;
+};
+
+/**
+ * Describes the message countersign.token.v1.SignedInSession.
+ * Use `create(SignedInSessionSchema)` to create a new message.
+ */
+export const SignedInSessionSchema: GenMessage<SignedInSession> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 12);
 
 /**
  * @generated from message countersign.token.v1.ValidateAuthorizationResponse
@@ -535,6 +574,14 @@ export type ValidateAuthorizationResponse = Message<"countersign.token.v1.Valida
      */
     value: AuthorizationError;
     case: "error";
+  } | {
+    /**
+     * Only where the request named a session.
+     *
+     * @generated from field: string code = 3;
+     */
+    value: string;
+    case: "code";
   } | { case: undefined; value?: undefined };
 };
 
@@ -543,7 +590,7 @@ export type ValidateAuthorizationResponse = Message<"countersign.token.v1.Valida
  * Use `create(ValidateAuthorizationResponseSchema)` to create a new message.
  */
 export const ValidateAuthorizationResponseSchema: GenMessage<ValidateAuthorizationResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 12);
+  messageDesc(file_countersign_token_v1_token, 13);
 
 /**
  * A good authorization request, in the values that would be granted.
@@ -608,6 +655,11 @@ export type Authorization = Message<"countersign.token.v1.Authorization"> & {
    * @generated from field: optional string hinted_sub = 10;
    */
   hintedSub?: string | undefined;
+
+  /**
+   * @generated from field: countersign.token.v1.AccessLifetimes lifetimes = 11;
+   */
+  lifetimes?: AccessLifetimes | undefined;
 };
 
 /**
@@ -615,7 +667,38 @@ export type Authorization = Message<"countersign.token.v1.Authorization"> & {
  * Use `create(AuthorizationSchema)` to create a new message.
  */
 export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 13);
+  messageDesc(file_countersign_token_v1_token, 14);
+
+/**
+ * How long what is granted can be used without the person, in seconds.
+ *
+ * @generated from message countersign.token.v1.AccessLifetimes
+ */
+export type AccessLifetimes = Message<"countersign.token.v1.AccessLifetimes"> & {
+  /**
+   * @generated from field: uint32 access_token = 1;
+   */
+  accessToken: number;
+
+  /**
+   * Of a client that gets refresh tokens: how long one lives unused, and how long the whole family of them.
+   *
+   * @generated from field: optional uint32 refresh_token = 2;
+   */
+  refreshToken?: number | undefined;
+
+  /**
+   * @generated from field: optional uint32 refresh_family_max = 3;
+   */
+  refreshFamilyMax?: number | undefined;
+};
+
+/**
+ * Describes the message countersign.token.v1.AccessLifetimes.
+ * Use `create(AccessLifetimesSchema)` to create a new message.
+ */
+export const AccessLifetimesSchema: GenMessage<AccessLifetimes> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 15);
 
 /**
  * @generated from message countersign.token.v1.AuthorizationError
@@ -637,7 +720,7 @@ export type AuthorizationError = Message<"countersign.token.v1.AuthorizationErro
  * Use `create(AuthorizationErrorSchema)` to create a new message.
  */
 export const AuthorizationErrorSchema: GenMessage<AuthorizationError> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 14);
+  messageDesc(file_countersign_token_v1_token, 16);
 
 /**
  * What a person sees of a client. Names are the client's own words, and unverified.
@@ -680,7 +763,7 @@ export type ClientView = Message<"countersign.token.v1.ClientView"> & {
  * Use `create(ClientViewSchema)` to create a new message.
  */
 export const ClientViewSchema: GenMessage<ClientView> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 15);
+  messageDesc(file_countersign_token_v1_token, 17);
 
 /**
  * @generated from message countersign.token.v1.IssueCodeRequest
@@ -719,7 +802,7 @@ export type IssueCodeRequest = Message<"countersign.token.v1.IssueCodeRequest"> 
  * Use `create(IssueCodeRequestSchema)` to create a new message.
  */
 export const IssueCodeRequestSchema: GenMessage<IssueCodeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 16);
+  messageDesc(file_countersign_token_v1_token, 18);
 
 /**
  * @generated from message countersign.token.v1.IssueCodeResponse
@@ -736,7 +819,7 @@ export type IssueCodeResponse = Message<"countersign.token.v1.IssueCodeResponse"
  * Use `create(IssueCodeResponseSchema)` to create a new message.
  */
 export const IssueCodeResponseSchema: GenMessage<IssueCodeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 17);
+  messageDesc(file_countersign_token_v1_token, 19);
 
 /**
  * @generated from message countersign.token.v1.LoginTokensRequest
@@ -768,7 +851,7 @@ export type LoginTokensRequest = Message<"countersign.token.v1.LoginTokensReques
  * Use `create(LoginTokensRequestSchema)` to create a new message.
  */
 export const LoginTokensRequestSchema: GenMessage<LoginTokensRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 18);
+  messageDesc(file_countersign_token_v1_token, 20);
 
 /**
  * @generated from message countersign.token.v1.LoginTokensResponse
@@ -800,7 +883,7 @@ export type LoginTokensResponse = Message<"countersign.token.v1.LoginTokensRespo
  * Use `create(LoginTokensResponseSchema)` to create a new message.
  */
 export const LoginTokensResponseSchema: GenMessage<LoginTokensResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 19);
+  messageDesc(file_countersign_token_v1_token, 21);
 
 /**
  * @generated from message countersign.token.v1.IntrospectRequest
@@ -822,7 +905,7 @@ export type IntrospectRequest = Message<"countersign.token.v1.IntrospectRequest"
  * Use `create(IntrospectRequestSchema)` to create a new message.
  */
 export const IntrospectRequestSchema: GenMessage<IntrospectRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 20);
+  messageDesc(file_countersign_token_v1_token, 22);
 
 /**
  * @generated from message countersign.token.v1.IntrospectResponse
@@ -839,7 +922,7 @@ export type IntrospectResponse = Message<"countersign.token.v1.IntrospectRespons
  * Use `create(IntrospectResponseSchema)` to create a new message.
  */
 export const IntrospectResponseSchema: GenMessage<IntrospectResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 21);
+  messageDesc(file_countersign_token_v1_token, 23);
 
 /**
  * @generated from message countersign.token.v1.RevokeRequest
@@ -873,7 +956,7 @@ export type RevokeRequest = Message<"countersign.token.v1.RevokeRequest"> & {
  * Use `create(RevokeRequestSchema)` to create a new message.
  */
 export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 22);
+  messageDesc(file_countersign_token_v1_token, 24);
 
 /**
  * @generated from message countersign.token.v1.RevokeResponse
@@ -886,7 +969,7 @@ export type RevokeResponse = Message<"countersign.token.v1.RevokeResponse"> & {
  * Use `create(RevokeResponseSchema)` to create a new message.
  */
 export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 23);
+  messageDesc(file_countersign_token_v1_token, 25);
 
 /**
  * @generated from message countersign.token.v1.VerifyAccessTokenRequest
@@ -908,7 +991,7 @@ export type VerifyAccessTokenRequest = Message<"countersign.token.v1.VerifyAcces
  * Use `create(VerifyAccessTokenRequestSchema)` to create a new message.
  */
 export const VerifyAccessTokenRequestSchema: GenMessage<VerifyAccessTokenRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 24);
+  messageDesc(file_countersign_token_v1_token, 26);
 
 /**
  * @generated from message countersign.token.v1.VerifyAccessTokenResponse
@@ -945,7 +1028,7 @@ export type VerifyAccessTokenResponse = Message<"countersign.token.v1.VerifyAcce
  * Use `create(VerifyAccessTokenResponseSchema)` to create a new message.
  */
 export const VerifyAccessTokenResponseSchema: GenMessage<VerifyAccessTokenResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 25);
+  messageDesc(file_countersign_token_v1_token, 27);
 
 /**
  * @generated from message countersign.token.v1.PublicKeysRequest
@@ -958,7 +1041,7 @@ export type PublicKeysRequest = Message<"countersign.token.v1.PublicKeysRequest"
  * Use `create(PublicKeysRequestSchema)` to create a new message.
  */
 export const PublicKeysRequestSchema: GenMessage<PublicKeysRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 26);
+  messageDesc(file_countersign_token_v1_token, 28);
 
 /**
  * @generated from message countersign.token.v1.PublicKeysResponse
@@ -977,7 +1060,7 @@ export type PublicKeysResponse = Message<"countersign.token.v1.PublicKeysRespons
  * Use `create(PublicKeysResponseSchema)` to create a new message.
  */
 export const PublicKeysResponseSchema: GenMessage<PublicKeysResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 27);
+  messageDesc(file_countersign_token_v1_token, 29);
 
 /**
  * @generated from message countersign.token.v1.ResolveClientRequest
@@ -994,7 +1077,7 @@ export type ResolveClientRequest = Message<"countersign.token.v1.ResolveClientRe
  * Use `create(ResolveClientRequestSchema)` to create a new message.
  */
 export const ResolveClientRequestSchema: GenMessage<ResolveClientRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 28);
+  messageDesc(file_countersign_token_v1_token, 30);
 
 /**
  * @generated from message countersign.token.v1.ResolveClientResponse
@@ -1011,7 +1094,7 @@ export type ResolveClientResponse = Message<"countersign.token.v1.ResolveClientR
  * Use `create(ResolveClientResponseSchema)` to create a new message.
  */
 export const ResolveClientResponseSchema: GenMessage<ResolveClientResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 29);
+  messageDesc(file_countersign_token_v1_token, 31);
 
 /**
  * @generated from message countersign.token.v1.VerifyApiKeyRequest
@@ -1033,7 +1116,7 @@ export type VerifyApiKeyRequest = Message<"countersign.token.v1.VerifyApiKeyRequ
  * Use `create(VerifyApiKeyRequestSchema)` to create a new message.
  */
 export const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 30);
+  messageDesc(file_countersign_token_v1_token, 32);
 
 /**
  * @generated from message countersign.token.v1.VerifyApiKeyResponse
@@ -1050,7 +1133,218 @@ export type VerifyApiKeyResponse = Message<"countersign.token.v1.VerifyApiKeyRes
  * Use `create(VerifyApiKeyResponseSchema)` to create a new message.
  */
 export const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 31);
+  messageDesc(file_countersign_token_v1_token, 33);
+
+/**
+ * @generated from message countersign.token.v1.ExplainRequest
+ */
+export type ExplainRequest = Message<"countersign.token.v1.ExplainRequest"> & {
+  /**
+   * @generated from oneof countersign.token.v1.ExplainRequest.subject
+   */
+  subject: {
+    /**
+     * Judged as it would be now. Where the client is confidential and nothing proves it, its authentication is taken for granted.
+     *
+     * @generated from field: countersign.token.v1.TokenRequest token_request = 1;
+     */
+    value: TokenRequest;
+    case: "tokenRequest";
+  } | {
+    /**
+     * `X-Request-Id` of an answer of the token endpoint that was a refusal.
+     *
+     * @generated from field: string request_id = 2;
+     */
+    value: string;
+    case: "requestId";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message countersign.token.v1.ExplainRequest.
+ * Use `create(ExplainRequestSchema)` to create a new message.
+ */
+export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 34);
+
+/**
+ * @generated from message countersign.token.v1.ExplainResponse
+ */
+export type ExplainResponse = Message<"countersign.token.v1.ExplainResponse"> & {
+  /**
+   * In the order in which they are judged. Empty for a refusal of which only the reason is known.
+   *
+   * @generated from field: repeated countersign.token.v1.RuleVerdict rules = 1;
+   */
+  rules: RuleVerdict[];
+
+  /**
+   * What the answer would grant; absent when a rule refuses.
+   *
+   * @generated from field: optional countersign.token.v1.WouldBeGranted granted = 2;
+   */
+  granted?: WouldBeGranted | undefined;
+
+  /**
+   * Set when a request of the past was asked about.
+   *
+   * @generated from field: optional countersign.token.v1.RefusedTokenRequest refused = 3;
+   */
+  refused?: RefusedTokenRequest | undefined;
+};
+
+/**
+ * Describes the message countersign.token.v1.ExplainResponse.
+ * Use `create(ExplainResponseSchema)` to create a new message.
+ */
+export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 35);
+
+/**
+ * @generated from message countersign.token.v1.RuleVerdict
+ */
+export type RuleVerdict = Message<"countersign.token.v1.RuleVerdict"> & {
+  /**
+   * @generated from field: string rule = 1;
+   */
+  rule: string;
+
+  /**
+   * What has to hold, in a sentence.
+   *
+   * @generated from field: string demand = 2;
+   */
+  demand: string;
+
+  /**
+   * Where that is written.
+   *
+   * @generated from field: string source = 3;
+   */
+  source: string;
+
+  /**
+   * @generated from field: countersign.token.v1.Verdict verdict = 4;
+   */
+  verdict: Verdict;
+
+  /**
+   * Of a refusal: the error that is answered, and the reason that is not.
+   *
+   * @generated from field: optional string error = 5;
+   */
+  error?: string | undefined;
+
+  /**
+   * @generated from field: optional string reason = 6;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.token.v1.RuleVerdict.
+ * Use `create(RuleVerdictSchema)` to create a new message.
+ */
+export const RuleVerdictSchema: GenMessage<RuleVerdict> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 36);
+
+/**
+ * @generated from message countersign.token.v1.WouldBeGranted
+ */
+export type WouldBeGranted = Message<"countersign.token.v1.WouldBeGranted"> & {
+  /**
+   * Absent for a person whom an identity assertion speaks of and who is not known here yet.
+   *
+   * @generated from field: optional string sub = 1;
+   */
+  sub?: string | undefined;
+
+  /**
+   * @generated from field: string scope = 2;
+   */
+  scope: string;
+
+  /**
+   * @generated from field: repeated string aud = 3;
+   */
+  aud: string[];
+
+  /**
+   * Seconds.
+   *
+   * @generated from field: uint32 expires_in = 4;
+   */
+  expiresIn: number;
+
+  /**
+   * @generated from field: string issued_token_type = 5;
+   */
+  issuedTokenType: string;
+
+  /**
+   * @generated from field: bool refresh_token = 6;
+   */
+  refreshToken: boolean;
+
+  /**
+   * @generated from field: bool id_token = 7;
+   */
+  idToken: boolean;
+
+  /**
+   * Client ids of the delegation chain, the current actor first.
+   *
+   * @generated from field: repeated string actors = 8;
+   */
+  actors: string[];
+};
+
+/**
+ * Describes the message countersign.token.v1.WouldBeGranted.
+ * Use `create(WouldBeGrantedSchema)` to create a new message.
+ */
+export const WouldBeGrantedSchema: GenMessage<WouldBeGranted> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 37);
+
+/**
+ * @generated from message countersign.token.v1.RefusedTokenRequest
+ */
+export type RefusedTokenRequest = Message<"countersign.token.v1.RefusedTokenRequest"> & {
+  /**
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+
+  /**
+   * @generated from field: string grant_type = 2;
+   */
+  grantType: string;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: optional string error = 4;
+   */
+  error?: string | undefined;
+
+  /**
+   * Seconds since the epoch, with their fraction.
+   *
+   * @generated from field: double at = 5;
+   */
+  at: number;
+};
+
+/**
+ * Describes the message countersign.token.v1.RefusedTokenRequest.
+ * Use `create(RefusedTokenRequestSchema)` to create a new message.
+ */
+export const RefusedTokenRequestSchema: GenMessage<RefusedTokenRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_token_v1_token, 38);
 
 /**
  * @generated from message countersign.token.v1.ConverseRequest
@@ -1067,7 +1361,7 @@ export type ConverseRequest = Message<"countersign.token.v1.ConverseRequest"> & 
  * Use `create(ConverseRequestSchema)` to create a new message.
  */
 export const ConverseRequestSchema: GenMessage<ConverseRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 32);
+  messageDesc(file_countersign_token_v1_token, 39);
 
 /**
  * @generated from message countersign.token.v1.ConverseCall
@@ -1150,6 +1444,12 @@ export type ConverseCall = Message<"countersign.token.v1.ConverseCall"> & {
      */
     value: VerifyApiKeyRequest;
     case: "verifyApiKey";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ExplainRequest explain = 13;
+     */
+    value: ExplainRequest;
+    case: "explain";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1158,7 +1458,7 @@ export type ConverseCall = Message<"countersign.token.v1.ConverseCall"> & {
  * Use `create(ConverseCallSchema)` to create a new message.
  */
 export const ConverseCallSchema: GenMessage<ConverseCall> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 33);
+  messageDesc(file_countersign_token_v1_token, 40);
 
 /**
  * @generated from message countersign.token.v1.ConverseResponse
@@ -1182,7 +1482,7 @@ export type ConverseResponse = Message<"countersign.token.v1.ConverseResponse"> 
  * Use `create(ConverseResponseSchema)` to create a new message.
  */
 export const ConverseResponseSchema: GenMessage<ConverseResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 34);
+  messageDesc(file_countersign_token_v1_token, 41);
 
 /**
  * @generated from message countersign.token.v1.ConverseAnswer
@@ -1264,6 +1564,12 @@ export type ConverseAnswer = Message<"countersign.token.v1.ConverseAnswer"> & {
      */
     value: VerifyApiKeyResponse;
     case: "verifyApiKey";
+  } | {
+    /**
+     * @generated from field: countersign.token.v1.ExplainResponse explain = 13;
+     */
+    value: ExplainResponse;
+    case: "explain";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1272,7 +1578,7 @@ export type ConverseAnswer = Message<"countersign.token.v1.ConverseAnswer"> & {
  * Use `create(ConverseAnswerSchema)` to create a new message.
  */
 export const ConverseAnswerSchema: GenMessage<ConverseAnswer> = /*@__PURE__*/
-  messageDesc(file_countersign_token_v1_token, 35);
+  messageDesc(file_countersign_token_v1_token, 42);
 
 /**
  * Which of the service's own routes asks; each has its own demands.
@@ -1319,6 +1625,51 @@ export type AccessTokenUse = (typeof AccessTokenUse)[keyof typeof AccessTokenUse
  */
 export const AccessTokenUseSchema: GenEnum<AccessTokenUse> = /*@__PURE__*/
   enumDesc(file_countersign_token_v1_token, 0);
+
+/**
+ * @generated from enum countersign.token.v1.Verdict
+ */
+export const Verdict = {
+  /**
+   * @generated from enum value: VERDICT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: VERDICT_PASSED = 1;
+   */
+  PASSED: 1,
+
+  /**
+   * @generated from enum value: VERDICT_REFUSED = 2;
+   */
+  REFUSED: 2,
+
+  /**
+   * An earlier rule refused.
+   *
+   * @generated from enum value: VERDICT_NOT_REACHED = 3;
+   */
+  NOT_REACHED: 3,
+
+  /**
+   * Nothing was presented by which it could be judged.
+   *
+   * @generated from enum value: VERDICT_TAKEN_FOR_GRANTED = 4;
+   */
+  TAKEN_FOR_GRANTED: 4,
+} as const;
+
+/**
+ * @generated from enum countersign.token.v1.Verdict
+ */
+export type Verdict = (typeof Verdict)[keyof typeof Verdict] | UnknownEnum;
+
+/**
+ * Describes the enum countersign.token.v1.Verdict.
+ */
+export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
+  enumDesc(file_countersign_token_v1_token, 1);
 
 /**
  * For fronts only. Refused without the front's own credential.
@@ -1425,6 +1776,16 @@ export const TokenCoreService: GenService<{
     methodKind: "unary";
     input: typeof ResolveClientRequestSchema;
     output: typeof ResolveClientResponseSchema;
+  },
+  /**
+   * What Token says to a request, rule by rule: to one as it would be made now, or to one that was refused. Writes nothing, uses nothing up.
+   *
+   * @generated from rpc countersign.token.v1.TokenCoreService.Explain
+   */
+  explain: {
+    methodKind: "unary";
+    input: typeof ExplainRequestSchema;
+    output: typeof ExplainResponseSchema;
   },
   /**
    * The calls above, many at a time on one stream: what waits when the socket is free travels together. Answers come in any order.

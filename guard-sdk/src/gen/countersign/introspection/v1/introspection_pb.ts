@@ -302,6 +302,10 @@ export type RevocationMark = Message<"countersign.introspection.v1.RevocationMar
    *   `grant:`  and the part of `jti` before its dot: every token of that person's grant
    *   `client:` and `client_id`: every token that this client holds
    *   `user:`   and `sub`: every token for this person; a token that stands for a person has a dot in its `jti`
+   *   `agent:`  and `client_id`: every token that this agent got by exchange
+   *   `agent:`  and `client_id`, a line feed and `sub`: those of them that are for this person
+   * A token that was got by exchange has `d` before the dot, and in `exchanged_from` the `jti` and `client_id` of every token that it came of.
+   * It ends with each of them: the texts are made of them too. One that does not say what it came of has to be asked about.
    *
    * @generated from field: bytes digest = 1;
    */

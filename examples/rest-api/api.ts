@@ -1,0 +1,42 @@
+import type { Guard } from "@countersign/guard";
+import { metadata, principalOf, protect } from "@countersign/guard/express";
+import express, { type Express, type Request } from "express";
+import { z } from "zod";
+import type { Notebook } from "../mcp-server/notes.ts";
+
+const NewNote = z.object({ text: z.string().min(1).max(2000) });
+
+/** A note as it is told to whoever may read it, and who wrote it down when it was not its owner. */
+const noteOf = (text: string, request: Request) => {
+  const { sub, actors } = principalOf(request);
+  return { owner: sub, text, ...(actors.length > 0 && { writtenBy: actors[0] }) };
+};
+
+/**
+ * The API: each route says which scopes it needs, all of them, and is called with none of the token but what it says of its caller.
+ * Notes belong to the person of the token, whichever agent acts for that person.
+ */
+export function notesApi(guard: Guard, notes: Notebook): Express {
+  const api = express();
+  api.disable("x-powered-by");
+  api.use(metadata(guard));
+
+  api.get("/notes", protect(guard), (request, response) => {
+    response.json({ notes: notes.of(principalOf(request).sub) });
+  });
+
+  api.post("/notes", protect(guard, { scopes: ["notes:read", "notes:write"] }), express.json({ limit: "8kb" }), (request, response) => {
+    const { success, data } = NewNote.safeParse(request.body);
+    if (!success)
+      return void response.status(400).json({ error: "invalid_request", error_description: "text must have 1 to 2000 characters" });
+    notes.add(principalOf(request).sub, data.text);
+    response.status(201).json(noteOf(data.text, request));
+  });
+
+  api.get("/me", protect(guard, { scopes: [] }), (request, response) => {
+    const { sub, clientId, scopes, actors } = principalOf(request);
+    response.json({ sub, clientId, scopes, actors });
+  });
+
+  return api;
+}

@@ -1,0 +1,22 @@
+import { startNotesApi } from "./server.ts";
+
+const { RESOURCE, ISSUER = "http://localhost:3000", PORT = "4100" } = process.env;
+
+try {
+  const server = await startNotesApi({
+    issuer: ISSUER,
+    resource: RESOURCE || undefined,
+    port: Number(PORT),
+    onRefusal: ({ code, reason }) => console.log(`refused: ${code} (${reason})`),
+  });
+  console.log(`notes, a guarded API, listens on ${server.origin}`);
+  console.log(`  resource         ${server.resource}`);
+  console.log(`  issuer           ${ISSUER}`);
+  console.log("  GET /notes       notes:read");
+  console.log('  POST /notes      notes:read and notes:write; { "text": … }');
+  console.log("  GET /me          any token for this resource");
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
+} catch (error) {
+  console.error(`the notes API cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,30 @@
+import { locally } from "./local-verification.ts";
+import type { PqcVerifier } from "./pqc.ts";
+import { tokenDigest } from "./signature.ts";
+import { tokenCache } from "./token-cache.ts";
+import type { Verification } from "./verification.ts";
+
+/**
+ * Verification that lets a token pass only if both of its signatures hold; whoever has only the first, or whose second cannot be checked, is
+ * refused. The second is looked at once for each token, and remembered as long as the guard remembers tokens.
+ * @param way judges everything but the second signature. Default: in this process, against the JWK Sets of the issuers
+ * @see specification §9
+ */
+export function requireHybrid(pqc: Pick<PqcVerifier, "assertHybrid">, way: Verification = locally): Verification {
+  return (settings) => {
+    const { verify, close } = way(settings);
+    const passed = tokenCache(settings.tokenCacheSize);
+    return {
+      async verify(token) {
+        const principal = await verify(token);
+        const digest = await tokenDigest(token);
+        if (passed.get(digest, settings.clocks.now()) === undefined) {
+          await pqc.assertHybrid(token);
+          passed.set(digest, { principal });
+        }
+        return principal;
+      },
+      close,
+    };
+  };
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import { type Command, InvalidArgumentError } from "commander";
+import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { asJson, record, table, when } from "./table.ts";
+import { managing, running, type Terminal } from "./terminal.ts";
+
+type Explained = ManagementOutputs["operator"]["explain"]["tokenRequest"];
+type Parameters = ManagementInputs["operator"]["explain"]["tokenRequest"]["parameters"];
+
+interface Options {
+  readonly form?: string;
+  readonly authorization?: string;
+  readonly request?: string;
+  readonly demands?: true;
+  readonly json?: true;
+}
+
+type Pair = readonly [name: string, value: string];
+
+/** `name=value`, or `name=@file` for what must not stand on a command line. */
+function pair(text: string, before: readonly Pair[] = []): readonly Pair[] {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("must be name=value or name=@file");
+  const value = text.slice(at + 1);
+  return [...before, [text.slice(0, at), value.startsWith("@") ? contentOf(value.slice(1)).trim() : value]];
+}
+
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new InvalidArgumentError(`${file} cannot be read`);
+  }
+}
+
+/** `countersign explain …`: what the service makes of a token request, and why. */
+export function registerExplainCommand(program: Command, terminal: Terminal): void {
+  program
+    .command("explain")
+    .description("why a token request would be granted or refused, rule by rule, for operators; nothing is written or used up")
+    .argument("[parameters...]", "the form's fields as name=value, or name=@file", pair)
+    .option("--form <file>", "a file with the form as it is sent: grant_type=…&client_id=…")
+    .option("--authorization <header>", "the Authorization header, or @file with it, to have the client's secret judged too")
+    .option("--request <id>", "a refusal of the past instead: the X-Request-Id of its answer")
+    .option("--demands", "what each rule demands, in a sentence")
+    .option("--json", "as JSON")
+    .addHelpText("after", EXIT_CODES)
+    .action(
+      running(terminal, async (given: readonly Pair[] | [], options: Options) => {
+        const explained = await explain(given, options, terminal);
+        terminal.write(options.json ? asJson(explained) : shown(explained, options.demands === true));
+      }),
+    );
+}
+
+async function explain(given: readonly Pair[], { form, authorization, request }: Options, terminal: Terminal): Promise<Explained> {
+  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).trim()), ...given];
+  if ((request === undefined) === (pairs.length === 0))
+    throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
+  const { operator } = await managing(terminal);
+  if (request !== undefined) return operator.explain.refusal.query({ requestId: request });
+  const header = authorization?.startsWith("@") ? contentOf(authorization.slice(1)).trim() : authorization;
+  return operator.explain.tokenRequest.mutate({ parameters: gathered(pairs), ...(header !== undefined && { authorization: header }) });
+}
+
+function gathered(pairs: readonly Pair[]): Parameters {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of pairs) values.set(name, [...(values.get(name) ?? []), value]);
+  return Object.fromEntries(values);
+}
+
+function shown({ rules, granted, refused }: Explained, demands: boolean): string {
+  const headings = ["RULE", "VERDICT", ...(demands ? ["DEMAND"] : []), "SOURCE"];
+  const rows = rules.map(({ rule, verdict, demand, source }) => [rule, verdict.replaceAll("_", " "), ...(demands ? [demand] : []), source]);
+  const decisive = rules.find(({ verdict }) => verdict === "refused");
+  const parts = [
+    refused && record({ at: when(refused.at), client: refused.clientId, grant: refused.grantType }),
+    rules.length > 0 ? table(headings, rows) : undefined,
+    granted && `Would be granted:\n${record({ ...granted, expiresIn: `${granted.expiresIn} s` })}`,
+    decisive && `Refused by ${decisive.rule}: ${decisive.error ?? ""} (${decisive.reason ?? ""})\nIt demands: ${decisive.demand}`,
+    decisive ? undefined : refused && `Refused: ${refused.error ?? ""} (${refused.reason})`,
+  ];
+  return parts.filter((part) => part !== undefined).join("\n\n");
+}

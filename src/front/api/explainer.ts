@@ -1,0 +1,54 @@
+import { type ExplainResponse, Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import type { Explainer, Explanation, RuleVerdict } from "../../management/ports.ts";
+
+const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
+  [Verdict.UNSPECIFIED]: undefined,
+  [Verdict.PASSED]: "passed",
+  [Verdict.REFUSED]: "refused",
+  [Verdict.NOT_REACHED]: "not_reached",
+  [Verdict.TAKEN_FOR_GRANTED]: "taken_for_granted",
+};
+
+/** Lets the core explain itself. */
+export function explainerOf(core: Pick<TokenCore, "explain">): Explainer {
+  const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined) =>
+    explanationOf(await core.explain({ ...(subject && { subject }) }, { ...(signal && { signal }) }));
+  return {
+    ofRequest: (client, grant, signal) => ask({ case: "tokenRequest", value: { client, grant } }, signal),
+    ofRefusal: (requestId, signal) => ask({ case: "requestId", value: requestId }, signal),
+  };
+}
+
+const explanationOf = ({ rules, granted, refused }: ExplainResponse): Explanation => ({
+  rules: rules.map(({ rule, demand, source, verdict, error, reason }) => ({
+    rule,
+    demand,
+    source,
+    // A verdict that only a later core knows is none that this front could tell of.
+    verdict: WORDS[verdict] ?? "not_reached",
+    ...(error !== undefined && { error }),
+    ...(reason !== undefined && { reason }),
+  })),
+  ...(granted && {
+    granted: {
+      ...(granted.sub !== undefined && { sub: granted.sub }),
+      scope: granted.scope,
+      aud: granted.aud,
+      expiresIn: granted.expiresIn,
+      issuedTokenType: granted.issuedTokenType,
+      refreshToken: granted.refreshToken,
+      idToken: granted.idToken,
+      actors: granted.actors,
+    },
+  }),
+  ...(refused && {
+    refused: {
+      clientId: refused.clientId,
+      grantType: refused.grantType,
+      reason: refused.reason,
+      at: refused.at,
+      ...(refused.error !== undefined && { error: refused.error }),
+    },
+  }),
+});

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
+import { asPublicKeySet } from "../clients/key-set.ts";
+import { isAbsoluteUri } from "../protocol/resource.ts";
+import { isScopeToken } from "../protocol/scope.ts";
+
+// The members of a client, each judged by itself: the same for the API and for a provisioning file. How they go together is coherence's.
+
+/** What no text column and no JSON column can hold: NUL, and halves of a character. */
+const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
+export const text = (min: number, max: number) =>
+  z.string().min(min).max(max).refine(isStorable, "contains a character that cannot be stored");
+
+export const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
+
+export const description = text(0, 2000).nullable();
+export const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);
+export const scopes = z.array(text(1, 256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)")).max(200).transform(distinct);
+export const responseTypes = z.array(z.enum(["code"])).transform(distinct);
+export const tokenEndpointAuthMethod = z.enum(AUTH_METHODS);
+export const allGrants = z.array(z.enum(GRANT_TYPES)).min(1).transform(distinct);
+
+/** A client_id may be any text without control characters, a URN for instance. */
+export const clientId = z
+  .string()
+  .regex(/^\P{Cc}{1,512}$/u, "must be 1 to 512 characters without control characters")
+  .refine(isStorable);
+
+const jwk = z
+  .looseObject({ kty: text(1, 20) })
+  .refine((key) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(key)), "contains a character that cannot be stored");
+
+/** Attributes that an operator alone sets (specification §2.2). */
+export const operatorAttributes = {
+  environment: z.enum(ENVIRONMENTS).nullable().optional(),
+  isAgent: z.boolean().optional(),
+  maxAgentMode: z.enum(AGENT_MODES).nullable().optional(),
+  audience: z
+    .array(clientId.refine((value) => isAbsoluteUri(value) || !value.includes("#"), "is neither a URI without fragment nor a client_id"))
+    .min(1)
+    .max(100)
+    .transform(distinct)
+    .nullable()
+    .optional(),
+  jwks: z
+    .strictObject({ keys: z.array(jwk).max(20) })
+    .refine((set) => asPublicKeySet(set) !== undefined, "must not hold private or symmetric keys")
+    // An empty set is as good as none.
+    .transform((set) => (set.keys.length === 0 ? null : set))
+    .nullable()
+    .optional(),
+  jwksUri: z
+    .url({ protocol: /^https$/ })
+    .max(2000)
+    .nullable()
+    .optional(),
+};

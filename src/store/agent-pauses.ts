@@ -1,0 +1,76 @@
+import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
+import type { AuditActor } from "../audit.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { personOf } from "./delegation-rows.ts";
+import { open, pageOf } from "./pages.ts";
+import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
+
+const LIST = statement(
+  "agent_pauses_list",
+  `select id::text, agent, (select name from clients where clients.client_id = agent) as agent_name, user_id::text,
+     ${preciseSeconds("paused_at")} as paused_at, paused_by_type, paused_by
+   from agent_pauses
+   where ($1::uuid is null or user_id = $1::uuid
+       or (user_id is null and exists (select 1 from delegations where delegations.actor = agent and delegations.user_id = $1::uuid)))
+     and ($2::text is null or agent = $2::text) and ($3::uuid is null or user_id = $3::uuid) and ($4::uuid is null or agent_pauses.id < $4::uuid)
+   order by agent_pauses.id desc limit $5::int`,
+);
+
+const told = (rows: string): string =>
+  `logged as (${insertAudit(
+    `(select value || jsonb_build_object('client_id', ${rows}.agent, 'user_id', ${rows}.user_id::text) as audit
+      from ${rows}, jsonb_array_elements($3::jsonb)) as told`,
+  )})`;
+
+const PAUSE = statement(
+  "agent_pause",
+  `with known as (select client_id from clients where client_id = $1 and is_agent),
+   paused as (
+     insert into agent_pauses (agent, user_id, paused_by_type, paused_by)
+     select client_id, $2::uuid, $3::jsonb -> 0 ->> 'actor_type', $3::jsonb -> 0 ->> 'actor_id' from known
+     on conflict do nothing returning agent, user_id),
+   ${told("paused")}
+   select exists (select 1 from paused) as changed from known`,
+);
+
+const RESUME = statement(
+  "agent_resume",
+  `with resumed as (delete from agent_pauses where agent = $1 and user_id is not distinct from $2::uuid returning agent, user_id),
+   ${told("resumed")}
+   select 1 as changed from resumed`,
+);
+
+interface PauseColumns {
+  readonly id: string;
+  readonly agent: string;
+  readonly agent_name: string | null;
+  readonly user_id: string | null;
+  readonly paused_at: number;
+  readonly paused_by_type: AuditActor["type"];
+  readonly paused_by: string;
+}
+
+const pauseOf = (row: PauseColumns): AgentPause => ({
+  id: row.id,
+  agent: { clientId: row.agent, name: row.agent_name },
+  userId: row.user_id,
+  pausedAt: row.paused_at,
+  by: { type: row.paused_by_type, id: row.paused_by },
+});
+
+export const agentPauses = (sql: Sql): AgentPauses => ({
+  list: async (whose, { agent, userId }, limit, after) => {
+    if (agent !== undefined && !isStorable(agent)) return { items: [], next: null };
+    const filter = [personOf(whose), open(agent), open(userId), open(after)];
+    return pageOf(await sql.query<PauseColumns>(LIST, [...filter, limit + 1]), limit, pauseOf);
+  },
+  pause: async (whose, agent, audit) => {
+    if (!isStorable(agent)) return undefined;
+    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, personOf(whose), jsonRows([auditRow(audit)])]);
+    return row?.changed;
+  },
+  resume: async (whose, agent, audit) => {
+    if (!isStorable(agent)) return false;
+    return (await sql.query(RESUME, [agent, personOf(whose), jsonRows([auditRow(audit)])])).length === 1;
+  },
+});

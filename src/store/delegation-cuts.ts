@@ -1,0 +1,67 @@
+import type { DelegationBook } from "../accounts/delegations.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { madeBy, personOf } from "./delegation-rows.ts";
+import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+
+/** The record of each end names what ended, its person, its grant and the client that held it. */
+const told = (jti: string): string =>
+  `told as (
+     select value || jsonb_build_object('jti', ${jti}, 'user_id', ended.user_id::text, 'grant_id', ended.grant_id::text, 'client_id', ended.client_id) as audit
+     from ended, jsonb_array_elements($1::jsonb)),
+   logged as (${insertAudit("told")})`;
+
+// What is below needs no statement of its own: it is judged by its path, and what is stored just now with it.
+const cutting = (name: string, where: string, known: string) =>
+  statement(
+    name,
+    `with ended as (
+       update delegations set cut_at = now(), ${madeBy("cut", "$1")}
+       where cut_at is null and ($2::uuid is null or user_id = $2::uuid) and ${where}
+       returning jti, user_id, grant_id, actor as client_id),
+     ${told("ended.jti")}
+     select count(*)::int as ended, ${known} as known from ended`,
+  );
+
+const CUT = cutting(
+  "delegation_cut",
+  "id = $3::uuid",
+  "exists (select 1 from delegations where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid))",
+);
+
+const CUT_AGENT = cutting(
+  "delegation_cut_agent",
+  "actor = $3 and ($4::uuid is null or user_id = $4::uuid) and expires_at > now()",
+  "exists (select 1 from clients where client_id = $3 and is_agent) or exists (select 1 from delegations where actor = $3)",
+);
+
+const CUT_GRANT = statement(
+  "delegation_cut_grant",
+  `with ended as (
+     update grants set revoked_at = now() where id = $3::uuid and revoked_at is null and ($2::uuid is null or user_id = $2::uuid)
+     returning id as grant_id, user_id, client_id),
+   families as (
+     update refresh_families set revoked_at = now() from ended where refresh_families.grant_id = ended.grant_id and refresh_families.revoked_at is null),
+   ${told("null::text")}
+   select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as known from ended`,
+);
+
+interface Verdict {
+  readonly ended: number;
+  readonly known: boolean;
+}
+
+export const delegationCuts =
+  (sql: Sql): DelegationBook["cut"] =>
+  async (whose, what, audit) => {
+    const given = [jsonRows([auditRow(audit)]), personOf(whose)];
+    const [verdict] = await (async () => {
+      if (what.kind === "agent") {
+        if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return [];
+        return sql.query<Verdict>(CUT_AGENT, [...given, what.clientId, what.userId ?? null]);
+      }
+      if (!isUuid(what.id)) return [];
+      return sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...given, what.id]);
+    })();
+    return verdict?.known ? verdict.ended : undefined;
+  };

@@ -1,0 +1,57 @@
+import type { AuditActor, AuditEntry } from "../audit.ts";
+import type { Client } from "../clients/client.ts";
+import type { ClientChange } from "../clients/ports.ts";
+import type { ProvisionFile } from "../management/provision.ts";
+import { provisionedChange } from "../management/provisioned-client.ts";
+import { sameHash } from "../secret.ts";
+import { storeNewClient } from "./client-registry.ts";
+import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
+import { storeChange } from "./clients-admin.ts";
+import { realms } from "./realms.ts";
+import { type Sql, statement } from "./sql.ts";
+
+type FileClient = ProvisionFile["clients"][number];
+
+const LOCK = statement("provision_client_lock", `select ${CLIENT_COLUMNS} from clients where client_id = $1 for no key update`);
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The same text for the same value, in whatever order the database gives an object's members back. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
+  );
+
+function changesNothing(before: Client, { settings, secret }: ClientChange): boolean {
+  const current = Object.fromEntries(Object.keys(settings).map((member) => [member, before[member as keyof typeof settings]]));
+  if (canonical(current) !== canonical(settings)) return false;
+  if (typeof secret === "string") return secret === "kept" || before.secretHash === null;
+  return before.secretHash !== null && sameHash(secret, before.secretHash);
+}
+
+/**
+ * Brings one client to what the file says.
+ * @param ownerId of the file's `ownerEmail`
+ * @throws {Refusal} invalid_request, forbidden; see provisionedChange
+ */
+export async function applyClient(
+  file: FileClient,
+  ownerId: string | null | undefined,
+  actor: AuditActor,
+  tx: Pick<Sql, "query">,
+): Promise<"created" | "changed" | "unchanged"> {
+  const { clientId } = file;
+  const [row] = await tx.query<ClientColumns>(LOCK, [clientId]);
+  const before = row && clientOf(row);
+  const change = provisionedChange(file, ownerId, before);
+  const audit: AuditEntry = { event: before === undefined ? "client.registered" : "client.changed", outcome: "success", actor, clientId };
+  if (before === undefined) {
+    const secretHash = typeof change.secret === "string" ? null : change.secret;
+    const realmId = (await realms(tx).default()).id;
+    await storeNewClient(tx, { ...change.settings, id: null, clientId, realmId, origin: "operator", secretHash }, audit);
+    return "created";
+  }
+  if (changesNothing(before, change)) return "unchanged";
+  await storeChange(tx, before.id, change, audit);
+  return "changed";
+}

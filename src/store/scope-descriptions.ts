@@ -1,0 +1,72 @@
+import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-descriptions.ts";
+import type { AuditEntry } from "../audit.ts";
+import { isUuid } from "../identifier.ts";
+import type { ManagedScopes } from "../management/ports.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+
+const OF = statement(
+  "scope_descriptions_of",
+  "select name, title, detail from scope_descriptions where realm_id = $1::uuid and name = any ($2::text[])",
+);
+
+const ALL = statement(
+  "scope_descriptions_all",
+  `select name, title, detail from scope_descriptions where realm_id = $1::uuid order by name collate "C"`,
+);
+
+/** @param place of the records' parameter */
+const given = (place: number): string => `(select value as audit from jsonb_array_elements($${place}::jsonb)) as given`;
+
+// What is so already is not written, and leaves no record.
+const DESCRIBE = statement(
+  "scope_describe",
+  `with realm as (select id from realms where id = $1::uuid),
+     before as (select from scope_descriptions where realm_id = $1::uuid and name = $2),
+     written as (
+       insert into scope_descriptions (realm_id, name, title, detail) select id, $2, $3::jsonb, $4::jsonb from realm
+       on conflict (realm_id, name) do update set title = excluded.title, detail = excluded.detail, updated_at = now()
+       where (scope_descriptions.title, scope_descriptions.detail) is distinct from (excluded.title, excluded.detail)
+       returning name),
+     logged as (${insertAudit(`written, ${given(5)}`)})
+   select case when not exists (select from written) then 'unchanged' when exists (select from before) then 'changed' else 'created' end as outcome
+   from realm`,
+);
+
+const REMOVE = statement(
+  "scope_description_remove",
+  `with removed as (delete from scope_descriptions where realm_id = $1::uuid and name = $2 returning name),
+     logged as (${insertAudit(`removed, ${given(3)}`)})
+   select name from removed`,
+);
+
+type Outcome = "created" | "changed" | "unchanged";
+
+/** Writes the words down, with the record of it. @returns undefined for an unknown realm */
+export async function describeScope(
+  tx: Pick<Sql, "query">,
+  realmId: string,
+  { name, title, detail }: ScopeDescription,
+  audit: AuditEntry,
+): Promise<Outcome | undefined> {
+  const words = [JSON.stringify(title), JSON.stringify(detail)];
+  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...words, jsonRows([auditRow({ ...audit, scope: name })])]);
+  return row?.outcome;
+}
+
+export const scopeDescriptions = (sql: Sql): ScopeDescriptions => ({
+  of: async (realmId, names) => {
+    const storable = names.filter(isStorable);
+    const rows = isUuid(realmId) && storable.length > 0 ? await sql.query<ScopeDescription>(OF, [realmId, storable]) : [];
+    return new Map(rows.map((row) => [row.name, row]));
+  },
+});
+
+export const managedScopes = (sql: Sql): ManagedScopes => ({
+  all: async (realmId) => (isUuid(realmId) ? sql.query<ScopeDescription>(ALL, [realmId]) : []),
+  set: async (realmId, scope, audit) => isUuid(realmId) && (await describeScope(sql, realmId, scope, audit)) !== undefined,
+  remove: async (realmId, name, audit) => {
+    if (!isUuid(realmId)) return false;
+    return (await sql.query(REMOVE, [realmId, name, jsonRows([auditRow({ ...audit, scope: name })])])).length > 0;
+  },
+});

@@ -1,0 +1,89 @@
+import { digestOf, isMembers, type Members, type Presentation } from "./presentation.ts";
+import { refuse } from "./refused.ts";
+
+type Json = unknown;
+
+interface Disclosure {
+  /** Undefined: an element of an array. */
+  readonly name: string | undefined;
+  readonly value: Json;
+}
+
+/** Claims that decide whether the credential counts: the issuer says them openly or not at all. @see SD-JWT VC §2.2.2.2 */
+const NEVER_DISCLOSED: ReadonlySet<string> = new Set(["iss", "nbf", "exp", "cnf", "vct", "vct#integrity", "status", "_sd_alg"]);
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** JSON in the one spelling of base64url that it has. */
+function decode(text: string): Json {
+  const bytes = Buffer.from(text, "base64url");
+  try {
+    if (bytes.toString("base64url") === text) return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // what the parser says may quote the text
+  }
+  return refuse("disclosure_malformed");
+}
+
+/** One disclosure: base64url of `[salt, name, value]`, or of `[salt, value]` for an element of an array (RFC 9901 §4.2). */
+function readDisclosure(text: string): Disclosure {
+  const parts = decode(text);
+  if (!Array.isArray(parts) || typeof parts[0] !== "string") return refuse("disclosure_malformed");
+  if (parts.length === 2) return { name: undefined, value: parts[1] };
+  const [, name, value] = parts as readonly Json[];
+  if (parts.length !== 3 || typeof name !== "string") return refuse("disclosure_malformed");
+  if (name === "_sd" || name === "..." || name === "__proto__") return refuse("disclosure_reserved");
+  return { name, value };
+}
+
+/**
+ * Whether the disclosures are the issuer's own, each of them once and in its place: then whoever puts them in gets the claims that the
+ * issuer meant. Pure.
+ * @throws {Refusal} access_denied
+ * @see RFC 9901 §7.1 step 3
+ */
+export function assertDisclosuresSound(presentation: Presentation): void {
+  const digest = digestOf(presentation.credential);
+  const sent = new Map(presentation.disclosures.map((text) => [digest(text), readDisclosure(text)]));
+  if (sent.size !== presentation.disclosures.length) refuse("disclosure_repeated");
+  const seen = new Set<string>();
+
+  /** The disclosure that belongs to a digest, which may stand in one place alone. */
+  const placed = (hash: Json): Disclosure | undefined => {
+    if (typeof hash !== "string") return refuse("digest_malformed");
+    if (seen.has(hash)) return refuse("digest_repeated");
+    seen.add(hash);
+    return sent.get(hash);
+  };
+  const walk = (value: Json, top: boolean): void => {
+    if (Array.isArray(value)) for (const item of value) walkElement(item);
+    else if (isMembers(value)) walkMembers(value, top);
+  };
+  const walkElement = (item: Json): void => {
+    if (!isMembers(item) || !("..." in item)) walk(item, false);
+    else {
+      if (Object.keys(item).length !== 1) refuse("digest_malformed");
+      const found = placed(item["..."]);
+      if (found !== undefined && found.name !== undefined) refuse("disclosure_misplaced");
+      walk(found?.value, false);
+    }
+  };
+  const walkMembers = (members: Members, top: boolean): void => {
+    const { _sd = [], ...open } = members;
+    if ("..." in open) refuse("digest_malformed");
+    const names = new Set(Object.keys(open));
+    for (const hash of Array.isArray(_sd) ? _sd : refuse("digest_malformed")) {
+      const found = placed(hash);
+      if (found === undefined) continue;
+      const name = found.name ?? refuse("disclosure_misplaced");
+      if (names.has(name)) refuse("disclosure_overwrites");
+      if (top && NEVER_DISCLOSED.has(name)) refuse("disclosure_reserved");
+      names.add(name);
+      walk(found.value, false);
+    }
+    for (const value of Object.values(open)) walk(value, false);
+  };
+
+  walk(presentation.credential.claims, true);
+  for (const hash of sent.keys()) if (!seen.has(hash)) refuse("disclosure_unreferenced");
+}

@@ -1,0 +1,52 @@
+import { X509Certificate } from "node:crypto";
+import type { PublishedKey } from "../clients/key-set.ts";
+import { refuse } from "./refused.ts";
+
+const MAX_CHAIN = 5;
+const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** The certificates of a PEM bundle. */
+export const certificatesOf = (pem: string): readonly X509Certificate[] =>
+  (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block));
+
+/** The header member `x5c`: base64 of DER, the leaf first (RFC 7515 §4.1.6). */
+function readChain(x5c: unknown): readonly X509Certificate[] {
+  if (!Array.isArray(x5c) || x5c.length === 0 || x5c.length > MAX_CHAIN) return refuse("issuer_certificate_malformed");
+  try {
+    return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
+  } catch (cause) {
+    return refuse("issuer_certificate_malformed", cause);
+  }
+}
+
+/** Names of a certificate's subject as node prints them: `DNS:a.example, URI:https://a.example`. Quoted ones hold commas and are no names of ours. */
+const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
+
+/** Whether a certificate is the issuer's: it names the very URL, or the host of it. @see SD-JWT VC §3.5 */
+const isOf = (leaf: X509Certificate, issuer: string): boolean =>
+  namesOf(leaf).some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);
+
+const isInTime = (certificate: X509Certificate, now: number): boolean =>
+  certificate.validFromDate.getTime() <= now * 1000 && now * 1000 <= certificate.validToDate.getTime();
+
+const isIssuedBy = (certificate: X509Certificate, by: X509Certificate): boolean =>
+  certificate.checkIssued(by) && certificate.verify(by.publicKey);
+
+/**
+ * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times, names and the
+ * mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
+ * @param now seconds since the epoch
+ * @throws {Refusal} access_denied
+ */
+export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+  const chain = readChain(x5c);
+  const [leaf] = chain;
+  const last = chain.at(-1);
+  if (leaf === undefined || last === undefined) return refuse("issuer_certificate_malformed");
+  const linked = chain.slice(1).every((authority, below) => authority.ca && isIssuedBy(chain[below] ?? leaf, authority));
+  const root = roots.find((each) => isIssuedBy(last, each));
+  if (!linked || root === undefined) return refuse("issuer_certificate_not_trusted");
+  if (![...chain, root].every((certificate) => isInTime(certificate, now))) refuse("issuer_certificate_out_of_time");
+  if (!isOf(leaf, issuer)) refuse("issuer_certificate_of_another");
+  return leaf.publicKey.export({ format: "jwk" }) as PublishedKey; // an object of public members alone
+}

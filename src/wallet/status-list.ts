@@ -1,0 +1,93 @@
+import { inflateSync } from "node:zlib";
+import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import { isWalletAlgorithm } from "./algorithms.ts";
+import { assertSignedByIssuer, type IssuerTrust } from "./issuer-signature.ts";
+import { isMembers, readJwt } from "./presentation.ts";
+import { refuse } from "./refused.ts";
+
+const MEDIA_TYPE = "application/statuslist+jwt";
+/** Bytes: a list of a million credentials that are all random does not compress below 125 kB for each bit. */
+const MAX_BYTES = 1_048_576;
+const MAX_INFLATED = 8 * 1_048_576;
+const SKEW = 60;
+
+/** Where a credential says that its status stands. */
+export interface StatusReference {
+  readonly uri: string;
+  readonly index: number;
+}
+
+/**
+ * The status reference of a credential. Pure.
+ * @returns undefined for a credential that has no status
+ * @throws {Refusal} access_denied for a status that we cannot read: then nobody knows whether it still counts
+ * @see Token Status List §6.2
+ */
+export function statusReference(status: unknown): StatusReference | undefined {
+  if (status === undefined) return undefined;
+  const list = isMembers(status) ? status.status_list : undefined;
+  const { uri, idx } = isMembers(list) ? list : {};
+  if (typeof uri !== "string" || !URL.canParse(uri) || !Number.isSafeInteger(idx) || (idx as number) < 0) return refuse("status_malformed");
+  return { uri, index: idx as number };
+}
+
+/**
+ * One value of a list: `bits` each, the first in the lowest bits of the first byte. Pure.
+ * @returns undefined for an index beyond the list
+ * @see Token Status List §4.1
+ */
+export function statusAt(list: Uint8Array, bits: number, index: number): number | undefined {
+  const perByte = 8 / bits;
+  const byte = list[Math.floor(index / perByte)];
+  return byte === undefined ? undefined : (byte >> ((index % perByte) * bits)) & ((1 << bits) - 1);
+}
+
+function inflate(text: string): Uint8Array {
+  try {
+    return inflateSync(Buffer.from(text, "base64url"), { maxOutputLength: MAX_INFLATED });
+  } catch (cause) {
+    return refuse("status_list_malformed", cause);
+  }
+}
+
+/** Looks a credential up in its issuer's list. */
+export interface StatusLists {
+  /** @throws {Refusal} access_denied; {FetchFailure} when the list cannot be had */
+  statusOf(reference: StatusReference, issuer: string, now: number): Promise<number>;
+}
+
+export function statusLists(fetch: GuardedFetch, trust: IssuerTrust): StatusLists {
+  return {
+    async statusOf({ uri, index }, issuer, now) {
+      const jwt = readJwt(await fetch.text(uri, MEDIA_TYPE, MAX_BYTES), "status_list_malformed", MAX_BYTES);
+      const { typ, alg, kid } = jwt.header;
+      if (typ !== "statuslist+jwt" || !isWalletAlgorithm(alg)) return refuse("status_list_malformed");
+      if (jwt.claims.sub !== uri) return refuse("status_list_of_another_address");
+      const { exp, status_list: list } = jwt.claims;
+      if (exp !== undefined && !(typeof exp === "number" && exp > now - SKEW)) return refuse("status_list_expired");
+      await assertSignedByIssuer({ jwt, issuer, alg, kid: typeof kid === "string" ? kid : undefined }, trust, now);
+      const { bits, lst } = isMembers(list) ? list : {};
+      if (!(bits === 1 || bits === 2 || bits === 4 || bits === 8) || typeof lst !== "string") return refuse("status_list_malformed");
+      return statusAt(inflate(lst), bits, index) ?? refuse("status_index_beyond_list");
+    },
+  };
+}
+
+/**
+ * Whether the issuer still stands by a credential.
+ * @throws {Refusal} access_denied
+ * @see Token Status List §7.1: 0 is valid, all else is not
+ */
+export async function assertStillValid(
+  status: unknown,
+  issuer: string,
+  { lists, policy, now }: { readonly lists: StatusLists; readonly policy: "strict" | "lenient"; readonly now: number },
+): Promise<void> {
+  const reference = statusReference(status);
+  if (reference === undefined) return;
+  const value = await lists.statusOf(reference, issuer, now).catch((cause: unknown) => {
+    if (!(cause instanceof FetchFailure)) throw cause;
+    return policy === "lenient" ? 0 : refuse(`status_list_${cause.reason}`, cause);
+  });
+  if (value !== 0) refuse(value === 2 ? "credential_suspended" : "credential_revoked");
+}

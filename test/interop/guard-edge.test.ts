@@ -1,0 +1,104 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { build } from "rolldown";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
+import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
+import { install, packed, scratch } from "../support/packed.ts";
+import { runtimes } from "../support/runtimes.ts";
+import { freePort, type TestServer, test } from "../support/server.ts";
+
+const { clientId, clientSecret } = AS_RESOURCE_SERVER;
+const { dir, remove } = scratch();
+afterAll(remove);
+const { workerd } = await runtimes();
+await install(dir, await packed("guard-sdk", dir), ["jose"]);
+copyFileSync(join(import.meta.dirname, "../runtimes/worker.mjs"), join(dir, "worker.mjs"));
+// One file, as the tools of these platforms make it: by the conditions of a worker, with no built-in module at hand.
+const conditionNames = ["workerd", "worker", "browser", "import", "default"];
+const { output } = await build({
+  input: join(dir, "worker.mjs"),
+  cwd: dir,
+  platform: "neutral",
+  resolve: { conditionNames },
+  output: { file: join(dir, "bundle.js"), format: "esm" },
+});
+
+test("what a worker loads of the guard names no module of Node", () => {
+  expect(
+    output.flatMap(({ type, ...chunk }) => (type === "chunk" && "imports" in chunk ? [...chunk.imports, ...chunk.dynamicImports] : [])),
+  ).toEqual([]);
+});
+
+/** @param date of the platform whose behaviour is wanted */
+const configuration = (port: number, issuer: string, date: string) => `
+using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .guarded), (name = "internet", network = (allow = ["local", "private"]))],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+);
+const guarded :Workerd.Worker = (
+  modules = [(name = "bundle.js", esModule = embed "bundle.js")],
+  compatibilityDate = "${date}",
+  bindings = [${Object.entries({ RESOURCE, ISSUER: issuer, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret }).map(([name, text]) => `(name = "${name}", text = "${text}")`)}]
+);
+`;
+
+async function start(file: string, date: string, { url }: TestServer): Promise<string> {
+  const port = await freePort();
+  const config = join(dir, `${port}.capnp`);
+  writeFileSync(config, configuration(port, url, date));
+  const child = spawn(file, ["serve", config], { stdio: ["ignore", "inherit", "inherit"] });
+  onTestFinished(async () => {
+    if (child.kill("SIGKILL") && child.exitCode === null) await once(child, "exit");
+  });
+  const origin = `http://127.0.0.1:${port}`;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`workerd ended with ${child.exitCode}`);
+    const answered = await fetch(origin).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return origin;
+    await setTimeout(50);
+  }
+}
+
+const TITLE = "the guard verifies locally or by introspection, and refuses as everywhere";
+
+describe.for([
+  ["a worker that knows nothing of Node", "2025-01-01"],
+  ["a worker with Node's modules at hand, as is usual since 2026", "2026-11-01"],
+] as const)("in %s", ([, date]) => {
+  test.skipIf(workerd === undefined)(workerd === undefined ? "missing toolchain" : TITLE, async ({ server }) => {
+    const origin = await start(workerd!, date, server);
+    const { browser, id } = await server.person();
+    const tokenFor = async (scope: string, resource = RESOURCE) =>
+      (await server.tokens(server.clients.web, browser, { scope, resource })).access_token as string;
+    const good = await tokenFor("notes:read");
+    const [poor, foreign] = [await tokenFor("notes:write"), await tokenFor("notes:read", "https://b.example.test")];
+    for (const path of ["/", "/introspection"]) {
+      const call = (token?: string) =>
+        fetch(`${origin}${path}`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
+      const together = await Promise.all(Array.from({ length: 20 }, () => call(good))); // before it knows a key, or an endpoint
+      expect(await Promise.all(together.map(async (response) => `${response.status} ${await response.text()}`))).toEqual(
+        together.map(() => expect.stringMatching(/^200 .*"authorization":null/)),
+      );
+      expect((await (await call(good)).json()) as object).toMatchObject({
+        principal: { sub: id, clientId: "web", scopes: ["notes:read"] },
+        hasNodeCrypto: date > "2026",
+      });
+      const answers = [await call(), await call(poor), await call(`${good.slice(0, -4)}AAAA`), await call(foreign)];
+      expect(answers.map(({ status, headers }) => [status, /error="(\w+)"/.exec(headers.get("www-authenticate") ?? "")?.[1]])).toEqual([
+        [401, undefined],
+        [403, "insufficient_scope"],
+        [401, "invalid_token"],
+        [401, "invalid_token"],
+      ]);
+    }
+    const document = await fetch(`${origin}/.well-known/oauth-protected-resource`);
+    expect(await document.json()).toMatchObject({ resource: RESOURCE, authorization_servers: [server.url] });
+  });
+});

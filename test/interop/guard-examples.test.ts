@@ -1,0 +1,109 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished } from "vitest";
+import { startNotesServer } from "../../examples/mcp-server/server.ts";
+import { PROVISIONED, testOn } from "../support/server.ts";
+
+const root = join(import.meta.dirname, "../..");
+const examples = join(root, "examples");
+const scripts: Record<string, string> = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).scripts;
+const clientsOf = (name: string) => JSON.parse(readFileSync(join(examples, name, "provision.json"), "utf8")).clients;
+
+const [agent] = clientsOf("agent");
+const [job] = clientsOf("rest-api");
+const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, agent, job] } });
+
+/** Runs what `npm run example:…` runs. */
+function run(script: string, env: Record<string, string>): ChildProcessByStdio<Writable, Readable, Readable> {
+  const [command, ...args] = scripts[`example:${script}`]?.split(" ") ?? [];
+  expect(command).toBe("node");
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+const ended = async (child: ReturnType<typeof run>) => {
+  const [said, complained, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { said, complained, code };
+};
+
+describe("the guarded API", () => {
+  const RESOURCE = "https://notes.example.test/api";
+
+  test("asks of each route its own scopes, and knows its caller by the token", async ({ server }) => {
+    const child = run("rest-api", { PORT: "0", RESOURCE, ISSUER: server.url });
+    let heading = "";
+    child.stdout.on("data", (chunk) => {
+      heading += chunk;
+    });
+    while (!heading.includes("GET /me")) await once(child.stdout, "data");
+    const origin = /http:\/\/127\.0\.0\.1:\d+/.exec(heading)?.[0];
+    const { browser, id } = await server.person();
+    const tokenFor = async (scope: string) =>
+      (await server.tokens(server.clients.web, browser, { scope, resource: RESOURCE })).access_token;
+    const call = async (method: string, path: string, token?: string, body?: object) => {
+      const headers = { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+      const response = await fetch(`${origin}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+      const challenge = response.headers.get("www-authenticate");
+      return [response.status, challenge === null ? await response.json() : /scope="([^"]*)"/.exec(challenge)?.[1]];
+    };
+    const [reader, writer, openid] = [await tokenFor("notes:read"), await tokenFor("notes:read notes:write"), await tokenFor("openid")];
+    expect(await call("GET", "/notes")).toEqual([401, "notes:read"]);
+    expect(await call("GET", "/notes", openid)).toEqual([403, "notes:read"]);
+    expect(await call("POST", "/notes", reader, { text: "buy milk" })).toEqual([403, "notes:read notes:write"]);
+    expect((await call("POST", "/notes", writer, { text: "" }))[0]).toBe(400);
+    expect(await call("POST", "/notes", writer, { text: "buy milk" })).toEqual([201, { owner: id, text: "buy milk" }]);
+    expect(await call("GET", "/notes", reader)).toEqual([200, { notes: ["buy milk"] }]);
+    expect(await call("GET", "/me", openid)).toEqual([200, { sub: id, clientId: "web", scopes: ["openid"], actors: [] }]);
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(0);
+  });
+
+  test("lets in the client of its provisioning file, as the README tells", async ({ server }) => {
+    const credential = { clientId: job.clientId, secret: job.clientSecret, redirectUri: "" };
+    const { body } = await server.token(credential, { grant_type: "client_credentials", scope: "notes:read notes:write" });
+    expect(JSON.parse(Buffer.from(body.access_token.split(".")[1], "base64url").toString())).toMatchObject({
+      aud: "http://127.0.0.1:4100",
+      scope: "notes:read notes:write",
+    });
+  });
+
+  test("says in a line what is wrong with a setting", async () => {
+    const { complained, code } = await ended(run("rest-api", { PORT: "0", ISSUER: "http://as.example" }));
+    expect([complained, code]).toEqual([expect.stringMatching(/^the notes API cannot start: .*must be https.*\n$/), 1]);
+  });
+});
+
+describe("the agent", () => {
+  test("exchanges the token that it was handed, and calls the MCP server with its own, in its person's name", async ({ server }) => {
+    const notes = await startNotesServer({ issuer: server.url });
+    onTestFinished(notes.close);
+    const { browser, id } = await server.person();
+    const resource = [notes.resource, agent.clientId];
+    const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read notes:write", resource });
+    const settings = { ISSUER: server.url, RESOURCE: notes.resource, CLIENT_SECRET: agent.clientSecret };
+    const child = run("agent", settings);
+    child.stdin.end(`${handed}\n`);
+    const { said, complained, code } = await ended(child);
+    expect([complained, code]).toEqual(["", 0]);
+    expect(JSON.parse(said)).toEqual({ person: id, actors: [agent.clientId], notes: 0, longest: 0 });
+
+    const { access_token: notForIt } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource: notes.resource });
+    const refused = run("agent", settings);
+    refused.stdin.end(notForIt);
+    const { complained: why, code: failed } = await ended(refused);
+    expect([why, failed]).toEqual([expect.stringMatching(/^the agent did not do it: /), 1]);
+    expect(why).not.toContain(notForIt);
+  });
+
+  test("says what it lacks", async () => {
+    const child = run("agent", { CLIENT_SECRET: "s" });
+    child.stdin.end("");
+    expect((await ended(child)).complained).toContain("standard input");
+    expect((await ended(run("agent", { CLIENT_SECRET: "" }))).complained).toContain("CLIENT_SECRET is not set");
+  });
+});

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
+import { install, packed, scratch } from "../support/packed.ts";
+import { freePort, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+
+const root = join(import.meta.dirname, "../..");
+const readme = readFileSync(join(root, "guard-sdk/README.md"), "utf8");
+const BLOCK = /^```(\w+)\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm;
+const blocks = [...readme.matchAll(BLOCK)].map(([, language = "", name, code = ""]) => ({ language, name, code }));
+const programs = blocks.filter(({ language }) => language === "js" || language === "ts");
+/** The guard of the first page, and what stands for it further down. */
+const [plain, ...ways] = programs.filter(({ name }) => name === "guard.js").map(({ code }) => code);
+const servers = programs.flatMap(({ name, code }) => (name === undefined || name === "guard.js" ? [] : [{ name, code }]));
+const provision = JSON.parse(blocks.find(({ language }) => language === "json")?.code ?? "");
+const NOTES_API_SECRET: string = provision.clients[0].clientSecret;
+
+const test = testOn({
+  env: { HYBRID_SIGNING_ENABLED: "true" },
+  provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, ...provision.clients] },
+});
+
+const { dir, remove } = scratch();
+afterAll(remove);
+const frameworks = [
+  "express",
+  "koa",
+  "@koa/router",
+  "fastify",
+  "hono",
+  "zod",
+  "@modelcontextprotocol/server",
+  "@modelcontextprotocol/node",
+];
+await install(dir, await packed("guard-sdk", dir), ["jose"], [...frameworks, "@grpc/grpc-js", "@bufbuild/protobuf"]);
+
+const MCP = "https://notes.example/mcp";
+const API = "https://notes.example";
+
+/** Lays the files of the README down as a reader would, with addresses of this machine, and runs them. @returns their origin */
+async function start(
+  { name, code }: { readonly name: string; readonly code: string },
+  guard: string,
+  { url, grpc }: TestServer,
+): Promise<string> {
+  const port = await freePort();
+  const project = join(dir, `project-${port}`);
+  mkdirSync(project);
+  const here = (text: string) =>
+    text.replaceAll("https://auth.example:3001", `http://${grpc}`).replaceAll("https://auth.example", url).replaceAll("4000", `${port}`);
+  writeFileSync(join(project, name), here(code));
+  writeFileSync(join(project, "guard.js"), here(guard));
+  const isModule = code.includes("export default");
+  const args = isModule ? [join(root, "test/runtimes/serve-fetch.mjs"), join(project, name), `${port}`] : [name];
+  const child: ChildProcess = spawn(process.execPath, args, { cwd: project, env: { ...process.env, NOTES_API_SECRET }, stdio: "inherit" });
+  onTestFinished(async () => {
+    if (child.kill("SIGKILL") && child.exitCode === null) await once(child, "exit");
+  });
+  const origin = `http://127.0.0.1:${port}`;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    const answered = await fetch(origin).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return origin;
+    await setTimeout(50);
+  }
+}
+
+const tokensFor = async ({ person, tokens, clients }: TestServer, resource: string) => {
+  const { browser, id } = await person();
+  const tokenFor = async (scope: string): Promise<string> => (await tokens(clients.web, browser, { scope, resource })).access_token;
+  return { id, reader: await tokenFor("notes:read"), writer: await tokenFor("notes:read notes:write"), other: await tokenFor("openid") };
+};
+
+/** What an API of the README answers to everyone who may come. */
+async function expectNotesApi(origin: string, server: TestServer, resource: string): Promise<void> {
+  const { id, reader, writer, other } = await tokensFor(server, resource);
+  const call = async (method: string, token?: string) => {
+    const response = await fetch(`${origin}/notes`, { method, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+    const challenge = response.headers.get("www-authenticate");
+    return [response.status, challenge === null ? JSON.parse(await response.text()) : /scope="([^"]*)"/.exec(challenge)?.[1]];
+  };
+  expect(await call("GET")).toEqual([401, "notes:read"]);
+  expect(await call("GET", reader)).toEqual([200, { owner: id }]);
+  expect(await call("GET", other)).toEqual([403, "notes:read"]);
+  expect(await call("POST", reader)).toEqual([403, "notes:read notes:write"]);
+  expect(await call("POST", writer)).toEqual([201, { writtenBy: "web" }]);
+  const document = await fetch(`${origin}/.well-known/oauth-protected-resource`);
+  expect(await document.json()).toMatchObject({ resource, authorization_servers: [server.url] });
+}
+
+test("every program of the README has a name, and is one of those that run below", () => {
+  expect(programs.map(({ name }) => name)).toEqual(programs.map(() => expect.stringMatching(/^[a-z-]+\.js$/)));
+  expect(servers.map(({ name }) => name)).toEqual([
+    "mcp-server.js",
+    "express.js",
+    "koa.js",
+    "fastify.js",
+    "hono.js",
+    "node.js",
+    "fetch.js",
+  ]);
+  expect(ways.map((code) => /verification: (\w+)/.exec(code)?.[1])).toEqual([
+    "introspection",
+    "grpcIntrospection",
+    "localWithRevocations",
+    "requireHybrid",
+  ]);
+});
+
+test("the MCP server of the README works as it stands", async ({ server }) => {
+  const origin = await start(servers[0]!, plain!, server);
+  const { id, reader, writer } = await tokensFor(server, MCP);
+  const connect = async (token: string) => {
+    const client = new Client({ name: "reader", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { authProvider: { token: async () => token } }));
+    onTestFinished(() => client.close());
+    return client;
+  };
+  const call = { name: "add_note", arguments: { text: "buy milk" } };
+  expect((await (await connect(writer)).callTool(call)).content).toEqual([{ type: "text", text: `noted for ${id}: buy milk` }]);
+  const refusal = await (await connect(reader)).callTool(call).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(InsufficientScopeError);
+  expect((refusal as InsufficientScopeError).requiredScope).toBe("notes:read notes:write");
+  expect((await fetch(`${origin}/mcp`)).headers.get("www-authenticate")).toContain('scope="notes:read"');
+  expect((await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`)).status).toBe(200);
+});
+
+describe("the API of the README works as it stands", () => {
+  test.for(servers.slice(1))("$name", async (program, { server }) => {
+    const origin = await start(program, plain!.replace(MCP, API), server);
+    await expectNotesApi(origin, server, API);
+  });
+
+  test.for(ways.map((code) => [/verification: (\w+)/.exec(code)?.[1] ?? "", code] as const))(
+    "verifying by %s",
+    async ([, guard], { server }) => {
+      const origin = await start(servers.find(({ name }) => name === "express.js")!, guard, server);
+      await expectNotesApi(origin, server, MCP);
+    },
+  );
+});

@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect } from "vitest";
+import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
+import { install, packed, scratch } from "../support/packed.ts";
+import { runtimes } from "../support/runtimes.ts";
+import { type TestServer, test } from "../support/server.ts";
+
+const { dir, remove } = scratch();
+const children: ChildProcess[] = [];
+afterAll(async () => {
+  for (const child of children) if (child.kill("SIGKILL") && child.exitCode === null) await once(child, "exit");
+  remove();
+});
+const { servers } = await runtimes();
+await install(dir, await packed("guard-sdk", dir), ["jose"], ["@grpc/grpc-js", "@bufbuild/protobuf"]);
+copyFileSync(join(import.meta.dirname, "../runtimes/server.mjs"), join(dir, "server.mjs"));
+
+/** Runs the guarded server in a runtime. @returns the ports it listens on, by how it listens */
+async function start([file, ...args]: readonly [string, ...string[]], { url, grpc }: TestServer): Promise<Record<string, number>> {
+  const { clientId, clientSecret } = AS_RESOURCE_SERVER;
+  const settings = { ISSUER: url, GRPC: `http://${grpc}`, RESOURCE, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret };
+  const child = spawn(file, [...args, "server.mjs"], {
+    cwd: dir,
+    env: { ...process.env, ...settings },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const said = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(([code]) => Promise.reject(new Error(`${code}`)))]);
+  return JSON.parse(String(said[0]));
+}
+
+const TITLE = "the installed guard lets in and refuses as everywhere, whichever way it verifies";
+
+describe.for(Object.entries(servers))("on %s", ([, command]) => {
+  test.skipIf(command === undefined)(command === undefined ? "missing toolchain" : TITLE, async ({ server }) => {
+    const ports = await start(command!, server);
+    const { browser, id } = await server.person();
+    const tokenFor = async (scope: string, resource = RESOURCE) =>
+      (await server.tokens(server.clients.web, browser, { scope, resource })).access_token as string;
+    const tokens = [await tokenFor("notes:read"), await tokenFor("notes:write"), await tokenFor("notes:read", "https://b.example.test")];
+    const [good = "", poor, foreign] = tokens;
+    for (const [kind, port] of Object.entries(ports)) {
+      const call = async (path: string, token?: string) => {
+        const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+        return { status: response.status, challenge: response.headers.get("www-authenticate") ?? "", body: await response.text() };
+      };
+      for (const path of ["/local", "/introspection", "/grpc", "/revocations"]) {
+        const { status, body } = await call(path, good);
+        expect([kind, path, status, body], body).toEqual([kind, path, 200, expect.stringContaining('"authorization":null')]);
+        expect(JSON.parse(body).principal).toMatchObject({
+          sub: id,
+          clientId: "web",
+          scopes: ["notes:read"],
+          actors: [],
+          audience: [RESOURCE],
+        });
+        const answers = [await call(path), await call(path, poor), await call(path, foreign)];
+        expect(answers.map((answer) => [answer.status, /error="(\w+)"/.exec(answer.challenge)?.[1]])).toEqual([
+          [401, undefined],
+          [403, "insufficient_scope"],
+          [401, "invalid_token"],
+        ]);
+      }
+      const mine = await tokenFor("notes:read");
+      expect((await call("/revocations", mine)).status).toBe(200);
+      await server.revoke(server.clients.web, mine);
+      await expect.poll(async () => (await call("/revocations", mine)).status, { timeout: 10_000 }).toBe(401);
+    }
+  });
+});

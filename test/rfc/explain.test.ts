@@ -1,0 +1,315 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerExplainCommand } from "../../src/cli/explain.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { systemClock } from "../../src/clock.ts";
+import { ASSERTION_TYPE, anAssertion, keyFor } from "../support/assertions.ts";
+import { runText } from "../support/database.ts";
+import { ACCESS_TOKEN, CRM, DELEGATION_CLIENTS, delegating, TOKEN_EXCHANGE } from "../support/delegation.ts";
+import { basicAuth, type TestClient } from "../support/flow.ts";
+import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
+import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+const key = keyFor("EdDSA", "k1");
+const desk = {
+  clientId: "desk",
+  clientSecret: "desk-secret",
+  name: "Desk",
+  tokenEndpointAuthMethod: "client_secret_basic",
+  grantTypes: [JWT_BEARER],
+  scopes: ["crm:read"],
+  audience: [CRM],
+};
+const robot = {
+  clientId: "robot",
+  name: "Robot",
+  tokenEndpointAuthMethod: "private_key_jwt",
+  grantTypes: ["client_credentials"],
+  scopes: ["notes:read"],
+  jwks: { keys: [key.jwk] },
+};
+
+let issuer: IdentityIssuer;
+let server: TestServer & ReturnType<typeof delegating>;
+let admin: AdminClient;
+let home: string;
+beforeAll(async () => {
+  issuer = await identityIssuer();
+  const started = await startServer({
+    env: { ID_JAG_ENABLED: "true", ID_JAG_TRUSTED_ISSUERS: issuer.url, ID_JAG_MAX_ASSERTION_LIFETIME: "200" },
+    provision: { ...PROVISIONED, clients: [...DELEGATION_CLIENTS, desk, robot] },
+  });
+  server = { ...started, ...delegating(started) };
+  admin = await adminAs(OPERATOR.email, OPERATOR.password);
+  home = mkdtempSync(join(tmpdir(), "countersign-explain-"));
+});
+afterAll(async () => {
+  await server.close();
+  await issuer.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function adminAs(email: string, password: string): Promise<AdminClient> {
+  const login = await fetch(new URL("/auth/login", server.url), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ email, password }),
+  });
+  return createAdminClient({ url: server.url, token: ((await login.json()) as { access_token: string }).access_token });
+}
+
+type Fields = Record<string, string | string[]>;
+const explain = (client: TestClient, fields: Fields, authorization?: string) =>
+  admin.operator.explain.tokenRequest.mutate({
+    parameters: { client_id: client.clientId, ...fields },
+    ...(authorization !== undefined && { authorization }),
+  });
+type Explained = Awaited<ReturnType<typeof explain>>;
+const decisive = ({ rules }: Explained) => {
+  const { rule, error, reason } = rules.find(({ verdict }) => verdict === "refused") ?? {};
+  return [rule, error, reason];
+};
+const verdicts = ({ rules }: Explained) => [...new Set(rules.map(({ verdict }) => verdict))];
+/** How many rows there are of whatever a token request could leave behind. */
+const written = async () =>
+  (
+    await runText<object>(
+      server.database.sql,
+      `select (select count(*)::int from audit_records) as audit, (select count(*)::int from grants) as grants,
+         (select count(*)::int from refresh_tokens) as tokens, (select count(*)::int from consumed_ids) as ids,
+         (select count(*)::int from delegations) as delegations, (select count(*)::int from users) as users,
+         (select count(*)::int from revocations) as revocations`,
+    )
+  )[0];
+const fieldsOf = (code: { grant_type: string; code: string; redirect_uri: string; code_verifier: string | undefined }): Fields => ({
+  ...code,
+  code_verifier: code.code_verifier ?? "",
+});
+
+describe("a dry run says what the token endpoint would, and leaves no trace", () => {
+  test("authorization_code: granted as often as it is asked, redeemed once, a replay after that, and asking ends nothing", async () => {
+    const { web } = server.clients;
+    const person = await server.person();
+    const code = fieldsOf(await server.code(web, person.browser, { scope: "openid crm:read", resource: CRM }));
+    const before = await written();
+    for (let round = 0; round < 2; round++) {
+      const explained = await explain(web, code);
+      expect(explained.granted).toMatchObject({ sub: person.id, scope: "openid crm:read", aud: [CRM], refreshToken: true, idToken: true });
+      expect(verdicts(explained)).toEqual(["passed", "taken_for_granted"]);
+    }
+    expect(await written()).toEqual(before);
+    const tokens = await server.token(web, code);
+    expect(tokens.status).toBe(200);
+    expect(decisive(await explain(web, code))).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
+    expect((await server.refresh(web, tokens.body.refresh_token)).status).toBe(200);
+  });
+
+  test("refresh_token: the token stays the current one, and a used one that is only asked about ends no family", async () => {
+    const { web } = server.clients;
+    const { refresh_token: first } = await server.tokens(web, (await server.person()).browser, { scope: "crm:read crm:write" });
+    const fields = { grant_type: "refresh_token", refresh_token: first };
+    expect((await explain(web, { ...fields, scope: "crm:read" })).granted).toMatchObject({ scope: "crm:read", refreshToken: true });
+    const { body } = await server.refresh(web, first);
+    expect(decisive(await explain(web, fields))).toEqual(["refresh_token_unused", "invalid_grant", "refresh_token_replayed"]);
+    expect((await server.refresh(web, body.refresh_token)).status).toBe(200);
+  });
+
+  test("token exchange: scope, audience, chain and lifetime of what would be granted", async () => {
+    const { subject, person } = await server.subjectFor(["agent-1"]);
+    const fields = {
+      grant_type: TOKEN_EXCHANGE,
+      subject_token: subject,
+      subject_token_type: ACCESS_TOKEN,
+      scope: "crm:read",
+      resource: CRM,
+    };
+    const before = await written();
+    const { granted, rules } = await explain(server.agent("agent-1"), fields);
+    expect(granted).toMatchObject({ sub: person.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
+    expect(granted?.expiresIn).toBeLessThanOrEqual(900);
+    expect(rules.map(({ source }) => source)).toContain("specification §4.7 rule 7");
+    expect(await written()).toEqual(before);
+  });
+
+  test("jwt-bearer: the assertion can still be used, once, and nobody becomes a person by being asked about", async () => {
+    const assertion = issuer.assertion(server.url, "desk", { sub: "explained" });
+    const fields = { grant_type: JWT_BEARER, assertion };
+    const as = { clientId: "desk", redirectUri: "", secret: "desk-secret" };
+    const before = await written();
+    expect((await explain(as, fields)).granted).toMatchObject({ scope: "crm:read", aud: [CRM] });
+    expect(await written()).toEqual(before);
+    expect((await server.token(as, fields)).status).toBe(200);
+    expect(decisive(await explain(as, fields))).toEqual(["assertion_unused", "invalid_grant", "assertion_replayed"]);
+    const malformed = { ...fields, assertion: issuer.assertion(server.url, "desk"), scope: 'no"scope' };
+    expect(decisive(await explain(as, malformed))).toEqual(["scope", "invalid_grant", "scope_malformed"]);
+  });
+
+  test("private_key_jwt: a presented assertion is judged and not used up", async () => {
+    const client_assertion = anAssertion(key, { clientId: "robot", audience: server.url, now: Math.floor(Date.now() / 1000) });
+    const fields = {
+      grant_type: "client_credentials",
+      scope: "notes:read",
+      client_assertion,
+      client_assertion_type: ASSERTION_TYPE,
+    };
+    const as = { clientId: "robot", redirectUri: "" };
+    expect(verdicts(await explain(as, fields))).toEqual(["passed"]);
+    expect((await server.form("/oauth/token", fields)).status).toBe(200);
+    expect(decisive(await explain(as, fields))).toEqual(["client_proven", "invalid_client", "assertion_used_before"]);
+  });
+
+  test("a secret is judged where it is presented, and taken for granted where it is not", async () => {
+    const { worker } = server.clients;
+    const fields = { grant_type: "client_credentials", scope: "notes:read" };
+    const without = await explain(worker, fields);
+    expect(without.rules.filter(({ verdict }) => verdict === "taken_for_granted").map(({ rule }) => rule)).toEqual([
+      "method_registered",
+      "client_proven",
+    ]);
+    expect(verdicts(await explain(worker, fields, basicAuth("worker", "worker-secret")))).toEqual(["passed"]);
+    const wrong = await explain(worker, fields, basicAuth("worker", "wrong"));
+    expect(decisive(wrong)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
+    expect(wrong.rules.filter(({ verdict }) => verdict === "not_reached").map(({ rule }) => rule)).toEqual([
+      "grant_held",
+      "parameters_present",
+      "confidential_client",
+      "scope",
+      "resource",
+    ]);
+    expect(decisive(await explain({ clientId: "nobody", redirectUri: "" }, fields))).toEqual([
+      "client_known",
+      "invalid_client",
+      "client_unknown",
+    ]);
+  });
+});
+
+/** Requests that are refused, each by another rule, and that rule. */
+const REFUSED: readonly (readonly [string, string, Fields, string])[] = [
+  ["client_credentials, a foreign scope", "worker", { grant_type: "client_credentials", scope: "crm:admin" }, "scope"],
+  [
+    "client_credentials, a foreign resource",
+    "worker",
+    { grant_type: "client_credentials", scope: "notes:read", resource: CRM },
+    "resource",
+  ],
+  ["authorization_code, not the client's grant", "worker", { grant_type: "authorization_code", code: "x" }, "grant_held"],
+  ["authorization_code, no code", "web", { grant_type: "authorization_code" }, "parameters_present"],
+  [
+    "authorization_code, an unknown code",
+    "web",
+    { grant_type: "authorization_code", code: "x", redirect_uri: "https://app.example.test/cb", code_verifier: "v".repeat(43) },
+    "code_known",
+  ],
+  ["refresh_token, an unknown token", "web", { grant_type: "refresh_token", refresh_token: "0".repeat(64) }, "refresh_token_known"],
+  ["token exchange by no agent", "not-agent", { grant_type: TOKEN_EXCHANGE }, "agent"],
+  [
+    "token exchange of no token",
+    "agent-1",
+    { grant_type: TOKEN_EXCHANGE, subject_token: "a.b.c", subject_token_type: ACCESS_TOKEN },
+    "subject_token_ours",
+  ],
+  ["jwt-bearer, no assertion of a trusted issuer", "desk", { grant_type: JWT_BEARER, assertion: "a.b.c" }, "assertion_form"],
+];
+
+describe("a refusal of the past is explained by the id of its request", () => {
+  test.for(REFUSED)("%s: the same rules with the same verdicts, and not a word more to the outside", async ([, clientId, fields, rule]) => {
+    const client = { clientId, redirectUri: "", secret: `${clientId}-secret` };
+    const dry = await explain(client, fields, basicAuth(clientId, client.secret));
+    const answer = await server.token(client, fields);
+    const past = await admin.operator.explain.refusal.query({ requestId: answer.headers.get("x-request-id") ?? "" });
+    expect(past.rules).toEqual(dry.rules);
+    expect(past.refused).toMatchObject({ clientId, grantType: fields.grant_type, error: answer.body.error });
+    expect(decisive(past).slice(0, 2)).toEqual([rule, answer.body.error]);
+    expect(past.granted).toBeUndefined();
+    expect(JSON.stringify([answer.body, [...answer.headers]])).not.toContain(String(past.refused?.reason));
+  });
+
+  test("a replayed code says so afterwards, too", async () => {
+    const { web } = server.clients;
+    const code = await server.code(web, (await server.person()).browser);
+    await server.token(web, code);
+    const replay = await server.token(web, code);
+    const past = await admin.operator.explain.refusal.query({ requestId: replay.headers.get("x-request-id") ?? "" });
+    expect(decisive(past)).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
+  });
+
+  test("there is nothing to tell of an unknown id, nor of a request that was granted", async () => {
+    const granted = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
+    for (const requestId of ["no-such-request", granted.headers.get("x-request-id") ?? ""]) {
+      const error = await admin.operator.explain.refusal.query({ requestId }).catch((thrown: unknown) => thrown);
+      expect(refusalOf(error)).toMatchObject({ error: "not_found", httpStatus: 404 });
+    }
+  });
+});
+
+test("only operators ask, and what cannot be read is no request", async () => {
+  const person = await server.person();
+  const developer = createAdminClient({ url: server.url, token: person.login.access_token });
+  const parameters = { grant_type: "client_credentials", client_id: "worker" };
+  const told = async (asked: Promise<unknown>) => refusalOf(await asked.catch((error: unknown) => error));
+  expect(await told(developer.operator.explain.tokenRequest.mutate({ parameters }))).toMatchObject({ error: "forbidden" });
+  expect(await told(developer.operator.explain.refusal.query({ requestId: "x" }))).toMatchObject({ error: "forbidden" });
+  const { tokenRequest } = admin.operator.explain;
+  expect(await told(tokenRequest.mutate({ parameters, authorization: "Bearer x" }))).toMatchObject({ error: "invalid_request" });
+  expect(await told(tokenRequest.mutate({ parameters: { grant_type: "password" } }))).toMatchObject({ error: "unsupported_grant_type" });
+  expect(await told(tokenRequest.mutate({ parameters: { ...parameters, scope: ["a", "b"] } }))).toMatchObject({ error: "invalid_request" });
+});
+
+describe("countersign explain", () => {
+  async function run(...words: string[]) {
+    const said = { out: "", err: "", code: 0 };
+    const terminal: Terminal = {
+      server: () => ({ serverUrl: server.url, ...OPERATOR }),
+      configDir: join(home, "config"),
+      clock: systemClock,
+      write: (text) => {
+        said.out += `${text}\n`;
+      },
+      complain: (text) => {
+        said.err += `${text}\n`;
+      },
+      ask: async () => "",
+      end: (code) => {
+        said.code = code;
+      },
+    };
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+    registerExplainCommand(program, terminal);
+    await program.parseAsync(["explain", ...words], { from: "user" });
+    return said;
+  }
+
+  test("shows the rules in order and what is decisive; secrets may come from files", async () => {
+    const file = join(home, "token");
+    writeFileSync(file, `${"0".repeat(64)}\n`);
+    const { out, code } = await run("grant_type=refresh_token", "client_id=web", `refresh_token=@${file}`);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^RULE +VERDICT +SOURCE\ncredential +passed /);
+    expect(out).toMatch(/\nclient_proven +taken for granted /);
+    expect(out).toMatch(/\nrefresh_token_known +refused +RFC 6749 §6\nrefresh_token_of_client +not reached /);
+    expect(out).toContain(
+      "Refused by refresh_token_known: invalid_grant (refresh_token_unknown)\nIt demands: The refresh token is one that was issued.\n",
+    );
+    const form = join(home, "form");
+    writeFileSync(form, "grant_type=client_credentials&client_id=worker&scope=notes%3Aread\n");
+    expect((await run("--form", form)).out).toMatch(/Would be granted:\nsub +worker\nscope +notes:read\n/);
+    const asJson = JSON.parse((await run("--form", form, "--json", "--authorization", basicAuth("worker", "no"))).out);
+    expect(decisive(asJson)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
+  });
+
+  test("tells of a refusal of the past, and says when there is none", async () => {
+    const answer = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
+    const { out } = await run("--request", answer.headers.get("x-request-id") ?? "", "--demands");
+    expect(out).toMatch(/^at +\d{4}-.*\nclient +worker\ngrant +client_credentials\n\nRULE +VERDICT +DEMAND +SOURCE\n/);
+    expect(out).toMatch(/\n\nRefused by scope: invalid_scope \(scope_not_allowed\)\nIt demands: [^\n]+\n$/);
+    expect(await run("--request", "none")).toMatchObject({ code: 4, err: expect.stringContaining("No refusal") });
+    expect(await run()).toMatchObject({ code: 1, err: expect.stringContaining("Name either") });
+  });
+});

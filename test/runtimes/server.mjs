@@ -1,0 +1,43 @@
+// A guarded server on node:http and, where the runtime has one, on its own server of Fetch handlers. Each way of verification has a path.
+import { createServer } from "node:http";
+import process from "node:process";
+import { createGuard, introspection } from "@countersign/guard";
+import { grpcIntrospection, localWithRevocations } from "@countersign/guard/grpc";
+import { protect } from "@countersign/guard/node";
+
+const { ISSUER, GRPC, RESOURCE: resource, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret } = process.env;
+const access = { clientId, clientSecret };
+const overGrpc = { ...access, address: GRPC };
+
+const WAYS = {
+  "/local": {},
+  "/introspection": { verification: introspection(access) },
+  "/grpc": { verification: grpcIntrospection(overGrpc) },
+  "/revocations": { verification: localWithRevocations({ ...overGrpc, whenStale: "refuse" }) },
+};
+const guards = Object.entries(WAYS).map(([path, way]) => {
+  return [path, createGuard({ resource, authorizationServers: [ISSUER], scopes: ["notes:read"], ...way })];
+});
+
+const seen = (principal, authorization) => JSON.stringify({ principal, authorization: authorization ?? null });
+const listeners = new Map(
+  guards.map(([path, guard]) => {
+    return [path, protect(guard, ({ headers }, response, principal) => response.end(seen(principal, headers.authorization)))];
+  }),
+);
+const handlers = new Map(
+  guards.map(([path, guard]) => {
+    return [path, guard.protect(({ headers }, principal) => new Response(seen(principal, headers.get("authorization"))))];
+  }),
+);
+
+const listening = { port: 0, hostname: "127.0.0.1" };
+const answer = (request) => handlers.get(new URL(request.url).pathname)(request);
+function ownServer() {
+  if (globalThis.Bun !== undefined) return globalThis.Bun.serve({ ...listening, fetch: answer }).port;
+  if (globalThis.Deno !== undefined) return globalThis.Deno.serve({ ...listening, onListen: () => undefined }, answer).addr.port;
+  return undefined;
+}
+
+const server = createServer((request, response) => listeners.get(request.url)(request, response));
+server.listen(0, "127.0.0.1", () => process.stdout.write(JSON.stringify({ "node:http": server.address().port, Fetch: ownServer() })));

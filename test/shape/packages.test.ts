@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
+import { publint } from "publint";
+import { afterAll, describe, expect, test } from "vitest";
+import { install, packed, scratch } from "../support/packed.ts";
+
+const root = join(import.meta.dirname, "../..");
+const { dir, remove } = scratch();
+afterAll(remove);
+
+const PACKAGES = [
+  { workspace: "guard-sdk", needs: ["jose"], linked: ["@types/node"] },
+  { workspace: "admin", needs: ["@trpc/client", "@trpc/server"], linked: [] },
+] as const;
+
+const tarballs = await Promise.all(PACKAGES.map(async (each) => ({ ...each, tarball: await packed(each.workspace, dir) })));
+
+const compile = (cwd: string, ...args: string[]) =>
+  promisify(execFile)(join(root, "node_modules/.bin/tsc"), ["--noEmit", "--strict", "--target", "es2022", ...args], { cwd }).then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string }) => error.stdout,
+  );
+
+/** A use of each entry of the guard that needs no package beside it. */
+const GUARD_USE = `
+import { createGuard, GuardRefusal, introspection, type Principal } from "@countersign/guard";
+import * as express from "@countersign/guard/express";
+import * as fastify from "@countersign/guard/fastify";
+import * as hono from "@countersign/guard/hono";
+import * as koa from "@countersign/guard/koa";
+import * as node from "@countersign/guard/node";
+import { createPqcVerifier } from "@countersign/guard/pqc";
+
+const issuer = "https://auth.example.test";
+const guard = createGuard({ resource: "https://notes.example.test", authorizationServers: [issuer], onRefusal: ({ code }) => code satisfies string });
+export const listeners = [express.protect(guard), fastify.protect(guard), hono.protect(guard), koa.protect(guard, { scopes: ["a"] })];
+export const listener = node.protect(guard, (_request, response, { sub }: Principal) => response.end(sub));
+export const others = [introspection({ clientId: "c", clientSecret: "s" }), createPqcVerifier({ issuer }), GuardRefusal];
+// @ts-expect-error the resource is required
+createGuard({ authorizationServers: [issuer] });
+// @ts-expect-error scopes are words of a list
+node.protect(guard, () => undefined, { scopes: "notes:read" });
+`;
+
+describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, linked }) => {
+  const bytes = new Uint8Array(readFileSync(tarball));
+  const { name } = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
+
+  test("has nothing that publint would tell of", async () => {
+    const { messages } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
+    expect(messages).toEqual([]);
+  });
+
+  test("has the types of what it exports, for every way in which ES modules are resolved", async () => {
+    const analysis = await checkPackage(createPackageFromTarballData(bytes));
+    expect(analysis.types).toMatchObject({ kind: "included" });
+    // CommonJS loads ES modules by require since Node 20.19, or by import(); resolution as before Node 12 knows no exports.
+    const ours = (problem: Problem) => !("resolutionKind" in problem && ["node10", "node16-cjs"].includes(problem.resolutionKind));
+    expect("problems" in analysis ? analysis.problems.filter(ours) : undefined).toEqual([]);
+  });
+
+  test("brings what is built, its licence, its readme and its changelog, and no source or test", async () => {
+    const files = createPackageFromTarballData(bytes).listFiles();
+    const top = new Set(files.map((path) => path.slice(`/node_modules/${name}/`.length).split("/", 1)[0]));
+    expect([...top].toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+    expect(files.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
+  });
+
+  test("is published with provenance, as what its manifest says", async () => {
+    const manifest = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
+    expect(manifest).toMatchObject({
+      license: "Apache-2.0",
+      type: "module",
+      sideEffects: false,
+      engines: { node: ">=20" },
+      publishConfig: { access: "public", provenance: true },
+    });
+    const changelog = readFileSync(join(root, workspace, "CHANGELOG.md"), "utf8");
+    expect(/^## (\S+)/m.exec(changelog)?.[1]).toBe(manifest.version);
+    const lines = changelog.split("\n").filter((line) => line.startsWith("- "));
+    expect(new Set(lines).size).toBe(lines.length);
+  });
+
+  test("is understood by the compiler of who installs it", async () => {
+    const project = join(dir, `${workspace}-user`);
+    await install(project, tarball, needs, linked);
+    const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes"];
+    if (workspace === "guard-sdk") {
+      writeFileSync(join(project, "use.ts"), GUARD_USE);
+      expect(await compile(project, ...strictly, "--types", "node", "use.ts")).toBe("");
+    } else {
+      copyFileSync(join(root, "test/types/admin-client.ts"), join(project, "use.ts"));
+      expect(await compile(project, ...strictly, "--types", "", "--skipLibCheck", "use.ts")).toBe("");
+    }
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { agentPauses } from "../../src/store/agent-pauses.ts";
+import { delegationBook } from "../../src/store/delegation-book.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { anAudit, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { delegating } from "../support/delegation-rows.ts";
+import { aClient } from "../support/grants.ts";
+
+const EVERYBODY = { kind: "everybody" } as const;
+const person = (userId: string) => ({ kind: "person", userId }) as const;
+const PAUSED = anAudit("agent.paused");
+const RESUMED = anAudit("agent.resumed");
+
+describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  const { aChain, aRoot, below, record, lives } = delegating(() => database.sql);
+  const pauses = () => agentPauses(database.sql);
+  const records = async (event: "agent.paused" | "agent.resumed") => (await auditOf(database.sql, event)).length;
+
+  test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored meanwhile", async () => {
+    const { scene, grantId, agent, token, first, third } = await aChain();
+    const other = await aChain();
+    expect(await pauses().pause(EVERYBODY, agent, PAUSED)).toBe(true);
+    expect(await Promise.all([first, third, other.first].map(lives))).toEqual([false, false, true]);
+    expect(await record(below(scene, grantId, agent, token))).toBe(false);
+    const tree = await delegationBook(database.sql).tree(EVERYBODY, grantId);
+    expect(new Set(tree?.delegations.map(({ ended }) => ended?.reason))).toEqual(new Set(["agent_paused"]));
+    expect(await pauses().resume(EVERYBODY, agent, RESUMED)).toBe(true);
+    expect(await Promise.all([first, third].map(lives))).toEqual([true, true]);
+    expect(await record(below(scene, grantId, agent, token))).toBe(true);
+  });
+
+  test("what was cut during a pause stays so", async () => {
+    const { agent, first, third } = await aChain();
+    await pauses().pause(EVERYBODY, agent, PAUSED);
+    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await pauses().resume(EVERYBODY, agent, RESUMED);
+    expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
+  });
+
+  test("a person pauses for herself alone, and ends no operator's pause", async () => {
+    const [mine, theirs] = [await aChain(), await aRoot()];
+    const held = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
+    expect(await record(held)).toBe(true);
+    const me = person(mine.scene.userId);
+    expect(await pauses().pause(me, mine.agent, PAUSED)).toBe(true);
+    expect([await lives(mine.first), await lives(held)]).toEqual([false, true]);
+    await pauses().pause(EVERYBODY, mine.agent, PAUSED);
+    expect(await pauses().resume(me, mine.agent, RESUMED)).toBe(true);
+    expect([await lives(mine.first), await lives(held)]).toEqual([false, false]);
+    await pauses().resume(EVERYBODY, mine.agent, RESUMED);
+    expect([await lives(mine.first), await lives(held)]).toEqual([true, true]);
+  });
+
+  test("whether the agent that asks is paused is told with the state of the token that it brings", async () => {
+    const { scene, agent, token } = await aRoot();
+    const paused = async () => (await tokenStates(database.sql).of({ ...token, agent })).agentPaused;
+    expect(await paused()).toBe(false);
+    await pauses().pause(person(scene.userId), agent, PAUSED);
+    expect(await paused()).toBe(true);
+    expect((await tokenStates(database.sql).of(token)).agentPaused).toBe(false);
+  });
+
+  test("pausing and resuming twice changes and records nothing more; what is no agent is unknown", async () => {
+    const { agent } = await aRoot();
+    const application = (await aClient(database.sql)).clientId;
+    const before = [await records("agent.paused"), await records("agent.resumed")];
+    expect([await pauses().pause(EVERYBODY, agent, PAUSED), await pauses().pause(EVERYBODY, agent, PAUSED)]).toEqual([true, false]);
+    expect([await pauses().resume(EVERYBODY, agent, RESUMED), await pauses().resume(EVERYBODY, agent, RESUMED)]).toEqual([true, false]);
+    for (const unknown of [application, "nobody", "\0"]) {
+      expect(await pauses().pause(EVERYBODY, unknown, PAUSED)).toBeUndefined();
+      expect(await pauses().resume(EVERYBODY, unknown, RESUMED)).toBe(false);
+    }
+    expect([(await records("agent.paused")) - (before[0] ?? 0), (await records("agent.resumed")) - (before[1] ?? 0)]).toEqual([1, 1]);
+    const [entry] = (await auditOf(database.sql, "agent.paused")).slice(-1);
+    expect([entry?.client_id, entry?.user_id]).toEqual([agent, null]);
+  });
+
+  test("64 at once: one paused it, and one resumed it", async () => {
+    const { agent, scene } = await aRoot();
+    const at64 = (act: () => Promise<boolean | undefined>) => Promise.all(Array.from({ length: 64 }, act));
+    const me = person(scene.userId);
+    expect((await at64(() => pauses().pause(me, agent, PAUSED))).filter((won) => won === true)).toHaveLength(1);
+    expect((await at64(() => pauses().resume(me, agent, RESUMED))).filter((won) => won)).toHaveLength(1);
+  });
+
+  test("pauses are listed newest first; a person is told of her own, and of those for everybody of agents that act for her", async () => {
+    const [mine, theirs] = [await aChain(), await aChain()];
+    const me = person(mine.scene.userId);
+    await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
+    await pauses().pause(EVERYBODY, mine.agent, PAUSED);
+    await pauses().pause(EVERYBODY, theirs.agent, PAUSED);
+    await pauses().pause(person(theirs.scene.userId), theirs.agent, PAUSED);
+    const own = await pauses().list(me, {}, 50);
+    expect(own.items.map(({ agent, userId }) => [agent.clientId, userId])).toEqual([
+      [mine.agent, null],
+      [mine.agent, mine.scene.userId],
+    ]);
+    expect(own.items[1]).toMatchObject({ by: { type: "user", id: mine.scene.userId }, agent: { name: "A client" } });
+    const listed = await pauses().list(EVERYBODY, { agent: theirs.agent }, 1);
+    expect([listed.items.map(({ userId }) => userId), listed.next === null]).toEqual([[theirs.scene.userId], false]);
+    expect((await pauses().list(EVERYBODY, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
+  });
+
+  test("pausing and resuming are marked, and so is a cut", async () => {
+    const { agent, scene, first } = await aChain();
+    const edge = await revocationMarks(database.sql).edge();
+    await pauses().pause(EVERYBODY, agent, PAUSED);
+    await pauses().pause(person(scene.userId), agent, PAUSED);
+    await pauses().resume(EVERYBODY, agent, RESUMED);
+    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    const { marks } = await revocationMarks(database.sql).since(edge);
+    const about = marks.filter(({ key }) => key.startsWith(agent) || key === first.jti);
+    expect(about.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`)).toEqual([
+      `-agent ${agent}`,
+      `-agent ${agent}\n${scene.userId}`,
+      `+agent ${agent}`,
+      `-jti ${first.jti}`,
+    ]);
+  });
+});

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { delegationBook } from "../../src/store/delegation-book.ts";
+import { grants } from "../../src/store/grants.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { statement } from "../../src/store/sql.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { anAudit, anId, auditOf } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { delegating } from "../support/delegation-rows.ts";
+
+const EVERYBODY = { kind: "everybody" } as const;
+const person = (userId: string) => ({ kind: "person", userId }) as const;
+const OPERATOR = { type: "user", id: "an operator" } as const;
+const byOperator = anAudit("delegation.cut", { actor: OPERATOR });
+
+describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  const { aRoot, aChain, below, tokenOf, record, lives } = delegating(() => database.sql);
+  const book = () => delegationBook(database.sql);
+  const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id).sort();
+
+  test("a tree is its grant, and each delegation after the one that it came of", async () => {
+    const { scene, grantId, agent, token, first, second, third } = await aChain();
+    const beside = below(scene, grantId, agent, token);
+    expect(await record(beside)).toBe(true);
+    const tree = await book().tree(EVERYBODY, grantId);
+    expect(tree?.root).toMatchObject({ id: grantId, userId: scene.userId, application: { clientId: scene.clientId }, ended: null });
+    const places = new Map(tree?.delegations.map(({ id }, place) => [id, place]));
+    expect(tree?.delegations.every(({ id, parentId }) => parentId === null || places.get(parentId)! < places.get(id)!)).toBe(true);
+    expect(ids(tree?.delegations ?? [])).toEqual(ids([first, second, third, beside]));
+    expect(tree?.complete).toBe(true);
+    expect(tree?.delegations.find(({ id }) => id === third.id)).toMatchObject({
+      parentId: second.id,
+      application: { clientId: scene.clientId },
+      agent: { clientId: agent, name: "A client" },
+      chain: [agent, agent, agent],
+      scopes: ["crm:read"],
+      audience: ["https://crm.example.test/mcp"],
+      expiresAt: third.expiresAt,
+      ended: null,
+    });
+  });
+
+  test("what ended says why, when, and by whom where it was cut; what is below a cut, that it ended above", async () => {
+    const { grantId, first, second, third } = await aChain();
+    expect(await book().cut(EVERYBODY, { kind: "delegation", id: second.id }, byOperator)).toBe(1);
+    const ends = async (live?: boolean) => {
+      const tree = await book().tree(EVERYBODY, grantId, live);
+      return new Map(tree?.delegations.map(({ id, ended }) => [id, ended]));
+    };
+    const told = await ends();
+    expect([told.get(first.id), told.get(third.id)]).toEqual([null, { reason: "ended_above", at: null, by: null }]);
+    expect(told.get(second.id)).toEqual({ reason: "cut", at: expect.any(Number), by: OPERATOR });
+    expect([[...(await ends(true)).keys()], ids([...(await ends(false)).keys()].map((id) => ({ id })))]).toEqual([
+      [first.id],
+      ids([second, third]),
+    ]);
+    await grants(database.sql).revoke(grantId, anAudit("token.revoked"));
+    expect((await ends()).get(first.id)).toEqual({ reason: "grant_ended", at: expect.any(Number), by: null });
+    expect((await book().tree(EVERYBODY, grantId))?.root.ended?.reason).toBe("grant_ended");
+  });
+
+  test("a client that revokes its own delegated token is told as who cut it", async () => {
+    const { grantId, agent, first } = await aChain();
+    const audit = anAudit("token.revoked", { actor: { type: "client", id: agent } });
+    await tokenStates(database.sql).revoke(tokenOf(first), first.expiresAt, audit);
+    const tree = await book().tree(EVERYBODY, grantId);
+    expect(tree?.delegations[0]?.ended).toMatchObject({ reason: "cut", by: { type: "client", id: agent } });
+  });
+
+  test("cutting the grant ends all that came of it, with one record", async () => {
+    const { scene, grantId, first, third } = await aChain();
+    const before = (await auditOf(database.sql, "delegation.cut")).length;
+    expect(await book().cut(EVERYBODY, { kind: "grant", id: grantId }, byOperator)).toBe(1);
+    expect(await book().cut(EVERYBODY, { kind: "grant", id: grantId }, byOperator)).toBe(0);
+    expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
+    const [entry, ...others] = (await auditOf(database.sql, "delegation.cut")).slice(before);
+    expect([entry?.grant_id, entry?.user_id, entry?.client_id]).toEqual([grantId, scene.userId, scene.clientId]);
+    expect(others).toEqual([]);
+  });
+
+  test("a person sees and cuts what is hers; what is another's is as if it were not there", async () => {
+    const [mine, theirs] = [await aChain(), await aChain()];
+    const me = person(mine.scene.userId);
+    expect(ids((await book().list(me, {}, 50)).items)).toEqual(ids([mine.first, mine.second, mine.third]));
+    expect((await book().list(me, { userId: theirs.scene.userId }, 50)).items).toEqual([]);
+    expect(await book().tree(me, theirs.grantId)).toBeUndefined();
+    expect((await book().tree(me, mine.grantId))?.root.id).toBe(mine.grantId);
+    for (const what of [
+      { kind: "delegation", id: theirs.first.id },
+      { kind: "grant", id: theirs.grantId },
+      { kind: "delegation", id: anId() },
+      { kind: "grant", id: "none" },
+      { kind: "agent", clientId: "nobody" },
+    ] as const)
+      expect(await book().cut(me, what, byOperator)).toBeUndefined();
+    expect(await book().cut(me, { kind: "agent", clientId: theirs.agent }, byOperator)).toBe(0);
+    expect(await book().cut(me, { kind: "agent", clientId: mine.agent, userId: theirs.scene.userId }, byOperator)).toBe(0);
+    expect(await lives(theirs.first)).toBe(true);
+    expect(await book().cut(me, { kind: "agent", clientId: mine.agent }, byOperator)).toBe(3);
+  });
+
+  test("a list is filtered by person, agent, grant and life, newest first, and goes on from its cursor", async () => {
+    const { scene, grantId, agent, first, second, third } = await aChain();
+    const everything = await book().list(EVERYBODY, { userId: scene.userId, agent, grantId, live: true }, 50);
+    expect(ids(everything.items)).toEqual(ids([first, second, third]));
+    const paged: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await book().list(EVERYBODY, { agent }, 1, after);
+      paged.push(...page.items.map(({ id }) => id));
+      if (page.next === null) break;
+      after = page.next;
+    }
+    expect(paged).toEqual(everything.items.map(({ id }) => id));
+    for (const filter of [{ agent: "nobody" }, { agent: "\0" }, { userId: anId() }, { grantId: anId() }, { agent, live: false }])
+      expect((await book().list(EVERYBODY, filter, 50)).items).toEqual([]);
+  });
+
+  test("64 at once cut one delegation: one of them did, and there is one record", async () => {
+    const { first } = await aChain();
+    const before = (await auditOf(database.sql, "delegation.cut")).length;
+    const cuts = Array.from({ length: 64 }, () => book().cut(EVERYBODY, { kind: "delegation", id: first.id }, byOperator));
+    expect((await Promise.all(cuts)).reduce((sum: number, ended) => sum + (ended ?? 0), 0)).toBe(1);
+    expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1);
+  });
+
+  test("cutting a grant ends its refresh tokens", async () => {
+    const { grantId } = await aRoot();
+    const living = async () =>
+      database.sql.query(
+        statement("test_living_families", "select 1 as one from refresh_families where grant_id = $1::uuid and revoked_at is null"),
+        [grantId],
+      );
+    expect(await living()).toHaveLength(1);
+    await book().cut(EVERYBODY, { kind: "grant", id: grantId }, byOperator);
+    expect(await living()).toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuditEntry } from "../../src/audit.ts";
+import { parseProvisionFile } from "../../src/management/provision.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { provisioner } from "../../src/store/provisioning.ts";
+import { realms } from "../../src/store/realms.ts";
+import { managedScopes, scopeDescriptions } from "../../src/store/scope-descriptions.ts";
+import { databaseKinds } from "../support/database.ts";
+
+const CHANGED: AuditEntry = { event: "scope.changed", outcome: "success", actor: { type: "user", id: "op" } };
+const REMOVED: AuditEntry = { ...CHANGED, event: "scope.removed" };
+const READ = { name: "crm:read", title: { en: "Read customers", de: "Kunden lesen" }, detail: { en: "Names and addresses." } };
+
+describe.for(databaseKinds)("descriptions of scopes on $name", ({ fresh }) => {
+  let database: Database;
+  let realm: string;
+  beforeAll(async () => {
+    database = await fresh();
+    realm = (await realms(database.sql).default()).id;
+  });
+  afterAll(() => database.close());
+
+  const recorded = async (name: string) =>
+    (await auditTrail(database.sql).list({}, 200)).items.filter(({ scope }) => scope === name).map(({ event }) => event);
+
+  test("are kept by realm and name, replaced as a whole, and taken away", async () => {
+    const managed = managedScopes(database.sql);
+    expect(await managed.set(realm, READ, CHANGED)).toBe(true);
+    expect(await managed.all(realm)).toEqual([READ]);
+    const words = await scopeDescriptions(database.sql).of(realm, ["crm:read", "crm:write", "\0"]);
+    expect([...words]).toEqual([["crm:read", READ]]);
+    const shorter = { ...READ, title: { de: "Kunden sehen" }, detail: {} };
+    expect(await managed.set(realm, shorter, CHANGED)).toBe(true);
+    expect(await managed.all(realm)).toEqual([shorter]);
+    expect([await managed.remove(realm, "crm:read", REMOVED), await managed.remove(realm, "crm:read", REMOVED)]).toEqual([true, false]);
+    expect(await managed.all(realm)).toEqual([]);
+    expect(await recorded("crm:read")).toEqual(["scope.removed", "scope.changed", "scope.changed"]);
+  });
+
+  test("what is so already leaves no record, though 64 say it at once", async () => {
+    const managed = managedScopes(database.sql);
+    const write = { ...READ, name: "crm:write" };
+    expect(await Promise.all(Array.from({ length: 64 }, () => managed.set(realm, write, CHANGED)))).toEqual(Array(64).fill(true));
+    expect(await recorded("crm:write")).toEqual(["scope.changed"]);
+  });
+
+  test("of a realm that is not there: nothing", async () => {
+    const managed = managedScopes(database.sql);
+    for (const nowhere of ["01900000-0000-7000-8000-00000000dead", "no-uuid"]) {
+      expect([await managed.set(nowhere, READ, CHANGED), await managed.remove(nowhere, "crm:read", REMOVED)]).toEqual([false, false]);
+      expect([(await scopeDescriptions(database.sql).of(nowhere, ["crm:read"])).size, await managed.all(nowhere)]).toEqual([0, []]);
+    }
+  });
+
+  test("stand in provisioning files, are recorded once, and a realm that is not there undoes the file", async () => {
+    const passwords = { hash: async () => "x", verify: async () => ({ kind: "right" }) };
+    const apply = (file: object) => provisioner(database.sql, passwords).apply(parseProvisionFile(JSON.stringify(file)));
+    const file = { realms: [{ name: "partners" }], scopes: [{ ...READ, name: "erp:read", realm: "partners" }] };
+    expect((await apply(file)).scopes).toEqual({ created: 1, changed: 0, unchanged: 0 });
+    expect((await apply(file)).scopes).toEqual({ created: 0, changed: 0, unchanged: 1 });
+    expect(await recorded("erp:read")).toEqual(["scope.changed"]);
+    expect(await apply({})).not.toHaveProperty("scopes");
+    const wrong = { scopes: [READ, { ...READ, realm: "nowhere" }] };
+    await expect(apply(wrong)).rejects.toMatchObject({ reason: "realm_unknown" });
+    expect((await managedScopes(database.sql).all(realm)).map(({ name }) => name)).not.toContain("crm:read");
+  });
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { BUILT_IN_SCOPES, type ScopeDescription } from "../../../src/accounts/scope-descriptions.ts";
+import { scopeWords } from "../../../src/front/pages/scope-words.ts";
+import { LANGUAGES } from "../../../src/front/texts/language.ts";
+
+const described = (...scopes: ScopeDescription[]) => new Map(scopes.map((scope) => [scope.name, scope]));
+const own = described(
+  { name: "crm:read", title: { en: "Read customers", de: "Kunden lesen" }, detail: { en: "Names." } },
+  { name: "openid", title: { de: "Sie erkennen" }, detail: {} },
+);
+
+test.for([
+  ["en", "crm:read", "Read customers", "Names."],
+  ["de", "crm:read", "Kunden lesen", "Names."],
+  ["de", "openid", "Sie erkennen", ""],
+  ["en", "openid", "Sie erkennen", ""],
+  ["en", "profile", "See your name", "Your first and last name, if you gave them."],
+  ["de", "crm:write", "crm:write", "Eine Berechtigung bei crm.example und api.example/v1."],
+] as const)("in %s, %s is %s: %s", ([language, scope, title, detail]) => {
+  expect(scopeWords(language, scope, own, ["https://crm.example", "https://api.example/v1"])).toEqual({ title, detail });
+});
+
+test("a scope that nobody has described is the application's own where no place is named", () => {
+  expect(scopeWords("en", "crm:write", new Map())).toEqual({ title: "crm:write", detail: "A permission of the application itself." });
+});
+
+test("the built-in scopes are described in every language", () => {
+  for (const { title, detail } of BUILT_IN_SCOPES)
+    for (const language of LANGUAGES) expect([title[language], detail[language]]).not.toContain(undefined);
+});

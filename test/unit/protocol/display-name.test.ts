@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { displayNameFault } from "../../../src/protocol/display-name.ts";
+
+test.for([
+  ["Notes", undefined],
+  ["ノート ‍", undefined],
+  ["x".repeat(255), undefined],
+  ["x".repeat(256), "must have a length of at most 255"],
+  ["", "must not be empty"],
+  [" \u00a0\u200b\u2060", "must not be blank"],
+  ["a\u202eb", "must not contain control or bidirectional characters"],
+  ["a\nb", "must not contain control or bidirectional characters"],
+  ["a\u0000b", "must not contain control or bidirectional characters"],
+  ["a\u2028b", "must not contain control or bidirectional characters"],
+  ["a\ud800b", "contains a character that cannot be stored"],
+] as const)("a name that people are shown: %j", ([name, fault]) => {
+  expect(displayNameFault(name)).toBe(fault);
+});
