@@ -20,7 +20,7 @@ import { clientAddress } from "../front/middleware/address.ts";
 import { requestIds } from "../front/middleware/request-id.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/site.ts";
-import { peopleRoutes } from "../front/people.ts";
+import { peopleRoutes, type WalletRoutes } from "../front/people.ts";
 import { registerRoutes } from "../front/register.ts";
 import { revokeRoutes } from "../front/revoke.ts";
 import { listen } from "../front/server.ts";
@@ -33,11 +33,13 @@ import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
-import { openEphemeral } from "../store/ephemeral/open.ts";
+import { delegationBook } from "../store/delegation-book.ts";
+import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -60,6 +62,7 @@ export interface FrontSurroundings {
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
   readonly passwords: PasswordHashing;
+  readonly ephemeral: Ephemeral;
   readonly ready: Readiness;
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
@@ -80,8 +83,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
 
-  const ephemeral = await openEphemeral(config.redisUrl, issuer);
-  closing.push(() => ephemeral.close());
+  const { ephemeral } = around;
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
   const mails = startOutbox({
@@ -94,6 +96,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive = lifecycle();
+  const wallets = config.wallet.enabled ? await walletsOf(config, sql, log) : undefined;
   const groups = [
     tokenRoutes({ core, issuer, grantTypes }),
     introspectRoutes({ core, issuer }),
@@ -110,6 +113,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       randomBytes,
     }),
     ...peopleRoutes({
+      wallets,
       core,
       fault,
       issuer,
@@ -119,6 +123,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      delegations: delegationBook(sql),
+      agentPauses: agentPauses(sql),
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
@@ -150,7 +156,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
-    walletOffRoutes({ fault }),
+    ...(wallets === undefined ? [walletOffRoutes({ fault })] : []),
     systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
     docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
@@ -203,6 +209,13 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
     return verdict;
   },
 });
+
+/** Loaded when wallets are switched on: what their formats need is nothing to burden others with. */
+async function walletsOf(config: Config, sql: Sql, log: Log): Promise<WalletRoutes> {
+  if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
+  const { composeWallet } = await import("./wallet.ts");
+  return composeWallet(config, sql);
+}
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {

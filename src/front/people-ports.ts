@@ -1,3 +1,4 @@
+import type { AgentPorts } from "../accounts/agents.ts";
 import type { ClosingPorts } from "../accounts/closing.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
@@ -21,12 +22,13 @@ export interface PeoplePorts
     ConsentPorts,
     PasswordChangePorts,
     ForgottenPasswordPorts,
+    AgentPorts,
     ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
+  readonly scopeDescriptions: ScopeDescriptions;
   /** The clients that a person owns: they go with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
-  readonly scopeDescriptions: ScopeDescriptions;
   readonly fault: ReportFault;
 }
 

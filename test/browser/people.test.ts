@@ -91,7 +91,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
     await page.goto(`${people.url}/account`);
-    await page.getByRole("button", { name: "Take access back from Field Notes" }).click();
+    await page.getByRole("button", { name: "Take back access from Field Notes" }).click();
     await page.getByText("No application has access").waitFor();
     await page.goto(ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
@@ -179,6 +179,8 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow, light and dark, fr
     await look("account");
     await page.goto(`${people.url}/account/security`);
     await look("security");
+    await page.goto(`${people.url}/account/agents`);
+    await look("agents");
     await page.goto(ask({ prompt: "login" }));
     await page.getByLabel("Password").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();

@@ -43,7 +43,7 @@ export const accountTexts: Catalogue<AccountTexts> = {
     allowedOn: "Allowed on",
     lastUsedOn: "last used on",
     takeBack: "Take back",
-    takeBackFrom: (name) => `Take access back from ${name}`,
+    takeBackFrom: (name) => `Take back access from ${name}`,
   },
   de: {
     title: "Ihr Konto",

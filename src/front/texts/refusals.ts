@@ -35,6 +35,8 @@ export interface RefusalsTexts {
   /** By code, for pages that have nothing but the refusal to say. */
   readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
   readonly otherPage: RefusalWords;
+  /** The way on from a page that has none of its own. */
+  readonly toAccount: string;
   /** A fault of ours. */
   readonly fault: RefusalWords;
   readonly reasons: Readonly<Record<ShownReason, string>>;
@@ -61,6 +63,7 @@ const en: RefusalsTexts = {
     },
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
+  toAccount: "Go to your account",
   fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
   reasons: {
     account_disabled: "Wrong e-mail address or password.",
@@ -115,6 +118,7 @@ const de: RefusalsTexts = {
     title: "Das hat nicht geklappt",
     text: "Die Anfrage war nicht vollständig. Gehen Sie zurück und versuchen Sie es noch einmal.",
   },
+  toAccount: "Zu Ihrem Konto",
   fault: {
     title: "Etwas ist schiefgegangen",
     text: "Der Fehler liegt bei uns und wurde festgehalten. Bitte versuchen Sie es später erneut.",
