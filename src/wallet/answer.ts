@@ -16,7 +16,8 @@ export function readAnswer(form: Form): WalletAnswer | undefined {
 }
 
 /** The fixed word for a wallet's error. */
-export const walletErrorReason = (error: string): string => (WALLET_ERRORS.has(error) ? `wallet_${error}` : "wallet_error");
+export const walletErrorReason = (error: string): string =>
+  WALLET_ERRORS.has(error) ? (error === "wallet_unavailable" ? error : `wallet_${error}`) : "wallet_error";
 
 /**
  * The one presentation that was asked for. Pure.

@@ -9,6 +9,9 @@ interface Disclosure {
   readonly value: Json;
 }
 
+/** Objects and lists in one another, disclosed ones counted. */
+const MAX_DEPTH = 32;
+
 /** Claims that decide whether the credential counts: the issuer says them openly or not at all. @see SD-JWT VC §2.2.2.2 */
 const NEVER_DISCLOSED: ReadonlySet<string> = new Set(["iss", "nbf", "exp", "cnf", "vct", "vct#integrity", "status", "_sd_alg"]);
 
@@ -55,20 +58,21 @@ export function assertDisclosuresSound(presentation: Presentation): void {
     seen.add(hash);
     return sent.get(hash);
   };
-  const walk = (value: Json, top: boolean): void => {
-    if (Array.isArray(value)) for (const item of value) walkElement(item);
-    else if (isMembers(value)) walkMembers(value, top);
+  const walk = (value: Json, depth: number): void => {
+    if (depth > MAX_DEPTH) refuse("presentation_too_deep");
+    if (Array.isArray(value)) for (const item of value) walkElement(item, depth + 1);
+    else if (isMembers(value)) walkMembers(value, depth + 1);
   };
-  const walkElement = (item: Json): void => {
-    if (!isMembers(item) || !("..." in item)) walk(item, false);
+  const walkElement = (item: Json, depth: number): void => {
+    if (!isMembers(item) || !("..." in item)) walk(item, depth);
     else {
       if (Object.keys(item).length !== 1) refuse("digest_malformed");
       const found = placed(item["..."]);
       if (found !== undefined && found.name !== undefined) refuse("disclosure_misplaced");
-      walk(found?.value, false);
+      walk(found?.value, depth);
     }
   };
-  const walkMembers = (members: Members, top: boolean): void => {
+  const walkMembers = (members: Members, depth: number): void => {
     const { _sd = [], ...open } = members;
     if ("..." in open) refuse("digest_malformed");
     const names = new Set(Object.keys(open));
@@ -77,13 +81,13 @@ export function assertDisclosuresSound(presentation: Presentation): void {
       if (found === undefined) continue;
       const name = found.name ?? refuse("disclosure_misplaced");
       if (names.has(name)) refuse("disclosure_overwrites");
-      if (top && NEVER_DISCLOSED.has(name)) refuse("disclosure_reserved");
+      if (depth === 1 && NEVER_DISCLOSED.has(name)) refuse("disclosure_reserved");
       names.add(name);
-      walk(found.value, false);
+      walk(found.value, depth);
     }
-    for (const value of Object.values(open)) walk(value, false);
+    for (const value of Object.values(open)) walk(value, depth);
   };
 
-  walk(presentation.credential.claims, true);
+  walk(presentation.credential.claims, 0);
   for (const hash of sent.keys()) if (!seen.has(hash)) refuse("disclosure_unreferenced");
 }

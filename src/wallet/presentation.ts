@@ -54,7 +54,7 @@ const HASHES: Readonly<Record<string, string>> = { "sha-256": "sha256", "sha-384
 
 /** The hash function of a credential, to base64url. @throws {Refusal} access_denied for one that we do not take */
 export function digestOf({ claims }: ParsedJwt): (text: string) => string {
-  const name = claims._sd_alg ?? "sha-256";
+  const { _sd_alg: name = "sha-256" } = claims;
   const hash = typeof name === "string" && Object.hasOwn(HASHES, name) ? HASHES[name] : undefined;
   if (hash === undefined) return refuse("disclosure_hash_not_accepted");
   return (text) => createHash(hash).update(text).digest("base64url");

@@ -70,8 +70,6 @@ export interface WalletRequests {
 
 /** @param issuer base URL; plain http is for a development machine alone (settings) */
 export function walletRequests(issuer: string, verifier: Verifier, asked: AskedFor): WalletRequests {
-  // The library takes http addresses only when told to, once for the whole process.
-  setGlobalConfig({ allowInsecureUrls: issuer.startsWith("http:") });
   const { signer, clientId } = verifier;
   return {
     async invocationUri(state) {
@@ -96,8 +94,9 @@ export function walletRequests(issuer: string, verifier: Verifier, asked: AskedF
 type Parameters = ReturnType<typeof parametersOf>;
 
 /** The library's request: checked against its grammar and, with a signer, signed. */
-const made = (payload: Parameters, signer: RequestSigner = NOBODY, claims?: Readonly<Record<string, unknown>>) =>
-  createOpenid4vpAuthorizationRequest({
+function made(payload: Parameters, signer: RequestSigner = NOBODY, claims?: Readonly<Record<string, unknown>>) {
+  setGlobalConfig({ allowInsecureUrls: payload.response_uri.startsWith("http:") }); // by itself it takes no http address
+  return createOpenid4vpAuthorizationRequest({
     scheme: SCHEME,
     authorizationRequestPayload: payload,
     callbacks: callbacks(signer),
@@ -109,6 +108,7 @@ const made = (payload: Parameters, signer: RequestSigner = NOBODY, claims?: Read
       },
     }),
   });
+}
 
 const NOBODY: RequestSigner = {
   x5c: [],

@@ -13,6 +13,7 @@ interface Place {
 const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
 export interface AccountFrame {

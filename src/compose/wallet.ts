@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import type { WalletRoutes } from "../front/people.ts";
+import { walletRoutes } from "../front/wallet/routes.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
+import type { Sql } from "../store/sql.ts";
+import { linkedWallets, walletLinks } from "../store/wallet-links.ts";
+import { certificatesOf } from "../wallet/issuer-certificates.ts";
+import { issuerMetadata } from "../wallet/issuer-metadata.ts";
+import type { LinkingPorts } from "../wallet/linking.ts";
+import { askedFor } from "../wallet/query.ts";
+import { walletRequests } from "../wallet/request.ts";
+import { statusLists } from "../wallet/status-list.ts";
+import { verifierOf } from "../wallet/verifier.ts";
+import { verifyPresentation } from "../wallet/verify.ts";
+
+/** Wallet linking. To be imported when it is switched on, for the libraries that come with it. */
+export function composeWallet(config: Config, sql: Sql): WalletRoutes {
+  const linking = linkingPorts(config, sql);
+  return (kit) => [walletRoutes({ ...kit, linking })];
+}
+
+function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql): LinkingPorts {
+  const policy = { ...wallet, types: wallet.credentialTypes };
+  const asked = askedFor(policy);
+  const verifier = verifierOf({ issuer, ...wallet });
+  const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: environment !== "production" && isLoopbackHost(host) });
+  const trust = { keys: issuerMetadata(fetch, systemClock), roots: certificatesOf(wallet.issuerRoots ?? "") };
+  const verification = { policy, asked, trust, lists: statusLists(fetch, trust), clock: systemClock };
+  return {
+    links: walletLinks(sql),
+    wallets: linkedWallets(sql),
+    requests: walletRequests(issuer, verifier, asked),
+    verify: (presentation, nonce) => verifyPresentation(presentation, { clientId: verifier.clientId, nonce }, verification),
+    clock: systemClock,
+    randomBytes,
+  };
+}

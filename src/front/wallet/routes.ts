@@ -1,0 +1,87 @@
+import { Router } from "@koa/router";
+import type { SignedIn } from "../../accounts/ports.ts";
+import { API_PURPOSE, isCsrfToken, readSession } from "../../accounts/sessions.ts";
+import { Refusal } from "../../errors.ts";
+import { readAnswer } from "../../wallet/answer.ts";
+import { type LinkingPorts, pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
+import { formBody } from "../middleware/body.ts";
+import { errorsAs } from "../middleware/errors.ts";
+import { noStore, sendJson } from "../middleware/headers.ts";
+import type { PageKit } from "../pages/kit.ts";
+import { callerOf } from "../people-ports.ts";
+import type { FrontContext, FrontState, Handler, RouteGroup } from "../routes.ts";
+import { walletErrorPrinter } from "./errors.ts";
+import { linkMessage } from "./messages.ts";
+
+/** What the wallet routes work with: the people's kit, and linking. */
+export interface WalletKit extends PageKit {
+  readonly linking: LinkingPorts;
+}
+
+/** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
+async function signedInBy(ctx: FrontContext, { cookies, ports }: WalletKit): Promise<SignedIn & { readonly secret: string }> {
+  const secret = cookies.session(ctx);
+  const signedIn = await readSession(secret, ports.sessions);
+  if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });
+  return { ...signedIn, secret };
+}
+
+/** POST /auth/link/wallet. */
+const startRoute =
+  (kit: WalletKit): Handler =>
+  async (ctx) => {
+    const { secret, ...signedIn } = await signedInBy(ctx, kit);
+    if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
+      throw new Refusal("unauthenticated", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
+    }
+    const { handle, invocationUri, expiresAt } = await startLink(signedIn, false, kit.linking, callerOf(ctx));
+    sendJson(ctx, { handle, invocation_uri: invocationUri, expires_at: expiresAt });
+  };
+
+/** POST /auth/link/wallet/response: what a wallet sends, by direct_post. Whatever it is worth, it has been taken. @see OpenID4VP 1.0 §8.2 */
+const responseRoute =
+  (kit: WalletKit): Handler =>
+  async (ctx) => {
+    const form = await formBody(ctx);
+    const [state, answer] = [form.get("state"), readAnswer(form)];
+    if (state === undefined || answer === undefined) {
+      throw new Refusal("invalid_request", "wallet_answer_malformed", {
+        description: "The form needs state, and either vp_token or error.",
+      });
+    }
+    const returned = await takeAnswer(state, answer, kit.linking, callerOf(ctx));
+    sendJson(ctx, returned === undefined ? {} : { redirect_uri: `${kit.ports.issuer}/account/wallet?response_code=${returned}` });
+  };
+
+/**
+ * The paths of wallet linking (specification §4.2), and the two that wallets themselves use: the signed request that an invocation refers to,
+ * and the address of the answer.
+ */
+export function walletRoutes(kit: WalletKit): RouteGroup {
+  const { fault, issuer } = kit.ports;
+  const print = walletErrorPrinter(issuer);
+  const sendRequest = async (ctx: FrontContext, state: string, walletNonce: string | undefined): Promise<void> => {
+    const request = await signedRequest(state, walletNonce, kit.linking);
+    noStore(ctx);
+    ctx.set("Content-Type", "application/oauth-authz-req+jwt");
+    ctx.body = request;
+  };
+  const router = new Router<FrontState>();
+  router.use(errorsAs(print, fault));
+  router.get("/auth/link/wallet/:handle", async (ctx) => {
+    const { secret: _, ...signedIn } = await signedInBy(ctx, kit);
+    const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
+    sendJson(ctx, { status: link.status, message: linkMessage(link) });
+  });
+  router.get("/auth/link/wallet/request/:state", (ctx) => sendRequest(ctx, ctx.params.state ?? "", undefined));
+  router.post("/auth/link/wallet/request/:state", async (ctx) =>
+    sendRequest(ctx, ctx.params.state ?? "", (await formBody(ctx)).get("wallet_nonce")),
+  );
+  return {
+    fixed: {
+      "/auth/link/wallet": { methods: { POST: startRoute(kit) }, print },
+      "/auth/link/wallet/response": { methods: { POST: responseRoute(kit) }, print },
+    },
+    router,
+  };
+}

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
+import { runText } from "../support/database.ts";
+import { type Linking, linkingAt } from "../support/linking.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { type AskedPresentation, aWallet, bind, encoded, nowSeconds, type Wallet, walletKey } from "../support/wallet.ts";
+
+let trusted: CredentialIssuer;
+let stranger: CredentialIssuer;
+let server: TestServer;
+let at: Linking;
+beforeAll(async () => {
+  [trusted, stranger] = [await credentialIssuer("/eu"), await credentialIssuer()];
+  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: trusted.url, TRUST_PROXY: "true" } });
+  at = linkingAt(server);
+});
+afterAll(async () => {
+  expect(server.faults()).toEqual([]);
+  await server.close();
+  await Promise.all([trusted.close(), stranger.close()]);
+});
+
+/** A credential with what is shown of it: the subject. Ends in `~`. */
+const onlySubject = (credential: string): string => {
+  const [jwt, ...disclosures] = credential.split("~").slice(0, -1);
+  return `${[jwt, ...disclosures.filter((text) => Buffer.from(text, "base64url").includes('"sub"'))].join("~")}~`;
+};
+
+interface Scene {
+  readonly wallet: Wallet;
+  readonly asked: AskedPresentation;
+  /** What an honest wallet would send. */
+  readonly honest: string;
+  readonly credential: string;
+}
+
+/** What a hostile wallet makes of a request, and the reason that the audit record names. */
+const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, reason: string][] = [
+  [
+    "a presentation made for another request: the nonce is not ours",
+    ({ credential, wallet, asked }) => bind(onlySubject(credential), wallet.holder, { aud: asked.clientId, nonce: "swapped" }),
+    "key_binding_nonce_wrong",
+  ],
+  [
+    "a presentation made for another verifier",
+    ({ credential, wallet, asked }) =>
+      bind(onlySubject(credential), wallet.holder, { aud: "x509_san_dns:shop.example.test", nonce: asked.nonce }),
+    "key_binding_for_another",
+  ],
+  [
+    "another holder's key",
+    ({ credential, asked }) => bind(onlySubject(credential), walletKey(), { aud: asked.clientId, nonce: asked.nonce }),
+    "key_binding_signature_wrong",
+  ],
+  ["no holder at all", ({ credential }) => onlySubject(credential), "key_binding_missing"],
+  [
+    "stripped disclosures, signed by the holder",
+    ({ credential, wallet, asked }) => bind(`${credential.split("~")[0]}~`, wallet.holder, { aud: asked.clientId, nonce: asked.nonce }),
+    "claims_missing",
+  ],
+  ["disclosures stripped on the way", ({ honest }) => `${honest.split("~")[0]}~${honest.split("~").at(-1)}`, "key_binding_hash_wrong"],
+  [
+    "a disclosure of one's own making",
+    ({ credential, wallet, asked }) =>
+      bind(`${credential.split("~")[0]}~${encoded(["salt", "sub", "somebody else"])}~`, wallet.holder, {
+        aud: asked.clientId,
+        nonce: asked.nonce,
+      }),
+    "disclosure_unreferenced",
+  ],
+  [
+    "an expired credential",
+    async ({ wallet, asked }) =>
+      wallet.present(await trusted.issue({ holder: wallet.holder, claims: { exp: nowSeconds() - 3_600 } }), asked),
+    "credential_expired",
+  ],
+  [
+    "a credential of an issuer that nobody trusts",
+    async ({ wallet, asked }) => wallet.present(await stranger.issue({ holder: wallet.holder }), asked),
+    "issuer_not_trusted",
+  ],
+  [
+    "a credential that names the trusted issuer and is signed by another",
+    async ({ wallet, asked }) => wallet.present(await trusted.issue({ holder: wallet.holder, by: walletKey() }), asked),
+    "issuer_signature_wrong",
+  ],
+  [
+    "a credential of another type",
+    async ({ wallet, asked }) => wallet.present(await trusted.issue({ holder: wallet.holder, claims: { vct: "urn:other" } }), asked),
+    "credential_type_not_asked_for",
+  ],
+  [
+    "an old presentation",
+    ({ credential, wallet, asked }) =>
+      bind(onlySubject(credential), wallet.holder, { aud: asked.clientId, nonce: asked.nonce, iat: nowSeconds() - 3_600 }),
+    "key_binding_not_fresh",
+  ],
+  ["rubbish", () => "rubbish", "presentation_malformed"],
+];
+
+describe("a hostile wallet gets nothing but a rejected link", () => {
+  test.for(attacks)("%s", async ([, make, reason]) => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `hostile ${reason}` } });
+    const { handle, invocation_uri } = await at.begin(person);
+    const asked = await wallet.open(invocation_uri);
+    const scene = { wallet, asked, credential, honest: await wallet.present(credential, asked) };
+    const sent = await wallet.sendPresentation(asked, await make(scene));
+    expect([sent.status, sent.body]).toEqual([200, {}]);
+    expect(await at.poll(person, handle)).toEqual({
+      status: 200,
+      body: { status: "rejected", message: "The answer of the wallet was not accepted." },
+    });
+    expect(await at.refusals(person)).toEqual([reason]);
+    // One answer is all that a request gets: the honest one comes too late.
+    expect((await wallet.sendPresentation(asked, scene.honest)).status).toBe(400);
+    expect((await at.poll(person, handle)).body.status).toBe("rejected");
+  });
+
+  test("nobody asks an issuer that is not trusted for anything", () => {
+    expect(stranger.publisher.connections()).toBe(0);
+  });
+});
+
+describe("replay", () => {
+  test("64 answers to one state: one is taken", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "parallel" } });
+    const { handle, invocation_uri } = await at.begin(person);
+    const asked = await wallet.open(invocation_uri);
+    const presentation = await wallet.present(credential, asked);
+    const sent = await Promise.all(Array.from({ length: 64 }, () => wallet.sendPresentation(asked, presentation)));
+    expect(sent.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(sent.filter(({ status, body }) => status === 400 && typeof body.message === "string")).toHaveLength(63);
+    expect((await at.poll(person, handle)).body.status).toBe("linked");
+  });
+
+  test("a presentation that was seen on its way is worth nothing at another request, nor at its own", async () => {
+    const [victim, thief, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+    const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "seen" } });
+    const theirs = await at.begin(victim);
+    const asked = await wallet.open(theirs.invocation_uri);
+    const presentation = await wallet.present(credential, asked);
+    const own = await at.begin(thief);
+    await wallet.sendPresentation(await wallet.open(own.invocation_uri), presentation);
+    expect((await at.poll(thief, own.handle)).body.status).toBe("rejected");
+    expect(await at.refusals(thief)).toEqual(["key_binding_nonce_wrong"]);
+    await wallet.sendPresentation(asked, presentation);
+    expect((await wallet.sendPresentation(asked, presentation)).status).toBe(400);
+    expect((await at.poll(victim, theirs.handle)).body.status).toBe("linked");
+  });
+});
+
+describe("POST /auth/link/wallet/response", () => {
+  const post = (body: string, headers: Record<string, string> = { "content-type": "application/x-www-form-urlencoded" }) =>
+    fetch(`${server.url}/auth/link/wallet/response`, { method: "POST", body, headers, redirect: "manual" });
+  const outcome = async (response: Response) => [response.status, await response.json()];
+  const BAD = [400, { message: expect.any(String) }];
+
+  test("an unknown state is 400, whatever comes with it", async () => {
+    expect(await outcome(await post(`state=${"x".repeat(43)}&vp_token={}`))).toEqual(BAD);
+    expect(await outcome(await post("state=%ff&error=access_denied"))).toEqual(BAD);
+  });
+
+  test("a form that is neither presentation nor error is 400, and uses nothing up", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(person);
+    const { state } = await wallet.open(invocation_uri);
+    for (const body of [
+      "",
+      `state=${state}`,
+      "vp_token={}",
+      `state=${state}&vp_token={}&error=access_denied`,
+      `state=${state}&state=${state}&vp_token={}`,
+      `state=${state}&vp_token={}&vp_token={}`,
+    ])
+      expect(await outcome(await post(body))).toEqual(BAD);
+    expect(await outcome(await post(JSON.stringify({ state, vp_token: {} }), { "content-type": "application/json" }))).toEqual(BAD);
+    expect((await at.poll(person, handle)).body.status).toBe("pending");
+    await wallet.answer(invocation_uri, await trusted.issue({ holder: wallet.holder, claims: { sub: "form" } }));
+    expect((await at.poll(person, handle)).body.status).toBe("linked");
+  });
+
+  test("an oversized body is 413, and uses nothing up", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(person);
+    const { state } = await wallet.open(invocation_uri);
+    const response = await post(`state=${state}&vp_token=${"x".repeat(70_000)}`);
+    expect([response.status, await response.json()]).toEqual([413, { message: expect.any(String) }]);
+    expect((await at.poll(person, handle)).body.status).toBe("pending");
+  });
+
+  test("other methods are 405 in the same shape", async () => {
+    const response = await fetch(`${server.url}/auth/link/wallet/response`);
+    expect([response.status, await response.json()]).toEqual([405, { message: expect.any(String) }]);
+  });
+});
+
+describe("the issuer's side", () => {
+  test("a credential that its issuer has revoked is refused; a list that cannot be had refuses too", async () => {
+    const outcomes: unknown[] = [];
+    for (const statuses of [[0, 0, 1, 2], undefined]) {
+      trusted.statuses = statuses;
+      for (const idx of [0, 2, 3]) {
+        const [person, wallet] = [await at.aPerson(), aWallet()];
+        const status = { status_list: { uri: `${trusted.url}/statuses`, idx } };
+        const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `status ${statuses} ${idx}`, status } });
+        outcomes.push([(await at.link(person, wallet, credential)).body.status, ...(await at.refusals(person))]);
+      }
+    }
+    const unreachable = ["rejected", "status_list_status_not_200"];
+    expect(outcomes).toEqual([
+      ["linked"],
+      ["rejected", "credential_revoked"],
+      ["rejected", "credential_suspended"],
+      unreachable,
+      unreachable,
+      unreachable,
+    ]);
+  });
+
+  test("a status list is asked for only after the issuer's signature has held", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const asked = trusted.publisher.requests().length;
+    const status = { status_list: { uri: `${stranger.url}/statuses`, idx: 1 } };
+    await at.link(person, wallet, await trusted.issue({ holder: wallet.holder, by: walletKey(), claims: { status } }));
+    expect(await at.refusals(person)).toEqual(["issuer_signature_wrong"]);
+    expect([stranger.publisher.connections(), trusted.publisher.requests().length]).toEqual([0, asked]);
+  });
+});
+
+test("no secret of a link reaches the log, an audit record or the database as it is", async () => {
+  const [person, wallet] = [await at.aPerson(), aWallet()];
+  const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "canary-subject" } });
+  const { handle, invocation_uri } = await at.begin(person);
+  const asked = await wallet.open(invocation_uri);
+  await wallet.sendPresentation(asked, await wallet.present(credential, asked));
+  await at.poll(person, handle);
+  const rows = await runText<{ row: string }>(
+    server.database.sql,
+    "select row_to_json(wallet_links)::text as row from wallet_links union all select row_to_json(audit_records)::text from audit_records",
+  );
+  const kept = [...rows.map(({ row }) => row), ...server.logged].join("\n");
+  for (const secret of [handle, asked.state, asked.nonce, "canary-subject", credential.split("~")[0] ?? ""])
+    expect(kept).not.toContain(secret);
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { User } from "../../src/accounts/ports.ts";
+import type { SecretHash } from "../../src/secret.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { hex } from "../../src/store/sql.ts";
+import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
+import type { Completion } from "../../src/wallet/ports.ts";
+import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const ISSUER = "https://issuer.example.test";
+const CALLERS = 64;
+
+describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
+  let database: Database;
+  let user: User;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    user = await aUser(database.sql);
+  });
+  const links = () => walletLinks(database.sql);
+  const wallets = () => linkedWallets(database.sql);
+  const started = anAudit("wallet.link_started");
+  const refused = anAudit("wallet.refused", { outcome: "failure" });
+  const told = (completion: Completion) => anAudit(completion.state === "linked" ? "wallet.linked" : "wallet.refused");
+
+  async function begun(userId = user.id, more: { sameDevice?: boolean } = {}) {
+    const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: anId(), sameDevice: false, ttl: 300, ...more };
+    return { ...link, expiresAt: await links().start(link, started) };
+  }
+  /** A link whose wallet has proven this subject. */
+  async function presented(subject: string, userId = user.id) {
+    const link = await begun(userId);
+    await links().answer(link.stateHash);
+    await links().present(link.stateHash, { issuer: ISSUER, subject }, undefined);
+    return link;
+  }
+  const late = (handleHash: SecretHash) =>
+    runText(database.sql, "update wallet_links set expires_at = now() - interval '1 second' where handle_hash = $1::bytea", [handleHash]);
+  const ofUser = (audits: { user_id: string | null }[]) => audits.filter(({ user_id }) => user_id === user.id);
+
+  test("a link is found by its handle, and as pending by its state", async () => {
+    const { handleHash, stateHash, sessionId, expiresAt } = await begun();
+    expect(Math.abs(expiresAt - Date.now() / 1_000 - 300)).toBeLessThan(30);
+    expect(await links().byHandle(handleHash)).toMatchObject({
+      userId: user.id,
+      sessionId,
+      state: "pending",
+      over: false,
+      sameDevice: false,
+      expiresAt,
+    });
+    expect(await links().unanswered(stateHash)).toBe(expiresAt);
+    expect([await links().byHandle(stateHash), await links().unanswered(handleHash), await links().byReturn(handleHash)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test("of 64 answers to one state one is taken", async () => {
+    const { stateHash } = await begun();
+    const taken = await Promise.all(Array.from({ length: CALLERS }, () => links().answer(stateHash)));
+    expect(taken.filter((each) => each !== undefined)).toEqual([{ userId: user.id, sameDevice: false }]);
+    expect(await links().unanswered(stateHash)).toBeUndefined();
+  });
+
+  test("of 64 completions of one link one makes the credential", async () => {
+    const { handleHash } = await presented("race");
+    const done = await Promise.all(Array.from({ length: CALLERS }, () => links().complete(handleHash, told)));
+    expect(done.filter((each) => each !== undefined)).toEqual([{ state: "linked" }]);
+    expect(
+      await runText(database.sql, "select issuer, subject from credentials where user_id = $1::uuid and type = 'wallet'", [user.id]),
+    ).toEqual([{ issuer: ISSUER, subject: "race" }]);
+    expect(await links().byHandle(handleHash)).toMatchObject({ state: "linked", reason: undefined });
+  });
+
+  test("of 32 people who present one identity at once one gets it", async () => {
+    const people = await Promise.all(Array.from({ length: 32 }, () => aUser(database.sql)));
+    const ready = await Promise.all(people.map(({ id }) => presented("wanted", id)));
+    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
+    expect(done.filter((each) => each?.state === "linked")).toHaveLength(1);
+    expect(done.filter((each) => each?.state === "conflict" && each.reason === "identity_of_another")).toHaveLength(31);
+  });
+
+  test("two links of one person with one identity are both linked, also at once", async () => {
+    const ready = await Promise.all([presented("own"), presented("own")]);
+    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
+    expect(done).toEqual([{ state: "linked" }, { state: "linked" }]);
+  });
+
+  test("an account has one wallet", async () => {
+    await links().complete((await presented("first")).handleHash, told);
+    const second = await presented("second");
+    expect(await links().complete(second.handleHash, told)).toEqual({ state: "conflict", reason: "account_has_wallet" });
+    expect(await links().byHandle(second.handleHash)).toMatchObject({ state: "conflict", reason: "account_has_wallet" });
+  });
+
+  test("one subject of two issuers is two identities", async () => {
+    await links().complete((await presented("same")).handleHash, told);
+    const other = await aUser(database.sql);
+    const link = await begun(other.id);
+    await links().answer(link.stateHash);
+    await links().present(link.stateHash, { issuer: "https://other.example.test", subject: "same" }, undefined);
+    expect(await links().complete(link.handleHash, told)).toEqual({ state: "linked" });
+  });
+
+  test("what was not answered, or was rejected, cannot be completed", async () => {
+    const { handleHash, stateHash } = await begun();
+    await links().present(stateHash, { issuer: ISSUER, subject: "x" }, undefined);
+    expect(await links().complete(handleHash, told)).toBeUndefined();
+    await links().answer(stateHash);
+    await links().reject(stateHash, "issuer_not_trusted", undefined, { ...refused, userId: user.id, reason: "issuer_not_trusted" });
+    await links().present(stateHash, { issuer: ISSUER, subject: "x" }, undefined);
+    expect(await links().complete(handleHash, told)).toBeUndefined();
+    expect(await links().byHandle(handleHash)).toMatchObject({ state: "rejected", reason: "issuer_not_trusted" });
+    expect(ofUser(await auditOf(database.sql, "wallet.refused"))).toMatchObject([{ reason: "issuer_not_trusted" }]);
+  });
+
+  test("a link whose time is over is neither answered nor completed, and expires once", async () => {
+    const [unanswered, ready] = [await begun(), await presented("late")];
+    await Promise.all([late(unanswered.handleHash), late(ready.handleHash)]);
+    expect(await links().unanswered(unanswered.stateHash)).toBeUndefined();
+    expect(await links().answer(unanswered.stateHash)).toBeUndefined();
+    expect(await links().complete(ready.handleHash, told)).toBeUndefined();
+    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", over: true });
+    const audit = { ...refused, userId: user.id, reason: "link_expired" };
+    await Promise.all(Array.from({ length: 8 }, () => links().expire(ready.handleHash, audit)));
+    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "expired", reason: "link_expired" });
+    expect(ofUser(await auditOf(database.sql, "wallet.refused"))).toHaveLength(1);
+  });
+
+  test("a link that lives does not expire", async () => {
+    const { handleHash } = await begun();
+    await links().expire(handleHash, refused);
+    expect(await links().byHandle(handleHash)).toMatchObject({ state: "pending" });
+  });
+
+  test("what a wallet on the same device brings back finds the link", async () => {
+    const [good, bad] = [await begun(user.id, { sameDevice: true }), await begun(user.id, { sameDevice: true })];
+    const [goodReturn, badReturn] = [aHash(), aHash()];
+    expect(await links().answer(good.stateHash)).toEqual({ userId: user.id, sameDevice: true });
+    await links().answer(bad.stateHash);
+    await links().present(good.stateHash, { issuer: ISSUER, subject: "back" }, goodReturn);
+    await links().reject(bad.stateHash, "issuer_not_trusted", badReturn, refused);
+    const found = await links().byReturn(goodReturn);
+    expect(found).toMatchObject({ state: "presented", sameDevice: true });
+    expect([found?.handleHash, found?.returnHash].map((bytes) => hex(bytes ?? new Uint8Array()))).toEqual(
+      [good.handleHash, goodReturn].map(hex),
+    );
+    expect(await links().byReturn(badReturn)).toMatchObject({ state: "rejected" });
+  });
+
+  test("one person has sixteen links on their way at most: the oldest gives way", async () => {
+    const all = [];
+    for (let n = 0; n < 18; n++) all.push(await begun());
+    const alive = await Promise.all(all.map(({ handleHash }) => links().byHandle(handleHash)));
+    expect(alive.map((link) => link !== undefined)).toEqual([false, false, ...Array(16).fill(true)]);
+  });
+
+  test("a wallet is told of, and unlinked once; then its identity is free", async () => {
+    expect(await wallets().ofUser(user.id)).toBeUndefined();
+    await links().complete((await presented("free")).handleHash, told);
+    expect(await wallets().ofUser(user.id)).toEqual({ issuer: ISSUER, linkedAt: expect.closeTo(Date.now() / 1_000, -2) });
+    const audit = anAudit("wallet.unlinked", { userId: user.id });
+    expect([await wallets().unlink(user.id, audit), await wallets().unlink(user.id, audit)]).toEqual([true, false]);
+    expect(ofUser(await auditOf(database.sql, "wallet.unlinked"))).toHaveLength(1);
+    const other = await aUser(database.sql);
+    expect(await links().complete((await presented("free", other.id)).handleHash, told)).toEqual({ state: "linked" });
+    expect(await wallets().ofUser("no uuid")).toBeUndefined();
+  });
+
+  test("no secret of a link is stored as it is, and no subject outlives its link's decision", async () => {
+    const { handleHash } = await presented("gone");
+    await links().complete(handleHash, told);
+    const rows = await runText<{ row: string }>(
+      database.sql,
+      "select row_to_json(wallet_links)::text as row from wallet_links where user_id = $1::uuid",
+      [user.id],
+    );
+    expect(rows.map(({ row }) => JSON.parse(row))).toMatchObject([{ issuer: null, subject: null }]);
+  });
+});

@@ -1,0 +1,64 @@
+import { X509Certificate } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { certificatesOf, certifiedKey } from "../../../src/wallet/issuer-certificates.ts";
+import { metadataUrl } from "../../../src/wallet/issuer-metadata.ts";
+import { privateCa } from "../../support/private-ca.ts";
+import { nowSeconds } from "../../support/wallet.ts";
+
+const ca = privateCa();
+const roots = certificatesOf(ca.certificatePem);
+const base64 = (pem: string) => new X509Certificate(pem).raw.toString("base64");
+const leaf = base64(ca.serverFor("issuer.example.test").cert);
+const ISSUER = "https://issuer.example.test/eu";
+
+const verdict = (x5c: unknown, issuer = ISSUER, now = nowSeconds(), trusted = roots): string => {
+  try {
+    return String(certifiedKey(x5c, issuer, trusted, now).crv);
+  } catch (error) {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  }
+};
+
+describe("a credential's own certificates", () => {
+  const stranger = privateCa();
+  const cases: [what: string, x5c: unknown, found: string][] = [
+    ["a leaf below a root", [leaf], "P-256"],
+    ["a leaf and the root itself", [leaf, base64(ca.certificatePem)], "P-256"],
+    ["a leaf of a stranger", [base64(stranger.serverFor("issuer.example.test").cert)], "issuer_certificate_not_trusted"],
+    [
+      "a leaf of a stranger, with our root behind it",
+      [base64(stranger.serverFor("issuer.example.test").cert), base64(ca.certificatePem)],
+      "issuer_certificate_not_trusted",
+    ],
+    ["a leaf below another leaf", [leaf, base64(ca.serverFor("issuer.example.test").cert)], "issuer_certificate_not_trusted"],
+    ["another host's leaf", [base64(ca.serverFor("other.example.test").cert)], "issuer_certificate_of_another"],
+    ["a leaf of the host above", [base64(ca.serverFor("example.test").cert)], "issuer_certificate_of_another"],
+    ["no list", leaf, "issuer_certificate_malformed"],
+    ["an empty list", [], "issuer_certificate_malformed"],
+    ["six of them", Array(6).fill(leaf), "issuer_certificate_malformed"],
+    ["rubbish", ["AAAA"], "issuer_certificate_malformed"],
+    ["a number", [1], "issuer_certificate_malformed"],
+  ];
+  test.for(cases)("%s", ([, x5c, found]) => {
+    expect(verdict(x5c)).toBe(found);
+  });
+
+  test("its time has to have come, and not to be over", () => {
+    const day = 86_400;
+    expect(verdict([leaf], ISSUER, nowSeconds() + 40 * day)).toBe("issuer_certificate_out_of_time");
+    expect(verdict([leaf], ISSUER, nowSeconds() - 2 * day)).toBe("issuer_certificate_out_of_time");
+  });
+
+  test("without roots nothing is trusted", () => {
+    expect(verdict([leaf], ISSUER, nowSeconds(), [])).toBe("issuer_certificate_not_trusted");
+  });
+});
+
+test.for([
+  ["https://issuer.example.test", "https://issuer.example.test/.well-known/jwt-vc-issuer"],
+  ["https://issuer.example.test:8443/a/b", "https://issuer.example.test:8443/.well-known/jwt-vc-issuer/a/b"],
+] as const)("SD-JWT VC §5: the metadata of %s is at %s", ([issuer, url]) => {
+  expect(metadataUrl(issuer)).toBe(url);
+});

@@ -1,0 +1,277 @@
+import { createHash } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
+import { Refusal } from "../../../src/errors.ts";
+import type { CredentialPolicy } from "../../../src/wallet/ports.ts";
+import { askedFor } from "../../../src/wallet/query.ts";
+import { verifyPresentation } from "../../../src/wallet/verify.ts";
+import { bind, encoded, issueCredential, nowSeconds, sha256, signedJwt, VCT, type WalletKey, walletKey } from "../../support/wallet.ts";
+
+const ISSUER = "https://issuer.example.test";
+const CLIENT_ID = "redirect_uri:https://id.example.test/auth/link/wallet/response";
+const NONCE = "n-0S6_WzA2Mj";
+const by = walletKey("ES256", "k1");
+const holder = walletKey();
+const other = walletKey();
+
+/** How a verifier may differ from one that trusts the issuer and knows its key. */
+interface Setting {
+  readonly policy?: Partial<CredentialPolicy>;
+  readonly keys?: readonly WalletKey["jwk"][];
+  readonly renewed?: readonly WalletKey["jwk"][];
+  readonly status?: number | FetchFailure;
+}
+
+async function verdict(
+  presentation: unknown,
+  { policy = {}, keys = [by.jwk], renewed = keys, status = 0 }: Setting = {},
+): Promise<unknown> {
+  const whole: CredentialPolicy = {
+    trustedIssuers: [ISSUER],
+    types: [VCT],
+    subjectClaim: "sub",
+    issuerRoots: undefined,
+    status: "strict",
+    ...policy,
+  };
+  try {
+    return await verifyPresentation(
+      presentation,
+      { clientId: CLIENT_ID, nonce: NONCE },
+      {
+        policy: whole,
+        asked: askedFor(whole),
+        trust: { keys: { at: async () => keys, renewed: async () => renewed }, roots: [] },
+        lists: {
+          statusOf: async () => {
+            if (status instanceof FetchFailure) throw status;
+            return status;
+          },
+        },
+        clock: nowSeconds,
+      },
+    );
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "access_denied") return error.reason;
+    throw error;
+  }
+}
+
+/** A credential less what is not to be shown; ends in `~`. */
+async function shown(options: { claims?: object; header?: object; signer?: WalletKey; iss?: string } = {}): Promise<string> {
+  const { claims = {}, header = {}, signer = by, iss = ISSUER } = options;
+  const credential = await issueCredential({ issuer: iss, by: signer, holder, claims: { ...claims }, header: { kid: "k1", ...header } });
+  const [jwt, ...disclosures] = credential.split("~").slice(0, -1);
+  const subject = disclosures.filter((text) => Buffer.from(text, "base64url").includes('"sub"'));
+  return `${[jwt, ...subject].join("~")}~`;
+}
+const bound = (withoutBinding: string, binding: object = {}, signer = holder, header?: object) =>
+  bind(withoutBinding, signer, { aud: CLIENT_ID, nonce: NONCE, ...binding }, header);
+
+let good: string;
+beforeAll(async () => {
+  good = await shown();
+});
+
+test("a good presentation proves issuer and subject", async () => {
+  expect(await verdict(bound(good))).toEqual({ issuer: ISSUER, subject: "person-1" });
+});
+
+test("an issuer and a holder may sign by EdDSA", async () => {
+  const [issuerKey, holderKey] = [walletKey("EdDSA", "k1"), walletKey("EdDSA")];
+  const credential = await issueCredential({ issuer: ISSUER, by: issuerKey, holder: holderKey });
+  expect(await verdict(bound(credential, {}, holderKey), { keys: [issuerKey.jwk] })).toMatchObject({ subject: "person-1" });
+});
+
+describe("1. the issuer-signed JWT", () => {
+  test("SD-JWT VC §2.1: typ is dc+sd-jwt, or the older vc+sd-jwt", async () => {
+    expect(await verdict(bound(await shown({ header: { typ: "vc+sd-jwt" } })))).toMatchObject({ subject: "person-1" });
+    for (const typ of ["JWT", "kb+jwt", "DC+SD-JWT", undefined])
+      expect(await verdict(bound(await shown({ header: { typ } })))).toBe("credential_of_another_kind");
+  });
+
+  test("its algorithm is one that wallets are told", async () => {
+    const claims = JSON.parse(Buffer.from(good.split(".")[1] ?? "", "base64url").toString());
+    for (const alg of ["none", "HS256", "RS256", "ES384", 1]) {
+      const jwt = `${encoded({ typ: "dc+sd-jwt", alg, kid: "k1" })}.${encoded(claims)}.${encoded("x")}`;
+      expect(await verdict(bound(`${jwt}~`))).toBe("credential_algorithm_not_accepted");
+    }
+  });
+
+  test.for(["crit", "jwk", "jku", "x5u", "zip", "b64"])("RFC 8725 §3: a header with %s is refused", async (member) => {
+    expect(await verdict(bound(await shown({ header: { [member]: ["x"] } })))).toBe("presentation_malformed_header");
+  });
+
+  test("an issuer that is not on the list is refused before anybody is asked, and an empty list refuses all", async () => {
+    const keys: never[] = [];
+    expect(await verdict(bound(await shown({ iss: "https://other.example.test" })), { keys })).toBe("issuer_not_trusted");
+    expect(await verdict(bound(await shown({ iss: `${ISSUER}/` })), { keys })).toBe("issuer_not_trusted");
+    expect(await verdict(bound(await shown({ claims: { iss: undefined } })), { keys })).toBe("issuer_not_trusted");
+    expect(await verdict(bound(good), { policy: { trustedIssuers: [] } })).toBe("issuer_not_trusted");
+  });
+
+  test("the signature is the issuer's own, by the key that its header names", async () => {
+    expect(await verdict(bound(await shown({ signer: other })))).toBe("issuer_signature_wrong");
+    expect(await verdict(bound(await shown({ header: { kid: "k2" } })))).toBe("issuer_key_unknown");
+    expect(await verdict(bound(await shown({ header: { kid: "k2" } })), { renewed: [{ ...by.jwk, kid: "k2" }] })).toMatchObject({
+      issuer: ISSUER,
+    });
+    expect(await verdict(bound(await shown({ header: { kid: undefined } })), { keys: [by.jwk, other.jwk] })).toBe("issuer_key_ambiguous");
+    expect(await verdict(bound(good), { keys: [walletKey("EdDSA", "k1").jwk] })).toBe("issuer_key_unknown");
+  });
+
+  test("a claim that was changed after signing breaks the signature", async () => {
+    const [header, claims = "", signature] = good.split("~")[0]?.split(".") ?? [];
+    const changed = { ...JSON.parse(Buffer.from(claims, "base64url").toString()), exp: nowSeconds() + 999_999 };
+    expect(await verdict(bound(`${header}.${encoded(changed)}.${signature}~`))).toBe("issuer_signature_wrong");
+  });
+});
+
+describe("2. disclosures", () => {
+  test("stripped disclosures: without the claim that was asked for there is nobody to link", async () => {
+    expect(await verdict(bound(`${good.split("~")[0]}~`))).toBe("claims_missing");
+  });
+
+  test("a disclosure of one's own is none of the issuer's", async () => {
+    const [jwt] = good.split("~");
+    expect(await verdict(bound(`${jwt}~${encoded(["salt", "sub", "person-2"])}~`))).toBe("disclosure_unreferenced");
+  });
+
+  test("a disclosure of another credential is none of this one's", async () => {
+    const theirs = (await shown({ claims: { sub: "person-2" } })).split("~")[1];
+    expect(await verdict(bound(`${good.split("~")[0]}~${theirs}~`))).toBe("disclosure_unreferenced");
+  });
+});
+
+describe("3. type, times, status", () => {
+  test("vct is among those asked for", async () => {
+    for (const vct of ["urn:other", undefined, 1])
+      expect(await verdict(bound(await shown({ claims: { vct } })))).toBe("credential_type_not_asked_for");
+    expect(await verdict(bound(await shown({ claims: { vct: "urn:other" } })), { policy: { types: [VCT, "urn:other"] } })).toMatchObject({
+      issuer: ISSUER,
+    });
+  });
+
+  const now = nowSeconds();
+  test.for([
+    [{ exp: now - 120 }, "credential_expired"],
+    [{ exp: now - 30 }, "taken"],
+    [{ nbf: now + 120 }, "credential_not_yet_valid"],
+    [{ iat: now + 120 }, "credential_not_yet_valid"],
+    [{ nbf: now + 30 }, "taken"],
+    [{ exp: undefined, iat: undefined }, "taken"],
+    [{ exp: "tomorrow" }, "credential_time_malformed"],
+    [{ nbf: null }, "credential_time_malformed"],
+  ] as const)("%j: %s", async ([claims, expected]) => {
+    const found = await verdict(bound(await shown({ claims })));
+    expect(typeof found === "string" ? found : "taken").toBe(expected);
+  });
+
+  const status = { status_list: { uri: `${ISSUER}/statuses`, idx: 3 } };
+  const cases: [what: string, setting: Setting, found: string][] = [
+    ["valid", { status: 0 }, "taken"],
+    ["invalid", { status: 1 }, "credential_revoked"],
+    ["suspended", { status: 2 }, "credential_suspended"],
+    ["of a meaning that only its issuer knows", { status: 3 }, "credential_revoked"],
+    ["out of reach, strict", { status: new FetchFailure("unreachable") }, "status_list_unreachable"],
+    ["out of reach, lenient", { status: new FetchFailure("unreachable"), policy: { status: "lenient" } }, "taken"],
+    ["invalid, lenient", { status: 1, policy: { status: "lenient" } }, "credential_revoked"],
+  ];
+  test.for(cases)("a credential whose status is %s", async ([, setting, expected]) => {
+    const found = await verdict(bound(await shown({ claims: { status } })), setting);
+    expect(typeof found === "string" ? found : "taken").toBe(expected);
+  });
+
+  test.for([{}, { status_list: {} }, { status_list: { uri: "x", idx: 1 } }, { status_list: { uri: ISSUER, idx: -1 } }, "x", null])(
+    "a status that cannot be read is refused: %j",
+    async (unread) => {
+      expect(await verdict(bound(await shown({ claims: { status: unread } })))).toBe("status_malformed");
+    },
+  );
+});
+
+describe("4. key binding", () => {
+  test("RFC 9901 §7.3: it is our demand, whatever arrived", async () => {
+    expect(await verdict(good)).toBe("key_binding_missing");
+    expect(await verdict(await shown({ claims: { cnf: undefined } }))).toBe("key_binding_missing");
+    expect(await verdict(bound(await shown({ claims: { cnf: undefined } })))).toBe("holder_key_missing");
+    expect(await verdict(bound(await shown({ claims: { cnf: { kid: "k" } } })))).toBe("holder_key_missing");
+  });
+
+  test("a holder's key that its issuer published whole, or that is none, binds nothing", async () => {
+    const whole = holder.privateKey.export({ format: "jwk" });
+    expect(await verdict(bound(await shown({ claims: { cnf: { jwk: whole } } })))).toBe("holder_key_missing");
+    const offCurve = { ...holder.jwk, x: holder.jwk.y };
+    expect(await verdict(bound(await shown({ claims: { cnf: { jwk: offCurve } } })))).toBe("key_binding_signature_wrong");
+  });
+
+  const now = nowSeconds();
+  const cases: [what: string, make: () => string, found: string][] = [
+    ["by another holder's key", () => bound(good, {}, other), "key_binding_signature_wrong"],
+    ["of another type", () => bound(good, {}, holder, { typ: "JWT" }), "key_binding_of_another_kind"],
+    ["without a type", () => bound(good, {}, holder, {}), "key_binding_of_another_kind"],
+    ["of no algorithm", () => bound(good, {}, holder, { typ: "kb+jwt", alg: "none" }), "key_binding_algorithm_not_accepted"],
+    ["with a key of its own", () => bound(good, {}, holder, { typ: "kb+jwt", jwk: holder.jwk }), "key_binding_malformed_header"],
+    ["that is no JWT", () => `${good}x.y`, "key_binding_malformed"],
+    ["for another verifier", () => bound(good, { aud: "redirect_uri:https://evil.example.test/" }), "key_binding_for_another"],
+    ["for our client_id without its prefix", () => bound(good, { aud: CLIENT_ID.slice(13) }), "key_binding_for_another"],
+    ["for a list of verifiers", () => bound(good, { aud: [CLIENT_ID] }), "key_binding_for_another"],
+    ["for another request", () => bound(good, { nonce: "another" }), "key_binding_nonce_wrong"],
+    ["without a nonce", () => bound(good, { nonce: undefined }), "key_binding_nonce_wrong"],
+    ["of ten minutes ago", () => bound(good, { iat: now - 600 }), "key_binding_not_fresh"],
+    ["of the future", () => bound(good, { iat: now + 600 }), "key_binding_not_fresh"],
+    ["of no time", () => bound(good, { iat: undefined }), "key_binding_not_fresh"],
+    ["of a time that is text", () => bound(good, { iat: String(now) }), "key_binding_not_fresh"],
+    ["over nothing", () => bound(good, { sd_hash: undefined }), "key_binding_hash_wrong"],
+    ["over the credential without its last tilde", () => bound(good, { sd_hash: sha256(good.slice(0, -1)) }), "key_binding_hash_wrong"],
+  ];
+  test.for(cases)("a key binding %s", async ([, make, found]) => {
+    expect(await verdict(make())).toBe(found);
+  });
+
+  test("disclosures that were taken away after the holder had signed", async () => {
+    const binding = bound(good).split("~").at(-1);
+    expect(await verdict(`${good.split("~")[0]}~${binding}`)).toBe("key_binding_hash_wrong");
+  });
+
+  test("RFC 9901 §4.1.1: disclosures and presentation are hashed as the credential says", async () => {
+    const sha512 = (text: string) => createHash("sha512").update(text).digest("base64url");
+    const disclosure = encoded(["salt", "sub", "person-1"]);
+    const claims = { iss: ISSUER, vct: VCT, cnf: { jwk: holder.jwk }, _sd_alg: "sha-512", _sd: [sha512(disclosure)] };
+    const presented = `${signedJwt({ typ: "dc+sd-jwt", kid: "k1" }, claims, by)}~${disclosure}~`;
+    expect(await verdict(bound(presented, { sd_hash: sha512(presented) }))).toMatchObject({ subject: "person-1" });
+    expect(await verdict(bound(presented))).toBe("key_binding_hash_wrong");
+  });
+});
+
+describe("the subject", () => {
+  test.for(["", 7, { a: 1 }, "x".repeat(513), "a\0b"])("%j stands for nobody", async (sub) => {
+    expect(await verdict(bound(await shown({ claims: { sub } })))).toBe("subject_missing");
+  });
+
+  test("it is the claim that the operator names", async () => {
+    const [jwt = "", ...disclosures] = (await issueCredential({ issuer: ISSUER, by, holder })).split("~").slice(0, -1);
+    const all = `${[jwt, ...disclosures].join("~")}~`;
+    expect(await verdict(bound(all), { policy: { subjectClaim: "family_name" } })).toEqual({ issuer: ISSUER, subject: "Lovelace" });
+    expect(await verdict(bound(good), { policy: { subjectClaim: "family_name" } })).toBe("claims_missing");
+  });
+});
+
+test.for([undefined, 1, null, {}, "", "a", "a~b", "~", `${"a".repeat(60_001)}~b`, `a${"~".repeat(200)}b`])(
+  "%j is no presentation",
+  async (text) => {
+    expect(await verdict(text)).toMatch(/^(presentation_malformed|key_binding_missing)$/);
+  },
+);
+
+test("a presentation has one spelling", async () => {
+  const text = bound(good);
+  for (const changed of [`${text}=`, ` ${text}`, `${text}\n`, text.replace(".", "..")])
+    expect(typeof (await verdict(changed))).toBe("string");
+});
+
+test("a credential signed as something else is none", async () => {
+  expect(await verdict(bound(`${signedJwt({ typ: "at+jwt", kid: "k1" }, { iss: ISSUER, vct: VCT }, by)}~`))).toBe(
+    "credential_of_another_kind",
+  );
+});
