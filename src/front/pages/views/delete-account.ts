@@ -36,7 +36,7 @@ ${hidden(token)}
 ${field(language, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password", error: faultOf(faults, "currentPassword") })}
 <button class="button button-deny" type="submit">${texts.submit}</button>
 </form>
-<p class="small"><a href="${site.path("/account")}">${texts.keep}</a></p>
+<p class="small way"><a href="${site.path("/account")}">${texts.keep}</a></p>
 </section>`,
   );
 }

@@ -36,7 +36,7 @@ ${field(language, { name: "email", label: texts.email, type: "email", autocomple
 /** After asking, whether or not there is such an account. */
 export function forgotSentView(site: Site, language: Language, requestId: string | undefined): Markup {
   const { sent, toSignIn } = forgottenPasswordTexts[language];
-  const more = html`<p>${sent.nothingThere}</p>
+  const more = html`<p class="lead">${sent.nothingThere}</p>
 <a class="button button-wide" href="${site.path("/login", requestId)}">${toSignIn}</a>`;
   return noticeView(site, language, { tone: "plain", title: sent.title, text: sent.text, more });
 }

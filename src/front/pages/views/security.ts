@@ -61,7 +61,7 @@ ${field(language, { name: "currentPassword", label: texts.currentPassword, type:
 ${field(language, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password") })}
 <button class="button" type="submit">${texts.passwordSubmit}</button>
 </form>
-<p class="small"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>
+<p class="small way"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>
 </section>`;
 }
 
