@@ -4,8 +4,10 @@ import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
 import { tourOfPages } from "../support/page-tour.ts";
 import { type People, startPeople } from "../support/people.ts";
+import { PROVISIONED, startServer } from "../support/server.ts";
 
 /** `npm run screenshots` names a folder: then the tour leaves a picture of every page there. */
 const PICTURES = process.env.SCREENSHOTS_DIR;
@@ -68,6 +70,29 @@ describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways",
     expect(flaws).toEqual({});
     expect(wrongs).toEqual([]);
     expect(new Set(seen).size).toBeGreaterThanOrEqual(30);
+    await close();
+  });
+});
+
+describe("the page of agents, with agents that act and one that is held", () => {
+  let server: ReturnType<typeof delegating<Awaited<ReturnType<typeof startServer>>>>;
+  beforeAll(async () => {
+    server = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
+  });
+  afterAll(() => server.close());
+
+  test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", async ({ suffix, pictured, ...options }) => {
+    const { person } = await server.chainOf(["agent-1", "agent-2"]);
+    const { page, wrongs, close } = await openPage(browser, { ...options, bypassCSP: true });
+    const cookies = [...person.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
+    await page.context().addCookies(cookies);
+    await page.goto(`${server.url}/account/agents`);
+    await page.locator('form[action="/account/agents/pause"] button').first().click();
+    await page.waitForURL(/done=/);
+    expect(await page.getByRole("heading", { level: 2 }).count()).toBe(2);
+    if (PICTURES !== undefined && pictured("account-agents-acting")) await picture(page, `account-agents-acting-${suffix}`);
+    expect([...(await flawsOf(page)), ...(await axeFlaws(page))]).toEqual([]);
+    expect(wrongs).toEqual([]);
     await close();
   });
 });
