@@ -3,20 +3,15 @@ import type { SignedIn } from "../../accounts/ports.ts";
 import { API_PURPOSE, isCsrfToken, readSession } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { readAnswer } from "../../wallet/answer.ts";
-import { type LinkingPorts, pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
+import { pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
 import { formBody } from "../middleware/body.ts";
 import { errorsAs } from "../middleware/errors.ts";
 import { noStore, sendJson } from "../middleware/headers.ts";
-import type { PageKit } from "../pages/kit.ts";
 import { callerOf } from "../people-ports.ts";
 import type { FrontContext, FrontState, Handler, RouteGroup } from "../routes.ts";
 import { walletErrorPrinter } from "./errors.ts";
+import type { WalletKit } from "./kit.ts";
 import { linkMessage } from "./messages.ts";
-
-/** What the wallet routes work with: the people's kit, and linking. */
-export interface WalletKit extends PageKit {
-  readonly linking: LinkingPorts;
-}
 
 /** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
 async function signedInBy(ctx: FrontContext, { cookies, ports }: WalletKit): Promise<SignedIn & { readonly secret: string }> {

@@ -7,12 +7,15 @@ import { layout } from "./layout.ts";
 interface Place {
   readonly path: string;
   readonly label: Catalogue<string>;
+  /** Whether this server has the page; without it every one has. */
+  readonly isOffered?: (site: Site) => boolean;
 }
 
 /** The pages of a signed-in person's own, in the order in which they are offered. */
 const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
 ];
 
 export interface AccountFrame {
@@ -22,19 +25,21 @@ export interface AccountFrame {
   readonly title: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
+  /** What the page needs in its head besides. */
+  readonly head?: Part;
 }
 
 /** The frame around every page of a signed-in person's own. */
-export function accountFrame(site: Site, { language, path, title, done }: AccountFrame, content: Part): Markup {
+export function accountFrame(site: Site, { language, path, title, done, head }: AccountFrame, content: Part): Markup {
   const texts = accountNavTexts[language];
   const place = (one: Place) =>
     html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
   return layout(
     site,
-    { language, title, width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>` },
+    { language, title, width: "wide", head, aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>` },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${PLACES.map(place)}</ul>
+<ul>${PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true).map(place)}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,
