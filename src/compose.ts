@@ -14,6 +14,7 @@ import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
+import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness } from "./store/readiness.ts";
@@ -71,8 +72,10 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
     const ready = readiness(sql, epochMillis);
+    const ephemeral = await openEphemeral(config.redisUrl, config.issuer);
+    closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, sql);
-    const core = keys && (await composeCore(config, sql, keys, { log, ready, failed, closing }));
+    const core = keys && (await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -94,7 +97,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     let url: string | undefined;
     let listening: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ready, failed, closing });
+      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ephemeral, ready, failed, closing });
       url = config.issuer;
       listening = front.listening;
       drains.push(front.drain);

@@ -17,12 +17,16 @@ export interface User {
   readonly updatedAt: number | null;
 }
 
-/** A message that waits in the outbox until a mail server has taken it. */
-export interface Mail {
-  readonly to: string;
+/** A message, whoever it goes to. */
+export interface Letter {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
+}
+
+/** A message that waits in the outbox until a mail server has taken it. */
+export interface Mail extends Letter {
+  readonly to: string;
 }
 
 /** A message taken out of the outbox to be sent. */
@@ -30,8 +34,8 @@ export interface QueuedMail extends Mail {
   readonly id: string;
   /** Tries that failed before. */
   readonly attempts: number;
-  /** Seconds that it has waited, by the database's clock. */
-  readonly age: number;
+  /** Seconds until it is pointless, by the database's clock: the link in it is then dead, or it has waited for a day. */
+  readonly left: number;
 }
 
 /** The messages that wait for a mail server. Rows come into it in the transaction that caused them. */
@@ -64,17 +68,28 @@ export interface NewVerification {
   readonly ttl: number;
 }
 
+/** A person with what proves that it is she. */
+export interface Account {
+  readonly user: User;
+  /** Encoded argon2id hash; null where there is no password. */
+  readonly passwordHash: string | null;
+  /** Grows with every new password. */
+  readonly generation: number;
+}
+
 export interface Users {
   /** User, password, verification token, mail and audit record in one transaction. @returns undefined when the address is taken. */
   register(user: NewUser, verification: NewVerification, mail: Mail, audit: AuditEntry): Promise<User | undefined>;
   byId(id: string): Promise<User | undefined>;
   /** Addresses are compared case-insensitively. */
-  byEmail(email: string): Promise<{ readonly user: User; readonly passwordHash: string | null } | undefined>;
-  /** Replaces the verification tokens of an unverified address and queues the mail, in one transaction. */
+  byEmail(email: string): Promise<Account | undefined>;
+  /** Replaces the verification tokens of an unverified address, and a mail that still waits, and queues the mail, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
   /** Consumes the token and marks the address, in one conditional statement. @returns undefined for a token that is unknown, used or expired. */
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
+  /** A better hash of the same password. */
   replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
+  rename(userId: string, name: { readonly firstName: string | null; readonly lastName: string | null }, audit: AuditEntry): Promise<void>;
 }
 
 /** Failed sign-ins per (account, address); counted before the hash is computed, so that parallel guesses cannot slip past the limit. */
@@ -86,6 +101,40 @@ export interface SignInFailures {
   count(key: SecretHash, limit: number, windowSeconds: number): Promise<number>;
   /** The attempt succeeded: failures before it are forgotten. */
   clear(key: SecretHash): Promise<void>;
+}
+
+/** Where a session was started, in what words its owner may tell it by. */
+export interface SessionPlace {
+  /** Network address. */
+  readonly address: string;
+  /** What browser or program, such as `Firefox`. */
+  readonly browser: string | null;
+  /** On what system, such as `Linux`. */
+  readonly system: string | null;
+}
+
+export interface NewSessionRecord {
+  readonly id: string;
+  readonly hash: SecretHash;
+  readonly userId: string;
+  /** Seconds. */
+  readonly ttl: number;
+  readonly place?: SessionPlace;
+  /** Hash of the cookie that came along: that session ends in the same statement. */
+  readonly replaces?: SecretHash;
+  /** Of the password that was proved: nothing starts when it has been changed meanwhile. None where something else was proved. */
+  readonly generation?: number;
+}
+
+/** A session that lives, as its owner sees it. Times in seconds since the epoch. */
+export interface LiveSession {
+  readonly id: string;
+  readonly authTime: number;
+  /** To some minutes. */
+  readonly lastSeenAt: number;
+  readonly address: string | null;
+  readonly browser: string | null;
+  readonly system: string | null;
 }
 
 /** A browser session. `authTime` is when the person really authenticated; times in seconds since the epoch. */
@@ -102,22 +151,19 @@ export interface SignedIn {
 }
 
 export interface Sessions {
-  /** Starts a session of an enabled user; with `replaces` (the hash of the cookie that came along) the old one ends in the same statement. */
-  start(
-    session: {
-      readonly id: string;
-      readonly hash: SecretHash;
-      readonly userId: string;
-      readonly ttl: number;
-      readonly replaces?: SecretHash;
-    },
-    audit: AuditEntry,
-  ): Promise<Session | undefined>;
+  /** @returns undefined when the user is unknown or disabled, or the password has been changed meanwhile */
+  start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
   /** @returns undefined when the session is unknown, over or ended, or its user is disabled. Coalesced, never cached. */
   byHash(hash: SecretHash): Promise<SignedIn | undefined>;
   end(hash: SecretHash, audit: AuditEntry): Promise<void>;
   /** Logout: ends the person's browser sessions and refresh families in one transaction; access tokens live on to their expiry. */
   endAll(userId: string, audit: AuditEntry): Promise<void>;
+  /** Those that live, the one seen last first. */
+  ofUser(userId: string): Promise<readonly LiveSession[]>;
+  /** Ends one session of the person, with the token set that it began with and its codes. @returns false when she has no such session */
+  endOne(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
+  /** Ends, likewise, all of the person's sessions but one. */
+  endOthers(keep: string, userId: string, audit: AuditEntry): Promise<void>;
 }
 
 /** What a person allowed a client. Times in seconds since the epoch, with their fraction. */

@@ -2,24 +2,15 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
+import { verificationLetter } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
+import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
 import { type Caller, whence } from "./sessions.ts";
-import { verificationLink, verificationMail } from "./verification-mail.ts";
 
 /** A verification link works for a day. */
 const VERIFICATION_HOURS = 24;
-
-/** Milliseconds that every answer to a resend takes at least, more than the work for an address that gets a mail. */
-const RESEND_FLOOR = 250;
-
-/** 100 in 10 minutes from one network address: a house or a school behind one address signs up together, a flood is slowed down. */
-export const REGISTRATION_LIMIT = { points: 100, seconds: 10 * 60 } as const;
-/** 3 in 15 minutes for one e-mail address. */
-export const RESEND_MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
-/** 10 in 15 minutes from one network address. */
-export const RESEND_ADDRESS_LIMIT = { points: 10, seconds: 15 * 60 } as const;
 
 export interface RegistrationPorts {
   readonly users: Users;
@@ -28,14 +19,10 @@ export interface RegistrationPorts {
     byId(id: string): Promise<{ readonly id: string } | undefined>;
     default(): Promise<{ readonly id: string }>;
   };
-  readonly limits: {
-    /** Sign-ups of one network address. */
-    readonly registration: RateLimiter;
-    /** Verification mails to one e-mail address, whether it is known or not. */
-    readonly resendMailbox: RateLimiter;
-    /** Verification mails asked for from one network address. */
-    readonly resendAddress: RateLimiter;
-  };
+  /** Sign-ups of one network address. */
+  readonly signUps: RateLimiter;
+  /** Verification mails that anyone may ask for. */
+  readonly resendLimits: MailLimits;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   /** Base URL of the service: mail links are built from it and from nothing that a request says. */
@@ -50,17 +37,15 @@ export interface SignUp {
   readonly lastName?: string | undefined;
 }
 
-async function assertWithin(limiter: RateLimiter, key: string): Promise<void> {
-  const retryAfter = await limiter.hit(key);
-  if (retryAfter > 0)
-    throw new Refusal("too_many_requests", "rate_limit", { description: "Too many requests. Try again later.", retryAfter });
-}
-
-function newVerification(email: string, ports: RegistrationPorts): { readonly verification: NewVerification; readonly mail: Mail } {
-  const token = newHexSecret(ports.randomBytes);
+function newVerification(
+  email: string,
+  { randomBytes, issuer }: RegistrationPorts,
+  { language }: Caller,
+): { readonly verification: NewVerification; readonly mail: Mail } {
+  const token = newHexSecret(randomBytes);
   return {
     verification: { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 },
-    mail: verificationMail(email, verificationLink(ports.issuer, token), VERIFICATION_HOURS),
+    mail: { to: email, ...verificationLetter(language, issuer, token, VERIFICATION_HOURS) },
   };
 }
 
@@ -78,12 +63,12 @@ async function realmOf(realmId: string | undefined, realms: RegistrationPorts["r
  * @see specification §4.2, `POST /auth/register`
  */
 export async function register(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
-  const { users, passwords, limits, clock, randomBytes } = ports;
+  const { users, passwords, signUps, clock, randomBytes } = ports;
   await assertGoodPassword(signUp.password, signUp.email);
-  await assertWithin(limits.registration, caller.limitKey);
+  await assertWithin(signUps, caller.limitKey);
   const realmId = await realmOf(signUp.realmId, ports.realms);
   const id = newId(clock, randomBytes);
-  const { verification, mail } = newVerification(signUp.email, ports);
+  const { verification, mail } = newVerification(signUp.email, ports, caller);
   const user = await users.register(
     {
       id,
@@ -111,15 +96,13 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
  * @see specification §4.2, `POST /auth/resend-verification`
  */
 export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
-  const mailbox = Buffer.from(hashSecret(email.toLowerCase())).toString("hex");
-  await assertWithin(ports.limits.resendAddress, caller.limitKey);
-  await assertWithin(ports.limits.resendMailbox, mailbox);
+  await assertMayMail(email, caller.limitKey, ports.resendLimits);
   const work = async () => {
     const account = await ports.users.byEmail(email);
-    const { verification, mail } = newVerification(account?.user.email ?? email, ports);
+    const { verification, mail } = newVerification(account?.user.email ?? email, ports, caller);
     if (account && !account.user.emailVerified) await ports.users.issueVerification(account.user.id, verification, mail);
   };
-  await Promise.all([work(), new Promise((resolve) => setTimeout(resolve, RESEND_FLOOR))]);
+  await evenly(work());
 }
 
 const VERIFICATION_TOKEN = /^[0-9a-fA-F]{64}$/;

@@ -40,7 +40,7 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   ),
   described(
     "offline_access",
-    { en: "Keep access while you are away", de: "Zugriff behalten, während Sie fort sind" },
+    { en: "Keep access while you are away", de: "Zugriff behalten, auch wenn Sie nicht da sind" },
     { en: "Stay connected until you take the access back.", de: "Verbunden bleiben, bis Sie den Zugriff zurücknehmen." },
   ),
   described(

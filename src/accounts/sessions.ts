@@ -1,16 +1,22 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
+import type { Language } from "../language.ts";
 import type { SecretHash } from "../secret.ts";
 import { hashSecret } from "../secret.ts";
 import type { Sessions, SignedIn } from "./ports.ts";
 
-/** Who asks, for audit records. */
+/** Who asks: for limits, audit records, and whatever is sent to her. */
 export interface Caller {
   /** The client's network address. */
   readonly address: string;
   /** What limits are counted by: the address, or the network that one host has to itself. */
   readonly limitKey: string;
   readonly requestId: string;
+  /** What the browser calls itself, empty when it does not say. */
+  readonly userAgent: string;
+  /** That mails are to be written in. */
+  readonly language: Language;
 }
 
 /** What an audit record tells of the caller. */
@@ -80,4 +86,18 @@ export async function signOut(hash: SecretHash, userId: string, sessions: Sessio
 /** Ends every browser session of the person and every refresh family with them (specification §4.2, logout). */
 export async function signOutEverywhere(userId: string, sessions: Sessions, caller: Caller): Promise<void> {
   await sessions.endAll(userId, ended(userId, caller, "signed_out_everywhere"));
+}
+
+/**
+ * Ends one session of the person, wherever it is, with the token set that it began with.
+ * @throws {Refusal} not_found, alike for an unknown session and for somebody else's
+ */
+export async function signOutElsewhere(id: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
+  const done = await sessions.endOne(id, userId, ended(userId, caller, "signed_out_elsewhere"));
+  if (!done) throw new Refusal("not_found", "session_unknown", { description: "There is no such session." });
+}
+
+/** Ends, likewise, every session of the person but this one. */
+export async function signOutOthers(keep: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
+  await sessions.endOthers(keep, userId, ended(userId, caller, "signed_out_others"));
 }

@@ -3,19 +3,13 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
-import type { PasswordHashing } from "./password-hash.ts";
-import type { RefusalLog, Session, Sessions, SignInFailures, User, Users } from "./ports.ts";
+import { deviceOf } from "./device.ts";
+import { countAttempt, failureKey, type ProofPorts } from "./password-proof.ts";
+import type { Session, Sessions, User } from "./ports.ts";
 import { type Caller, whence } from "./sessions.ts";
 
-/** Failures that one address may cause to one account, and the seconds in which they count. */
-const FAILURES = { limit: 10, window: 15 * 60 } as const;
-
-export interface SignInPorts {
-  readonly users: Users;
-  readonly signInFailures: SignInFailures;
+export interface SignInPorts extends ProofPorts {
   readonly sessions: Sessions;
-  readonly refusals: RefusalLog;
-  readonly passwords: PasswordHashing;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   /** Seconds. */
@@ -35,9 +29,6 @@ export interface NewSession {
 }
 
 const wrongCredentials = (reason: string) => new Refusal("unauthenticated", reason, { description: "Wrong e-mail address or password." });
-
-/** One counter for each account and address, so that no stranger can lock an owner out. */
-const failureKey = (email: string, address: string) => hashSecret(`sign-in\n${email.trim().toLowerCase()}\n${address}`);
 
 const started = (user: User, caller: Caller): AuditEntry => ({
   event: "session.started",
@@ -72,12 +63,8 @@ export async function signIn(
   replaces: string | undefined,
 ): Promise<NewSession> {
   const { users, signInFailures, sessions, refusals, passwords, clock, randomBytes } = ports;
-  const key = failureKey(email, caller.limitKey);
-  const retryAfter = await signInFailures.count(key, FAILURES.limit, FAILURES.window);
-  if (retryAfter > 0) {
-    const description = "Too many failed attempts. Wait a while before you try again.";
-    throw new Refusal("too_many_requests", "sign_in_failures", { description, retryAfter });
-  }
+  const key = failureKey(email, caller);
+  await countAttempt(key, signInFailures);
   const account = await users.byEmail(email);
   const refuse = async (reason: string): Promise<never> => {
     await refusals.record(refused(reason, account?.user, caller));
@@ -93,11 +80,13 @@ export async function signIn(
       hash: hashSecret(secret),
       userId: account.user.id,
       ttl: ports.sessionTtl,
+      place: { address: caller.address, ...deviceOf(caller.userAgent) },
+      generation: account.generation,
       ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
     },
     started(account.user, caller),
   );
-  if (!session) return refuse("account_disabled");
+  if (!session) return refuse("account_disabled"); // or its password has just been changed
   await signInFailures.clear(key);
   if (verdict.outdated) await users.replacePasswordHash(account.user.id, await passwords.hash(password));
   return { user: account.user, session, secret };

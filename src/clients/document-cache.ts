@@ -6,6 +6,7 @@ import { fetchBudget } from "./fetch-budget.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, Realms } from "./ports.ts";
+import type { KeptDocument, SharedDocuments } from "./shared-documents.ts";
 import { singleFlight } from "./single-flight.ts";
 
 /** The limit that the draft recommends. */
@@ -13,11 +14,13 @@ const MAX_DOCUMENT_BYTES = 5_120;
 const REMEMBERED_DOCUMENTS = 1_000;
 /** Seconds. */
 const SHORTEST = 60;
-const LONGEST = 86_400;
+export const LONGEST = 86_400;
 const UNSAID = 300;
 /** Fetches a minute, of one URL and from one host. */
 const PER_URL = 20;
 const PER_HOST = 120;
+/** And for the sake of one address: who asks for ever new documents has us knock at ever new doors. */
+const PER_ADDRESS = 60;
 
 /** For how long a document is kept, in seconds, given for how long it says that it stays good. */
 export const documentLifetime = (freshFor: number | undefined): number =>
@@ -25,6 +28,8 @@ export const documentLifetime = (freshFor: number | undefined): number =>
 
 export interface DocumentPorts {
   readonly fetch: GuardedFetch;
+  /** What other processes have fetched; undefined where nothing is shared. */
+  readonly shared: SharedDocuments | undefined;
   readonly realms: Pick<Realms, "default">;
   /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without an allowlist of its own. */
   readonly registrationScopes: readonly string[];
@@ -37,8 +42,8 @@ export interface DocumentPorts {
  * stands in for one that cannot be had.
  * @see draft-ietf-oauth-client-id-metadata-document §5, specification §5
  */
-export function clientDocuments({ fetch, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
-  const kept = new LRUCache<string, { readonly document: unknown; readonly until: number }>({ max: REMEMBERED_DOCUMENTS });
+export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
+  const kept = new LRUCache<string, KeptDocument>({ max: REMEMBERED_DOCUMENTS });
   const budget = fetchBudget(clock);
 
   const policy = async (): Promise<DocumentPolicy> => {
@@ -46,27 +51,40 @@ export function clientDocuments({ fetch, realms, registrationScopes, clock }: Do
     return { realmId: realm.id, allowedScopes: realm.dynamicRegistrationScopes ?? registrationScopes, now: clock() };
   };
 
-  const fetchOnce = singleFlight(async (url: string) => {
+  const judged = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
+
+  const fetched = async (url: string, address: string): Promise<KeptDocument> => {
+    budget.spend(`address ${address}`, PER_ADDRESS);
     budget.spend(`url ${url}`, PER_URL);
     budget.spend(`host ${documentHost(url)}`, PER_HOST);
-    return fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
+    const { value, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
       throw new Refusal("invalid_client", `document_${cause.reason}`, {
         description: "the client metadata document could not be fetched",
         cause,
       });
     });
+    return { document: value, until: clock() + documentLifetime(freshFor) };
+  };
+
+  const obtain = singleFlight(async (url: string, address: string) => {
+    const copy = await shared?.get(url);
+    if (copy !== undefined) return copy;
+    const found = await fetched(url, address);
+    await judged(found, url); // an unacceptable one is kept nowhere
+    await shared?.set(url, found);
+    return found;
   });
 
   return {
-    async byUrl(url) {
+    async byUrl(url, address) {
       assertDocumentUrl(url);
       const known = kept.get(url);
-      if (known !== undefined && known.until > clock()) return clientOfDocument(known.document, url, await policy());
+      if (known !== undefined && known.until > clock()) return judged(known, url);
       kept.delete(url);
-      const { value, freshFor } = await fetchOnce(url);
-      const client = clientOfDocument(value, url, await policy());
-      kept.set(url, { document: value, until: clock() + documentLifetime(freshFor) });
+      const found = await obtain(url, address);
+      const client = await judged(found, url);
+      kept.set(url, found);
       return client;
     },
   };

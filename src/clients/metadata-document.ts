@@ -16,7 +16,10 @@ export interface DocumentPolicy {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Grants that a document's client can have; whatever else it names is left out. */
+/**
+ * Grants that a document's client can have; whatever else it names is left out. jwt-bearer is among that, also for clients with keys:
+ * registration for it is the operator's to give (specification §2.2, §4.7), and nobody has registered these.
+ */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
 const unfit = (reason: string): never => {

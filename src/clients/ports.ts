@@ -16,9 +16,10 @@ export interface ClientDocuments {
   /**
    * The client that the document describes, as it is published now or was within the time for which it said to stay good.
    * @throws {Refusal} invalid_client for an URL that may not be asked, a document that cannot be had, or one that is not acceptable;
-   * too_many_requests when the URL or its host has been asked too often of late
+   * too_many_requests when the URL or its host has been asked too often of late, or too much has been fetched for one address
+   * @param address on whose behalf
    */
-  byUrl(url: string): Promise<Client>;
+  byUrl(url: string, address: string): Promise<Client>;
 }
 
 /** The published keys of clients that named an address for them. */

@@ -1,10 +1,12 @@
-/** Calls for one key that come while one is under way share its outcome; nothing is kept beyond that. */
-export function singleFlight<T>(work: (key: string) => Promise<T>): (key: string) => Promise<T> {
+/** Calls for one key that come while one is under way share its outcome, whatever else they bring; nothing is kept beyond that. */
+export function singleFlight<T, Brought extends readonly unknown[] = []>(
+  work: (key: string, ...brought: Brought) => Promise<T>,
+): (key: string, ...brought: Brought) => Promise<T> {
   const underWay = new Map<string, Promise<T>>();
-  return (key) => {
+  return (key, ...brought) => {
     const known = underWay.get(key);
     if (known !== undefined) return known;
-    const started = work(key).finally(() => underWay.delete(key));
+    const started = work(key, ...brought).finally(() => underWay.delete(key));
     underWay.set(key, started);
     return started;
   };

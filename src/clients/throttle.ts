@@ -1,37 +1,47 @@
+import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 
-const LIMIT = 100;
-const WINDOW_SECONDS = 60;
+/** Failures of a pair within so many seconds after which it is shut out: the last of them shuts the door. */
+export const FAILURES = { points: 100, seconds: 60 } as const;
 const REMEMBERED_PAIRS = 10_000;
 
+/** Counts failures of a key in a window, over all processes where they share a counter. */
+export interface FailureCounter {
+  /** @returns 0 while there are fewer than `FAILURES.points` of them, else the seconds until the window ends */
+  hit(key: string): Promise<number>;
+}
+
+/** The key of a pair: what strangers call themselves may be of any length, a counter's keys are not. */
+const keyOf = (clientId: string, address: string): string => createHash("sha256").update(`${address} ${clientId}`).digest("base64url");
+
 /**
- * Slows down guessing of one client's secret from one address, within this process: secrets have 256 bits, so this only keeps the noise down.
- * @param shut told once for each window in which somebody has failed too often
+ * Slows down guessing of one client's secret from one address: secrets have 256 bits, so this only keeps the noise down. Failures are counted
+ * over all processes; who is shut out each process remembers by itself, and learns at the next failure, so that success asks nobody.
+ * @param shut told when somebody has failed too often, once for each window
  */
-export function authenticationThrottle(clock: Clock, shut: (clientId: string, address: string) => void = () => undefined) {
-  const failures = new LRUCache<string, { count: number; readonly until: number }>({ max: REMEMBERED_PAIRS });
-  const living = (key: string) => {
-    const entry = failures.get(key);
-    return entry !== undefined && entry.until > clock() ? entry : undefined;
-  };
+export function authenticationThrottle(
+  counter: FailureCounter,
+  clock: Clock,
+  shut: (clientId: string, address: string) => void = () => undefined,
+) {
+  const shutOut = new LRUCache<string, number>({ max: REMEMBERED_PAIRS });
+  const secondsLeft = (pair: string): number => (shutOut.get(pair) ?? 0) - clock();
 
   return {
     assertOpen(clientId: string, address: string): void {
-      const entry = living(`${address} ${clientId}`);
-      if (entry !== undefined && entry.count >= LIMIT) {
-        throw new Refusal("too_many_requests", "client_authentication_throttled", { retryAfter: Math.max(1, entry.until - clock()) });
-      }
+      if (shutOut.size === 0) return;
+      const wait = secondsLeft(keyOf(clientId, address));
+      if (wait > 0) throw new Refusal("too_many_requests", "client_authentication_throttled", { retryAfter: Math.max(1, Math.ceil(wait)) });
     },
-    failed(clientId: string, address: string): void {
-      const key = `${address} ${clientId}`;
-      const entry = living(key);
-      if (entry !== undefined) {
-        entry.count += 1;
-        if (entry.count === LIMIT) shut(clientId, address);
-      } else failures.set(key, { count: 1, until: clock() + WINDOW_SECONDS });
+    async failed(clientId: string, address: string): Promise<void> {
+      const pair = keyOf(clientId, address);
+      const wait = await counter.hit(pair);
+      if (wait === 0 || secondsLeft(pair) > 0) return;
+      shutOut.set(pair, clock() + wait);
+      shut(clientId, address);
     },
   };
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { clientDocuments } from "../clients/document-cache.ts";
+import { clientDocuments, LONGEST as LONGEST_KEPT } from "../clients/document-cache.ts";
 import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
-import { authenticationThrottle, clientShutOut } from "../clients/throttle.ts";
+import { sharedDocuments } from "../clients/shared-documents.ts";
+import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
@@ -10,6 +11,7 @@ import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
+import { derivedSecret } from "../core/signing/derived-secret.ts";
 import { type Keys, openKeys } from "../core/signing/key-ring.ts";
 import { publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
@@ -25,6 +27,7 @@ import { consentBook } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
+import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
@@ -39,6 +42,8 @@ import { periodically } from "./periodically.ts";
 export interface CoreSurroundings {
   readonly log: Log;
   readonly ready: Readiness;
+  /** What all processes count and remember together. */
+  readonly ephemeral: Ephemeral;
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
 }
@@ -55,7 +60,7 @@ export async function composeCore(
   config: Config,
   sql: Sql,
   keys: Keys,
-  { log, ready, failed, closing }: CoreSurroundings,
+  { log, ready, ephemeral, failed, closing }: CoreSurroundings,
 ): Promise<TokenCoreImplementation> {
   const tellWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   tellWait();
@@ -85,10 +90,15 @@ export async function composeCore(
     detachedSignatures: detachedSignatures(sql),
     selfContained: config.pqc.delivery === "self-contained",
     consents: consentBook(sql),
-    ...clientSources(config, sql),
-    throttle: authenticationThrottle(systemClock, (clientId, address) => {
-      audit.record(clientShutOut(clientId, address)).catch(failed);
-    }),
+    ...clientSources(config, sql, keys, ephemeral),
+    // The limiter refuses what is past its points; here the last failure itself is to be told.
+    throttle: authenticationThrottle(
+      ephemeral.rateLimiter("client-authentication", FAILURES.points - 1, FAILURES.seconds),
+      systemClock,
+      (clientId, address) => {
+        audit.record(clientShutOut(clientId, address)).catch(failed);
+      },
+    ),
     audit,
   });
   const issuing =
@@ -111,12 +121,16 @@ export async function composeCore(
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
-function clientSources(config: Config, sql: Sql) {
+function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemeral) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
   // Each has a lane of its own: strangers who name slow hosts must not keep us from the keys of clients that are registered.
   const ownFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const [key] = keys.own;
+  const shared =
+    key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, systemClock);
   const documents = clientDocuments({
     fetch: ownFetch(),
+    shared: config.redisUrl === undefined ? undefined : shared,
     realms: realms(sql),
     registrationScopes: config.registration.scopes,
     clock: systemClock,

@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
-import type { Users } from "../accounts/ports.ts";
-import { REGISTRATION_LIMIT, RESEND_ADDRESS_LIMIT, RESEND_MAILBOX_LIMIT } from "../accounts/registration.ts";
+import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
 import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
@@ -36,8 +35,9 @@ import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
+import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
-import { openEphemeral } from "../store/ephemeral/open.ts";
+import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -46,11 +46,11 @@ import { scopeDescriptions } from "../store/scope-descriptions.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
-import { users } from "../store/users.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
+import { mailingStores } from "./people-stores.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
@@ -60,6 +60,7 @@ export interface FrontSurroundings {
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
   readonly passwords: PasswordHashing;
+  readonly ephemeral: Ephemeral;
   readonly ready: Readiness;
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
@@ -80,8 +81,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);
 
-  const ephemeral = await openEphemeral(config.redisUrl, issuer);
-  closing.push(() => ephemeral.close());
+  const { ephemeral } = around;
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
   const mails = startOutbox({
@@ -115,7 +115,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       core,
       fault,
       issuer,
-      users: mailing(users(sql), mails.wake),
+      ...mailingStores(sql, mails.wake),
       passwords: counted(around.passwords, metrics),
       realms: realms(sql),
       sessions: sessions(sql),
@@ -124,11 +124,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
-      limits: {
-        registration: limiter("sign-up", REGISTRATION_LIMIT),
-        resendMailbox: limiter("resend-mailbox", RESEND_MAILBOX_LIMIT),
-        resendAddress: limiter("resend-address", RESEND_ADDRESS_LIMIT),
-      },
+      clients: managedClients(sql),
+      signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
+      resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
+      forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
       sessionTtl: config.lifetimes.session,
       clock: systemClock,
       randomBytes,
@@ -192,20 +191,6 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
 }
 
 const coreTls = ({ tokenCore: { ca, tlsCert: cert, tlsKey: key } }: Config) => ({ ca, cert, key });
-
-/** Accounts whose mails leave at once, and not only when the outbox is looked at next. */
-const mailing = (accounts: Users, wake: () => void): Users => ({
-  ...accounts,
-  async register(...given) {
-    const user = await accounts.register(...given);
-    wake();
-    return user;
-  },
-  async issueVerification(...given) {
-    await accounts.issueVerification(...given);
-    wake();
-  },
-});
 
 /** Sign-ins by password, counted. */
 const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({

@@ -100,6 +100,7 @@ const KEYS = "Keys";
 const SPLIT = "Front and token core as processes of their own";
 const MAIL = "Mail";
 const LIFETIMES = "Lifetimes";
+const PEOPLE = "People";
 const CLIENTS = "Clients and registration";
 const FEATURES = "Identity assertions, post-quantum signatures";
 const WALLETS = "Wallets";
@@ -265,6 +266,11 @@ export const SETTINGS = z.object({
   SESSION_TTL: seconds(1, 30 * DAY)
     .default(28_800)
     .meta(meta(LIFETIMES, "Seconds that a browser session lives after sign-in.")),
+
+  SIGN_UP_RATE_LIMIT: whole(1, 1_000_000, "a number of requests")
+    .default(10)
+    .meta(meta(PEOPLE, "Accounts that may be opened from one address in a window.")),
+  SIGN_UP_RATE_WINDOW: seconds(1, DAY).default(3600).meta(meta(PEOPLE, "Seconds of that window.")),
 
   DEFAULT_DYNAMIC_REGISTRATION_SCOPES: text(
     (value) => words(value, / +/).length > 0 && words(value, / +/).every(isScope),

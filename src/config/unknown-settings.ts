@@ -18,6 +18,7 @@ const PREFIXES = [
   "PQC_",
   "REFRESH_TOKEN_",
   "REGISTER_CLIENT_",
+  "SIGN_UP_",
   "TOKEN_CORE_",
   "WALLET_",
 ];

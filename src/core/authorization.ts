@@ -33,11 +33,11 @@ const ANSWER_PARAMETERS = ["client_id", "redirect_uri", "response_mode"];
  * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be redirected
  * @see OAuth 2.1 §4.1.2.1, specification §4.6
  */
-export async function answerableClient(request: AuthorizationRequest, core: Core): Promise<Client> {
+export async function answerableClient(request: AuthorizationRequest, address: string, core: Core): Promise<Client> {
   const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));
   if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once` });
   if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing" });
-  const client = await resolveClient(request.clientId, core);
+  const client = await resolveClient(request.clientId, address, core);
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
   const { redirectUri } = request;
@@ -187,9 +187,10 @@ export async function validateAuthorization(
   request: AuthorizationRequest,
   userId: string | undefined,
   askedIn: AskedIn | undefined,
+  address: string,
   core: Core,
 ) {
-  const client = await answerableClient(request, core);
+  const client = await answerableClient(request, address, core);
   try {
     return { outcome: await answerTo(request, await judgeRequest(request, client, core), userId, askedIn, core) };
   } catch (error) {
@@ -238,9 +239,9 @@ async function storeCode(
  * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent did not hold at the moment of writing
  * @see OAuth 2.1 §4.1.2
  */
-export async function issueCode({ request, ...askedIn }: IssueCodeRequest, core: Core): Promise<string> {
+export async function issueCode({ request, address, ...askedIn }: IssueCodeRequest, core: Core): Promise<string> {
   if (request === undefined) throw new Refusal("invalid_request", "request_missing");
-  const client = await answerableClient(request, core);
+  const client = await answerableClient(request, address, core);
   const code = await storeCode(request, await judgeRequest(request, client, core), askedIn, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");
   return code;

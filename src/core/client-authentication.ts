@@ -146,7 +146,7 @@ export async function authenticateClient(
     else if (presented.method !== "none" && !proven) refuse("wrong_secret");
     return client;
   } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_client") ports.throttle.failed(clientId, address);
+    if (isRefusal(error) && error.code === "invalid_client") await ports.throttle.failed(clientId, address);
     throw error;
   }
 }

@@ -161,9 +161,9 @@ export interface ConsumedIds {
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
 export interface AuthenticationThrottle {
-  /** @throws {Refusal} too_many_requests when the pair has failed too often of late */
+  /** Asks nobody. @throws {Refusal} too_many_requests when the pair is known to have failed too often of late */
   assertOpen(clientId: string, address: string): void;
-  failed(clientId: string, address: string): void;
+  failed(clientId: string, address: string): Promise<void>;
 }
 
 /** A token request that was refused, as the trail tells of it. */

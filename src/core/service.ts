@@ -67,11 +67,11 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       });
     },
 
-    async validateAuthorization({ request, userId, session, requestId }) {
+    async validateAuthorization({ request, userId, session, requestId, address }) {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       const askedIn =
         session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
-      return validateAuthorization(request, userId, askedIn, core);
+      return validateAuthorization(request, userId, askedIn, address, core);
     },
 
     async issueCode(request) {
@@ -108,8 +108,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return { jwksJson: core.keys.jwksJson() };
     },
 
-    async resolveClient({ clientId }) {
-      const client = await resolveClient(clientId, core);
+    async resolveClient({ clientId, address }) {
+      const client = await resolveClient(clientId, address, core);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
     },

@@ -6,6 +6,7 @@ import { parseAuthorizationRequest, redirectWith } from "../protocol/authorizati
 import { hashSecret } from "../secret.ts";
 import { nextStep } from "./authorization-step.ts";
 import type { Cookies } from "./cookies.ts";
+import { limitKey } from "./middleware/address.ts";
 import { formText } from "./middleware/body.ts";
 import { oauthErrorPrinter } from "./middleware/errors.ts";
 import { pageErrorPrinter } from "./pages/errors.ts";
@@ -86,7 +87,12 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
     async judge(ctx, query, signedIn, status, ready) {
       const request = parseAuthorizationRequest(query);
       const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
-      const question = { request, userId: signedIn?.user.id, ...(session && { session, requestId: ctx.state.requestId }) };
+      const question = {
+        request,
+        userId: signedIn?.user.id,
+        address: limitKey(ctx.state.address),
+        ...(session && { session, requestId: ctx.state.requestId }),
+      };
       const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
       switch (outcome.case) {
         case "authorization":
@@ -104,7 +110,14 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
     async issue(ctx, { request, signedIn: { user, session } }, status) {
       try {
         const { code } = await core.issueCode(
-          { request, userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
+          {
+            request,
+            userId: user.id,
+            sessionId: session.id,
+            authTime: session.authTime,
+            requestId: ctx.state.requestId,
+            address: limitKey(ctx.state.address),
+          },
           { signal: ctx.state.signal },
         );
         redirect(ctx, request, { code }, status);

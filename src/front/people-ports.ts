@@ -1,25 +1,40 @@
+import type { ClosingPorts } from "../accounts/closing.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
+import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
+import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
+import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { limitKey } from "./middleware/address.ts";
 import type { ReportFault } from "./ports.ts";
 import type { FrontContext } from "./routes.ts";
+import { languageOf } from "./texts/language.ts";
 
 /** All that the routes for people need: accounts, sessions, consents, and the core that judges authorization requests. */
-export interface PeoplePorts extends RegistrationPorts, SignInPorts, ConsentPorts {
+export interface PeoplePorts
+  extends RegistrationPorts,
+    SignInPorts,
+    ConsentPorts,
+    PasswordChangePorts,
+    ForgottenPasswordPorts,
+    ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   readonly scopeDescriptions: ScopeDescriptions;
+  /** The clients that a person owns: they go with the account. */
+  readonly clients: Pick<ManagedClients, "ofOwner">;
   readonly fault: ReportFault;
 }
 
-/** Who asks, for limits and audit records. */
+/** Who asks: for limits, audit records, and whatever is sent to her. */
 export const callerOf = (ctx: FrontContext): Caller => ({
   address: ctx.state.address,
   limitKey: limitKey(ctx.state.address),
   requestId: ctx.state.requestId,
+  userAgent: ctx.req.headers["user-agent"] ?? "",
+  language: languageOf(ctx),
 });

@@ -10,7 +10,6 @@ export interface OutboxWorker {
   close(): Promise<void>;
 }
 
-const DAY = 86_400;
 const AT_ONCE = 10;
 /** Longer than all deadlines of the mailer for one message, ten times. */
 const LEASE = 300;
@@ -19,9 +18,9 @@ const LEASE = 300;
 export const pauseAfter = (attempts: number) => Math.min(30 * 2 ** (attempts - 1), 7_200);
 
 /** What becomes of a message after a failed try. Pure. */
-export function afterFailure(mail: Pick<QueuedMail, "attempts" | "age">, error: unknown): { readonly again: number } | "give_up" {
+export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error: unknown): { readonly again: number } | "give_up" {
   const again = pauseAfter(mail.attempts + 1);
-  return error instanceof UndeliverableError || mail.age + again > DAY ? "give_up" : { again };
+  return error instanceof UndeliverableError || again >= mail.left ? "give_up" : { again };
 }
 
 /**
@@ -41,6 +40,10 @@ export function startOutbox(options: {
   let rouse = () => {};
 
   const deliver = async (mail: QueuedMail) => {
+    if (mail.left <= 0) {
+      log.warn("mail_abandoned", { attempt: mail.attempts });
+      return outbox.abandoned(mail.id);
+    }
     try {
       const { path } = await mailer.send(mail);
       await outbox.delivered(mail.id);

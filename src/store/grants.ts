@@ -4,7 +4,8 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll).
+// The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is held as for
+// the update that follows: a share lock that becomes more would wait for a sign-out that waits for it.
 const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),
@@ -12,8 +13,9 @@ const OPEN = statement(
      select input.*, null::jsonb as document_client from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
      where ${standsOn("input", "null")}
-     for share of sessions),
+     for no key update of sessions),
    ${openGrants("good")},
+   told as (update sessions set grant_id = good.grant_id from good where sessions.id = good.session_id),
    ${touchClients("good")},
    logged as (${insertAudit("good")})
    select 1 as opened from good`,

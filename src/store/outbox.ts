@@ -6,7 +6,7 @@ const CLAIM = statement(
   "outbox_claim",
   `update outbox set due_at = now() + make_interval(secs => $2::int)
    where id in (select id from outbox where due_at <= now() order by due_at limit $1::int for update skip locked)
-   returning id::text, recipient as "to", subject, text, html, attempts, floor(extract(epoch from now() - created_at))::float8 as age`,
+   returning id::text, recipient as "to", subject, text, html, attempts, floor(extract(epoch from expires_at - now()))::float8 as left`,
 );
 const REMOVE = statement("outbox_remove", "delete from outbox where id = $1::uuid");
 const POSTPONE = statement(

@@ -77,7 +77,8 @@ const updateUser = statement(
 const replacePassword = statement(
   "provision_password",
   `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
-   on conflict (user_id, type) do update set password_hash = excluded.password_hash, updated_at = now()`,
+   on conflict (user_id, type) do update set
+     password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );
 
 interface Issue {

@@ -1,4 +1,5 @@
-import type { Session, Sessions, SignedIn } from "../accounts/ports.ts";
+import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
+import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
@@ -22,11 +23,15 @@ const sessionOf = (row: SessionColumns): Session => ({
 
 const columns = `id::text, user_id::text, ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at`;
 
+// The password is held as it was proved until the session is there: a change of it waits, and then ends the session (PasswordChanges.change).
 const START = statement(
   "session_start",
-  `with started as (
-     insert into sessions (id, token_hash, user_id, expires_at)
-     select $1::uuid, $2::bytea, id, now() + make_interval(secs => $4::int) from users where id = $3::uuid and enabled
+  `with proved as materialized (
+     select user_id from credentials where user_id = $3::uuid and type = 'password' and generation = $7::int for share),
+   started as (
+     insert into sessions (id, token_hash, user_id, expires_at, address, browser, system)
+     select $1::uuid, $2::bytea, id, now() + make_interval(secs => $4::int), $8::text, $9::text, $10::text
+     from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
      returning id, user_id, auth_time, expires_at),
    replaced as (
      update sessions set ended_at = now() from started where token_hash = $5::bytea and ended_at is null),
@@ -34,12 +39,27 @@ const START = statement(
    select ${columns} from started`,
 );
 
+/** How much of the time since a session was seen may go unnoticed: a write for each request would cost more than it tells. */
+const LAST_SEEN = "interval '10 minutes'";
+
 const BY_HASH = statement(
   "session_by_hash",
   `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
-     ${seconds("expires_at")} as expires_at, ${userColumns("users")}
+     ${seconds("expires_at")} as expires_at, last_seen_at < now() - ${LAST_SEEN} as stale, ${userColumns("users")}
    from sessions join users on users.id = sessions.user_id and users.enabled
    where token_hash = any(select decode(key, 'hex') from unnest($1::text[]) as key) and ended_at is null and expires_at > now()`,
+);
+const SEEN = statement(
+  "session_seen",
+  `update sessions set last_seen_at = now() where id in (
+     select id from sessions where id = any(select id::uuid from unnest($1::text[]) as id) and last_seen_at < now() - ${LAST_SEEN}
+     for no key update skip locked)`,
+);
+
+const OF_USER = statement(
+  "sessions_of_user",
+  `select id::text, ${seconds("auth_time")} as auth_time, ${seconds("last_seen_at")} as last_seen_at, address, browser, system
+   from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by last_seen_at desc, id desc limit 200`,
 );
 
 const END = statement(
@@ -47,6 +67,23 @@ const END = statement(
   `with ended as (update sessions set ended_at = now() where token_hash = $1::bytea and ended_at is null returning id),
    logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
    select 1 as one from ended`,
+);
+
+const living = "user_id = $1::uuid and ended_at is null and expires_at > now()";
+const endedOnes = (which: string): string =>
+  `with ended as (update sessions set ended_at = now() where ${living} and ${which} returning id, grant_id)`;
+const END_ONE = statement(
+  "session_end_one",
+  `${endedOnes("id = $2::uuid")}, logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($3::jsonb)) as given")})
+   select id::text, grant_id::text from ended`,
+);
+const END_OTHERS = statement("session_end_others", `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`);
+const END_WHAT_BEGAN = statement(
+  "session_end_what_began",
+  `with codes as (delete from authorization_codes where session_id = any(select id::uuid from unnest($1::text[]) as id) and grant_id is null),
+   theirs as (select id::uuid as id from unnest($2::text[]) as id),
+   signed_out as (update grants set signed_out_at = now() from theirs where grants.id = theirs.id and signed_out_at is null and revoked_at is null)
+   update refresh_families set revoked_at = now() from theirs where grant_id = theirs.id and revoked_at is null`,
 );
 
 // What is being born of these sessions holds a share lock on them until it is there (Grants.open, AuthorizationCodes.issue). So this statement
@@ -60,7 +97,7 @@ const END_FAMILIES = statement(
    where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null`,
 );
 const RECORD = statement(
-  "session_end_all_record",
+  "session_record",
   `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,
 );
 
@@ -69,19 +106,61 @@ export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promis
   for (const one of [END_ALL, DROP_CODES, END_FAMILIES]) await tx.query(one, [userId]);
 }
 
+/** Starts a session, by itself or within a transaction of whoever has changed something first. */
+export async function startSession(
+  tx: Pick<Sql, "query">,
+  { id, hash, userId, ttl, place, replaces, generation }: NewSessionRecord,
+  audit: AuditEntry,
+): Promise<Session | undefined> {
+  const of = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
+  const given = [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)]), generation ?? null, ...of];
+  const [row] = await tx.query<SessionColumns>(START, given);
+  return row && sessionOf(row);
+}
+
+/** One record by itself. */
+export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([auditRow(audit)])]);
+
+interface EndedColumns {
+  readonly id: string;
+  readonly grant_id: string | null;
+}
+
+/** In a statement after the end of the sessions: what was being born of them is seen there, and not before. */
+const endWhatBegan = (tx: Pick<Sql, "query">, ended: readonly EndedColumns[]): Promise<unknown> =>
+  tx.query(END_WHAT_BEGAN, [ended.map(({ id }) => id), ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
+
+type FoundColumns = UserColumns & SessionColumns & { readonly key: string; readonly session_id: string; readonly stale: boolean };
+
+interface LiveColumns {
+  readonly id: string;
+  readonly auth_time: number;
+  readonly last_seen_at: number;
+  readonly address: string | null;
+  readonly browser: string | null;
+  readonly system: string | null;
+}
+
+const liveOf = ({ auth_time, last_seen_at, ...row }: LiveColumns): LiveSession => ({
+  ...row,
+  authTime: auth_time,
+  lastSeenAt: last_seen_at,
+});
+
 export function sessions(sql: Sql): Sessions {
+  /** Remembers that they were seen. Only told to their owner, so that a database that takes no writes stops no reading. */
+  const seen = async (ids: readonly string[]): Promise<void> => {
+    if (ids.length > 0) await sql.query(SEEN, [ids]).catch(() => undefined);
+  };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
-    const rows = await sql.query<UserColumns & SessionColumns & { key: string; session_id: string }>(BY_HASH, [hashes.map(hex)]);
+    const rows = await sql.query<FoundColumns>(BY_HASH, [hashes.map(hex)]);
+    await seen(rows.filter(({ stale }) => stale).map(({ session_id }) => session_id));
     return new Map<string, SignedIn>(
       rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]),
     );
   }, hex);
   return {
-    start: async ({ id, hash, userId, ttl, replaces }, audit) => {
-      if (!isUuid(userId)) return undefined;
-      const [row] = await sql.query<SessionColumns>(START, [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)])]);
-      return row && sessionOf(row);
-    },
+    start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),
     byHash: load,
     end: async (hash, audit) => {
       await sql.query(END, [hash, jsonRows([auditRow(audit)])]);
@@ -90,7 +169,23 @@ export function sessions(sql: Sql): Sessions {
       if (!isUuid(userId)) return;
       await sql.transaction(async (tx) => {
         await endSignIns(tx, userId);
-        await tx.query(RECORD, [jsonRows([auditRow(audit)])]);
+        await record(tx, audit);
+      });
+    },
+    ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LiveColumns>(OF_USER, [userId])).map(liveOf) : []),
+    endOne: async (id, userId, audit) => {
+      if (!isUuid(id) || !isUuid(userId)) return false;
+      return sql.transaction(async (tx) => {
+        const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([auditRow(audit)])]);
+        if (ended.length > 0) await endWhatBegan(tx, ended);
+        return ended.length > 0;
+      });
+    },
+    endOthers: async (keep, userId, audit) => {
+      if (!isUuid(keep) || !isUuid(userId)) return;
+      await sql.transaction(async (tx) => {
+        await endWhatBegan(tx, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
+        await record(tx, audit);
       });
     },
   };

@@ -10,6 +10,7 @@ const BATCH = 500;
 const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
+  password_resets: "expires_at < now()",
   sessions: "expires_at < now()",
   // A person may look at the outcome for a while.
   wallet_links: "expires_at < now() - interval '1 hour'",

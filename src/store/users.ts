@@ -21,7 +21,8 @@ const REGISTER = statement(
      insert into verification_tokens (token_hash, user_id, expires_at)
      select decode(token_hash, 'hex'), added.id, now() + make_interval(secs => token_ttl) from added join input using (id)),
    queued as (
-     insert into outbox (recipient, subject, text, html) select recipient, subject, text, html from added join input using (id)),
+     insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
+     select recipient, subject, text, html, added.id, 'verification', now() + make_interval(secs => token_ttl) from added join input using (id)),
    logged as (${insertAudit("added join input using (id)")})
    select ${userColumns("added")} from added`,
 );
@@ -30,7 +31,7 @@ const BY_ID = statement("user_by_id", `select ${userColumns("users")} from users
 
 const BY_EMAIL = statement(
   "user_by_email",
-  `select ${userColumns("users")}, password_hash
+  `select ${userColumns("users")}, password_hash, coalesce(generation, 0) as generation
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
 );
 
@@ -38,7 +39,10 @@ const ISSUE_VERIFICATION = statement(
   "user_issue_verification",
   `with person as (select id from users where id = $1::uuid and not email_verified for no key update),
    earlier as (delete from verification_tokens using person where user_id = person.id and used_at is null),
-   queued as (insert into outbox (recipient, subject, text, html) select $4, $5, $6, $7 from person)
+   unsent as (delete from outbox using person where user_id = person.id and about = 'verification'),
+   queued as (
+     insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
+     select $4, $5, $6, $7, person.id, 'verification', now() + make_interval(secs => $3::int) from person)
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from person`,
 );
 
@@ -58,6 +62,15 @@ const VERIFY_EMAIL = statement(
 const REPLACE_PASSWORD = statement(
   "user_replace_password",
   "update credentials set password_hash = $2, updated_at = now() where user_id = $1::uuid and type = 'password'",
+);
+
+const RENAME = statement(
+  "user_rename",
+  `with changed as (
+     update users set first_name = $2, last_name = $3, updated_at = now()
+     where id = $1::uuid and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
+   logged as (${insertAudit("changed, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
+   select 1 as one from changed`,
 );
 
 const only = (rows: readonly UserColumns[]): User | undefined => (rows[0] === undefined ? undefined : userOf(rows[0]));
@@ -87,8 +100,8 @@ export const users = (sql: Sql): Users => ({
   byId: async (id) => (isUuid(id) ? only(await sql.query<UserColumns>(BY_ID, [id])) : undefined),
   byEmail: async (email) => {
     if (!isStorable(email)) return undefined;
-    const [row] = await sql.query<UserColumns & { password_hash: string | null }>(BY_EMAIL, [emailKey(email)]);
-    return row && { user: userOf(row), passwordHash: row.password_hash };
+    const [row] = await sql.query<UserColumns & { password_hash: string | null; generation: number }>(BY_EMAIL, [emailKey(email)]);
+    return row && { user: userOf(row), passwordHash: row.password_hash, generation: row.generation };
   },
   issueVerification: async (userId, { tokenHash, ttl }, mail) => {
     if (isUuid(userId)) await sql.query(ISSUE_VERIFICATION, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
@@ -96,5 +109,8 @@ export const users = (sql: Sql): Users => ({
   verifyEmail: async (tokenHash) => only(await sql.query<UserColumns>(VERIFY_EMAIL, [tokenHash])),
   replacePasswordHash: async (userId, passwordHash) => {
     if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, passwordHash]);
+  },
+  rename: async (userId, { firstName, lastName }, audit) => {
+    if (isUuid(userId)) await sql.query(RENAME, [userId, firstName, lastName, jsonRows([auditRow(audit)])]);
   },
 });

@@ -91,7 +91,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
     await page.goto(`${people.url}/account`);
-    await page.getByRole("button", { name: "Take access back from Field Notes" }).click();
+    await page.getByRole("button", { name: "Take back access from Field Notes" }).click();
     await page.getByText("No application has access").waitFor();
     await page.goto(ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();

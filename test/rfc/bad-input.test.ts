@@ -38,6 +38,13 @@ const FORMS: readonly Endpoint[] = [
   form("/logout", "page", "form_token=x"),
   form("/account/revoke", "page", "form_token=x&consent=x"),
   form("/account/resend", "page", "form_token=x"),
+  form("/account/profile", "page", "form_token=x&firstName=x"),
+  form("/account/password", "page", "form_token=x&currentPassword=x&password=x"),
+  form("/account/sessions/end", "page", "form_token=x&session=x"),
+  form("/account/sessions/end-others", "page", "form_token=x"),
+  form("/account/delete", "page", "form_token=x&currentPassword=x"),
+  form("/forgot", "page", "form_token=x&email=a%40example.test"),
+  form("/reset", "page", `form_token=x&token=${HEX}&password=x`),
 ];
 const INTROSPECTION = "/countersign.introspection.v1.IntrospectionService";
 const JSONS: readonly Endpoint[] = [
@@ -45,6 +52,8 @@ const JSONS: readonly Endpoint[] = [
   json("/auth/register", "api", { email: "a@example.test", password: "x" }),
   json("/auth/login", "api", { email: "a@example.test", password: "x" }),
   json("/auth/resend-verification", "resend", { email: "a@example.test" }),
+  json("/auth/forgot-password", "api", { email: "a@example.test" }),
+  json("/auth/reset-password", "api", { token: HEX, password: "x" }),
   json(`${INTROSPECTION}/Introspect`, "connect", { token: "x" }),
   json(`${INTROSPECTION}/IntrospectBatch`, "connect", { requests: [{ token: "x" }] }),
 ];
@@ -60,7 +69,18 @@ const GETS: readonly Endpoint[] = [
   .map((path) => get(path, "api"))
   .concat(
     ["/oauth/authorize", "/oauth/userinfo"].map((path) => get(path, "oauth")),
-    ["/login", "/signup", "/consent", "/logout", "/account", "/account/security"].map((path) => get(path, "page")),
+    [
+      "/login",
+      "/signup",
+      "/consent",
+      "/logout",
+      "/account",
+      "/account/security",
+      "/account/delete",
+      "/account/deleted",
+      "/forgot",
+      "/reset",
+    ].map((path) => get(path, "page")),
   );
 const ALL = [...FORMS, ...JSONS, ...BARE, ...GETS];
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { REGISTRATION_LIMIT } from "../../src/accounts/registration.ts";
 import { type People, startPeople } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 
@@ -297,15 +296,4 @@ describe("specification §4.2: POST /auth/resend-verification", () => {
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(200), 429]);
   });
-});
-
-test("sign-ups of one network address are limited", async () => {
-  const address = freshAddress();
-  // A realm that is unknown is found out after the limit has counted and before any hash.
-  const body = { email: "a@example.test", password: PASSWORD, realmId: "01900000-0000-7000-8000-00000000dead" };
-  const statuses = [];
-  for (let round = 0; round <= REGISTRATION_LIMIT.points; round++) {
-    statuses.push((await browser(address).json("/auth/register", body)).status);
-  }
-  expect(statuses).toEqual([...Array(REGISTRATION_LIMIT.points).fill(400), 429]);
 });

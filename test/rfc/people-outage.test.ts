@@ -24,10 +24,20 @@ afterAll(() => Promise.all(fronts.map((front) => front.close())));
 /** A front of which the given parts work; whatever else is asked is out of reach. */
 async function front(core: Partial<TokenCoreImplementation>, ports: Partial<PeoplePorts> = {}) {
   const away = new Proxy({}, { get: () => gone });
-  const rest = { users: away, sessions: away, consents: away, pendingRequests: away, signInFailures: away, passwords: away, realms: away };
-  const limits = { registration: away, resendMailbox: away, resendAddress: away };
+  const rest = {
+    users: away,
+    sessions: away,
+    consents: away,
+    pendingRequests: away,
+    signInFailures: away,
+    passwords: away,
+    realms: away,
+    passwordChanges: away,
+  };
+  const mails = { mailbox: away, address: away };
+  const limits = { signUps: away, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
-  const running = await startFront({ groups: peopleRoutes({ ...rest, limits, ...known, ...ports } as unknown as PeoplePorts) });
+  const running = await startFront({ groups: peopleRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as PeoplePorts) });
   fronts.push(running);
   return running;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { statement } from "../../src/store/sql.ts";
 import { keyFor } from "../support/assertions.ts";
-import { delegating } from "../support/delegation.ts";
+import { delegating, madePublic } from "../support/delegation.ts";
 import { type Answer, claimsOf, type TestClient } from "../support/flow.ts";
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -21,7 +21,7 @@ const client = {
 const CLIENTS = [
   client,
   { ...client, clientId: "plain", grantTypes: ["client_credentials"] },
-  { ...client, clientId: "open", clientSecret: undefined, tokenEndpointAuthMethod: "none" },
+  { ...client, clientId: "open" },
   { ...client, clientId: "gone", enabled: false },
 ];
 const as = (clientId: string): TestClient => ({ clientId, redirectUri: "", ...(clientId !== "open" && { secret: "desk-secret" }) });
@@ -43,6 +43,7 @@ beforeAll(async () => {
     },
     provision: { clients: CLIENTS, users: [{ email: "taken@example.test", password: "a password 7!", emailVerified: true }] },
   });
+  await madePublic(server, "open");
 });
 afterAll(async () => {
   await server.close();

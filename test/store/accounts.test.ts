@@ -42,7 +42,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       });
       expect(Math.abs((user?.createdAt ?? 0) - Date.now() / 1000)).toBeLessThan(5);
       expect(await count(database, "outbox")).toBe(before + 1);
-      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: person.passwordHash });
+      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: person.passwordHash, generation: 0 });
       expect(await users(database.sql).byId(person.id)).toEqual(user);
       expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: person.id }));
     });

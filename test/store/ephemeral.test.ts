@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
+import { systemClock } from "../../src/clock.ts";
 import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
 import { redisEphemeral } from "../../src/store/ephemeral/redis.ts";
 import { wireTo } from "../support/wire.ts";
@@ -35,6 +37,15 @@ describe.for(kinds)("rates in $name", ({ open }) => {
     expect(await limiter.hit("192.0.2.2")).toBe(0);
   });
 
+  test("a text is there for its time, under its own name and key", async () => {
+    const [one, other] = [ephemeral.texts(`test-${randomUUID()}`), ephemeral.texts(`test-${randomUUID()}`)];
+    expect(await one.get("k\0")).toBeUndefined();
+    await one.set("k\0", "text", 60);
+    expect([await one.get("k\0"), await one.get("k"), await other.get("k\0")]).toEqual(["text", undefined, undefined]);
+    await one.set("k\0", "short", 1);
+    await until(async () => (await one.get("k\0")) === undefined);
+  });
+
   test("a window ends", async () => {
     const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 1, 1);
     expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
@@ -52,6 +63,23 @@ if (TEST_REDIS_URL !== undefined)
       expect(await two.rateLimiter(name, 1, 60).hit("k")).toBeGreaterThan(0);
       await one.close();
       await two.close();
+    });
+
+    test("two cores share what they count of failed client authentications", async () => {
+      const processes = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
+      for (const each of processes) await until(() => each.ping());
+      const name = `test-${randomUUID()}`;
+      const cores = processes.map((each) =>
+        authenticationThrottle(each.rateLimiter(name, FAILURES.points - 1, FAILURES.seconds), systemClock),
+      );
+      await Promise.all(cores.flatMap((core) => Array.from({ length: 49 }, () => core.failed("c", "a"))));
+      for (const core of cores) core.assertOpen("c", "a");
+      for (const core of cores) await core.failed("c", "a");
+      expect(() => cores[1]?.assertOpen("c", "a")).toThrow(expect.objectContaining({ code: "too_many_requests" }));
+      expect(() => cores[0]?.assertOpen("c", "a")).not.toThrow();
+      await cores[0]?.failed("c", "a");
+      expect(() => cores[0]?.assertOpen("c", "a")).toThrow(expect.objectContaining({ code: "too_many_requests" }));
+      for (const each of processes) await each.close();
     });
 
     test.for(["cut", "hold"] as const)(
@@ -85,6 +113,9 @@ if (TEST_REDIS_URL !== undefined)
       const limiter = ephemeral.rateLimiter("test", 2, 60);
       expect([await limiter.hit("k"), await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 0, 60]);
       expect(await ephemeral.ping()).toBe(false);
+      const texts = ephemeral.texts("test");
+      await texts.set("k", "text", 60);
+      expect(await texts.get("k")).toBeUndefined();
       await ephemeral.close();
     });
   });

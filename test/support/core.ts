@@ -1,6 +1,5 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { remoteKeys } from "../../src/clients/remote-keys.ts";
-import { authenticationThrottle } from "../../src/clients/throttle.ts";
 import type { Clock } from "../../src/clock.ts";
 import type { CorePorts } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
@@ -20,6 +19,7 @@ import { keyRegister } from "../../src/store/key-register.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
+import { aThrottle } from "./throttle.ts";
 
 export const ISSUER = "https://issuer.example.test";
 
@@ -55,7 +55,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     delegations: delegations(sql),
     identityAssertions: undefined,
     consents: consentBook(sql),
-    throttle: authenticationThrottle(clock),
+    throttle: aThrottle(clock),
     audit: auditLog(sql),
   };
   return { ports, key, core: tokenCore(ports) };

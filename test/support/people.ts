@@ -54,7 +54,13 @@ export async function startPeople() {
     return client_id;
   }
 
-  return { url: server.url, close: server.close, mailsTo, tokenFor, registerDeceiver };
+  /** The token of the only link for a forgotten password among so many mails. */
+  async function resetTokenFor(email: string, mails: number): Promise<string> {
+    const all = (await mailsTo(email, mails)).join("\n");
+    return /\/reset\?token=([0-9a-f]{64})/.exec(all)?.[1] ?? "";
+  }
+
+  return { url: server.url, database: server.database, close: server.close, mailsTo, tokenFor, resetTokenFor, registerDeceiver };
 }
 
 export type People = Awaited<ReturnType<typeof startPeople>>;

@@ -110,6 +110,7 @@ export async function startServer({
     LOG_LEVEL: "warn",
     DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid profile email offline_access notes:read notes:write",
     REGISTER_CLIENT_RATE_LIMIT: "1000",
+    SIGN_UP_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
     ...(postgres && { DATABASE_URL: postgres.url }),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),

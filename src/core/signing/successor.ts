@@ -1,4 +1,5 @@
-import { createHmac, hkdfSync } from "node:crypto";
+import { createHmac } from "node:crypto";
+import { derivedSecret } from "./derived-secret.ts";
 import type { SigningKey } from "./keys.ts";
 
 /** What a refresh asks for: the token, and what its answer is to be narrowed to. */
@@ -22,8 +23,7 @@ export function successorOf(key: SigningKey): (wish: RefreshWish) => string {
 const made = new WeakMap<SigningKey, (wish: RefreshWish) => string>();
 
 function successorWith(key: SigningKey): (wish: RefreshWish) => string {
-  const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
-  const secret = Buffer.from(hkdfSync("sha256", seed, "", "countersign refresh token successor", 32));
+  const secret = derivedSecret(key, "refresh token successor");
   const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
   return ({ refreshToken, scope, resource }) => {
     const wish = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);

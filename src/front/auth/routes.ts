@@ -5,6 +5,7 @@ import { pageErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/site.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import type { RouteGroup } from "../routes.ts";
+import { forgotPasswordRoute, resetPasswordRoute } from "./forgotten-password.ts";
 import { loginRoute } from "./login.ts";
 import { logoutRoute } from "./logout.ts";
 import { registerRoute } from "./register.ts";
@@ -20,6 +21,8 @@ export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site, 
       "/auth/login": { methods: { POST: loginRoute(ports, cookies) }, print: apiErrorPrinter(ports.issuer, "Password") },
       "/auth/logout": { methods: { POST: logoutRoute(ports, cookies) }, print },
       "/auth/resend-verification": { methods: { POST: resendVerificationRoute(ports) }, print: resendErrorPrinter(print) },
+      "/auth/forgot-password": { methods: { POST: forgotPasswordRoute(ports) }, print },
+      "/auth/reset-password": { methods: { POST: resetPasswordRoute(ports) }, print },
       "/auth/verify": { methods: { GET: verifyRoute(ports, site) }, print: verifyErrorPrinter(print, pageErrorPrinter(site), site, guard) },
     },
   };

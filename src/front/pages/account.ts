@@ -1,19 +1,46 @@
 import { revokeConsent } from "../../accounts/consents.ts";
+import type { User } from "../../accounts/ports.ts";
+import { rename } from "../../accounts/profile.ts";
 import { resendVerification } from "../../accounts/registration.ts";
 import { callerOf } from "../people-ports.ts";
-import type { Handler } from "../routes.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+import { assertShape, NameBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import type { PageKit } from "./kit.ts";
-import { ownForm, ownPage } from "./own.ts";
+import { faultsOf, type PageKit } from "./kit.ts";
+import { failedForm, OWN_PURPOSE, ownForm, ownPage } from "./own.ts";
 import { sendPage } from "./send.ts";
-import { accountView } from "./views/account.ts";
+import { type AccountPage, accountView } from "./views/account.ts";
+import type { Fault } from "./views/layout.ts";
+
+type Shown = Pick<AccountPage, "done" | "typed"> & { readonly faults?: readonly Fault[]; readonly status?: number };
+
+async function show(
+  { ports, guard, site }: PageKit,
+  ctx: FrontContext,
+  user: User,
+  { faults = [], status, ...shown }: Shown,
+): Promise<void> {
+  const consents = await ports.consents.ofUser(user.id);
+  const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
+  const page = { user, consents, described, token: guard.token(ctx, OWN_PURPOSE), faults, ...shown };
+  sendPage(ctx, accountView(site, languageOf(ctx), page), status);
+}
 
 /** GET /account: profile and the applications with access. */
-export const accountPage = (kit: PageKit): Handler =>
-  ownPage(kit, async (ctx, { signedIn: { user }, token, done }) => {
-    const consents = await kit.ports.consents.ofUser(user.id);
-    const described = await kit.ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
-    sendPage(ctx, accountView(kit.site, languageOf(ctx), { user, consents, described, token, done }));
+export const accountPage = (kit: PageKit): Handler => ownPage(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
+
+/** POST /account/profile: what the person is called. */
+export const profilePage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, form, { user }) => {
+    const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
+    try {
+      await rename(user, assertShape(NameBody, typed), kit.ports.users, callerOf(ctx));
+      return "/account?done=named";
+    } catch (error) {
+      const { refusal, faults } = faultsOf(ctx, error, ["firstName", "lastName"]);
+      await show(kit, ctx, user, { typed, faults, status: failedForm(ctx, refusal) });
+      return undefined;
+    }
   });
 
 /** POST /account/revoke: takes a consent back. */

@@ -5,7 +5,7 @@ import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
 import { reasonWords } from "./refusal-words.ts";
 import { sendPage } from "./send.ts";
 import type { Site } from "./site.ts";
-import { noticeView } from "./views/notices.ts";
+import { noticeView, wideLink } from "./views/notices.ts";
 
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter =
@@ -17,7 +17,9 @@ export const pageErrorPrinter =
     const wait = refusal?.detail.retryAfter ?? (status === 503 ? 5 : undefined);
     if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
     if (status === 413) ctx.set("Connection", "close");
-    sendPage(ctx, noticeView(site, language, { tone: "bad", title, text }), status);
+    // While the service cannot answer, no other page of it is of help.
+    const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
+    sendPage(ctx, noticeView(site, language, { tone: "bad", title, text, more }), status);
   };
 
 function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {

@@ -1,10 +1,12 @@
 import type { FixedRoute, RouteGroup } from "../routes.ts";
-import { accountPage, resendOwnPage, revokePage } from "./account.ts";
+import { accountPage, profilePage, resendOwnPage, revokePage } from "./account.ts";
 import { MARK, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
+import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
 import { pageErrorPrinter } from "./errors.ts";
+import { forgotPage, resetPage } from "./forgotten-password.ts";
 import type { PageKit } from "./kit.ts";
-import { securityPage } from "./security.ts";
+import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security.ts";
 import { signInPage } from "./sign-in.ts";
 import { signOutPage } from "./sign-out.ts";
 import { resendPage, signUpPage } from "./sign-up.ts";
@@ -18,12 +20,20 @@ export function pageRoutes(kit: PageKit): RouteGroup {
       "/login": page(signInPage(kit)),
       "/signup": page(signUpPage(kit)),
       "/signup/resend": page({ POST: resendPage(kit) }),
+      "/forgot": page(forgotPage(kit)),
+      "/reset": page(resetPage(kit)),
       "/consent": page(consentPage(kit)),
       "/logout": page(signOutPage(kit)),
       "/account": page({ GET: accountPage(kit) }),
+      "/account/profile": page({ POST: profilePage(kit) }),
       "/account/revoke": page({ POST: revokePage(kit) }),
       "/account/resend": page({ POST: resendOwnPage(kit) }),
       "/account/security": page({ GET: securityPage(kit) }),
+      "/account/password": page({ POST: passwordPage(kit) }),
+      "/account/sessions/end": page({ POST: endSessionPage(kit) }),
+      "/account/sessions/end-others": page({ POST: endOtherSessionsPage(kit) }),
+      "/account/delete": page(deleteAccountPage(kit)),
+      "/account/deleted": page({ GET: accountGonePage(kit) }),
       [STYLE.path]: page({ GET: STYLE.handler }),
       [MARK.path]: page({ GET: MARK.handler }),
     },

@@ -2,6 +2,8 @@ import { z } from "zod";
 import type { ZodOpenApiPathsObject } from "zod-openapi";
 import {
   ConsentList,
+  ForgotBody,
+  ForgotResult,
   LoginBody,
   LoginTokenSet,
   LogoutResult,
@@ -9,6 +11,8 @@ import {
   ResendBody,
   ResendRefusal,
   ResendResult,
+  ResetBody,
+  ResetResult,
   UserView,
   VerifyResult,
 } from "./accounts.ts";
@@ -74,6 +78,37 @@ export const accountPaths: ZodOpenApiPathsObject = {
         "200": json("Sent, if there was anything to send.", ResendResult),
         "400": refused("Not valid."),
         "429": json("Too many; see Retry-After.", ResendRefusal),
+        ...unreadable,
+        ...unavailable,
+      },
+    },
+  },
+  "/auth/forgot-password": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Sends a link for a new password",
+      description: "Answers alike for every address. The link works once, within 30 minutes, and only the newest one does.",
+      security: [],
+      requestBody: jsonRequest(ForgotBody),
+      responses: {
+        "200": json("Sent, if there is an account.", ForgotResult),
+        "400": refused("Not valid."),
+        "429": refused("Too many; see Retry-After."),
+        ...unreadable,
+        ...unavailable,
+      },
+    },
+  },
+  "/auth/reset-password": {
+    post: {
+      tags: ["Accounts"],
+      summary: "Sets a new password by the token of the mail",
+      description: "Ends every session and refresh token of the person. A password that is refused leaves the token as it was.",
+      security: [],
+      requestBody: jsonRequest(ResetBody),
+      responses: {
+        "200": json("Changed.", ResetResult),
+        "400": refused("The token is malformed, unknown, used or expired, or the password is too weak."),
         ...unreadable,
         ...unavailable,
       },

@@ -9,7 +9,14 @@ const email = z
 /** Long enough for every password that the rules allow, in any form; the rules themselves are judged later. */
 const password = z.string({ error: "Enter a password." }).max(1024, { error: "This password is too long." });
 
-const name = z.string().trim().max(100, { error: "Use at most 100 characters." });
+/** A name of a person, which may be empty: no control characters, none that turn the direction of the text around it. */
+const name = z
+  .string()
+  .trim()
+  .max(100, { error: "Use at most 100 characters." })
+  .refine((value) => value.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value), {
+    error: "Use no control or bidirectional characters.",
+  });
 
 /** POST /auth/register (specification §4.2). */
 export const RegisterBody = z.strictObject({
@@ -25,6 +32,24 @@ export const LoginBody = z.strictObject({ email: z.string().max(254), password }
 
 /** POST /auth/resend-verification. */
 export const ResendBody = z.strictObject({ email });
+
+/** POST /auth/forgot-password. */
+export const ForgotBody = z.strictObject({ email });
+
+/** POST /auth/reset-password. What form the token has is judged with the rest of it. */
+export const ResetBody = z.strictObject({
+  token: z.string().max(200).meta({ description: "Of the mail: 64 hexadecimal characters." }),
+  password,
+});
+
+/** What a person is called. */
+export const NameBody = z.strictObject({ firstName: name.optional(), lastName: name.optional() });
+
+/** A new password of somebody who knows the old one. */
+export const PasswordBody = z.strictObject({ currentPassword: password, password });
+
+/** What deleting an account asks for. */
+export const ClosingBody = z.strictObject({ currentPassword: password });
 
 /** The user that registration returns; times in milliseconds (specification §2.1). */
 export const UserView = z.object({
@@ -48,6 +73,8 @@ export const LogoutResult = z.object({ success: z.literal(true), message: z.lite
 export const ResendResult = z.object({ message: z.string() });
 /** 429 of POST /auth/resend-verification (specification §4.2). */
 export const ResendRefusal = z.object({ error: z.string(), statusCode: z.number() });
+export const ForgotResult = z.object({ message: z.string() });
+export const ResetResult = z.object({ message: z.string() });
 export const VerifyResult = z.object({ message: z.string(), email: z.email() });
 
 /** A consent of the signed-in person; times in milliseconds. */

@@ -2,9 +2,12 @@ import type { Catalogue } from "./language.ts";
 
 export interface AccountTexts {
   readonly title: string;
-  readonly done: { readonly revoked: string; readonly resent: string };
+  readonly done: { readonly revoked: string; readonly resent: string; readonly named: string };
   readonly profile: string;
   readonly name: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly saveName: string;
   readonly email: string;
   readonly confirmed: string;
   readonly notConfirmed: string;
@@ -23,9 +26,12 @@ export interface AccountTexts {
 export const accountTexts: Catalogue<AccountTexts> = {
   en: {
     title: "Your account",
-    done: { revoked: "The access has been taken back.", resent: "A new message is on its way to you." },
+    done: { revoked: "The access has been taken back.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
     profile: "Profile",
     name: "Name",
+    firstName: "First name",
+    lastName: "Last name",
+    saveName: "Save name",
     email: "E-mail address",
     confirmed: "Confirmed",
     notConfirmed: "Not confirmed",
@@ -37,13 +43,20 @@ export const accountTexts: Catalogue<AccountTexts> = {
     allowedOn: "Allowed on",
     lastUsedOn: "last used on",
     takeBack: "Take back",
-    takeBackFrom: (name) => `Take access back from ${name}`,
+    takeBackFrom: (name) => `Take back access from ${name}`,
   },
   de: {
     title: "Ihr Konto",
-    done: { revoked: "Der Zugriff wurde zurückgenommen.", resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen." },
+    done: {
+      revoked: "Der Zugriff wurde zurückgenommen.",
+      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
+      named: "Ihr Name wurde gespeichert.",
+    },
     profile: "Profil",
     name: "Name",
+    firstName: "Vorname",
+    lastName: "Nachname",
+    saveName: "Namen speichern",
     email: "E-Mail-Adresse",
     confirmed: "Bestätigt",
     notConfirmed: "Nicht bestätigt",

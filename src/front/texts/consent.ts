@@ -36,7 +36,7 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     known: "You allowed it before to",
     places: "Only at these places",
     howLong: "For how long",
-    eachTime: (access) => `For ${access} each time that you come from there. You are not asked again until you take it back.`,
+    eachTime: (access) => `For ${access} each time that you come from there.`,
     lasting: (most, idle) =>
       `Also while you are away, until you take it back, but for ${most} at most. It ends by itself when it is not used for ${idle}.`,
     isNew: "New",
@@ -56,13 +56,13 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     known: "Das haben Sie schon erlaubt",
     places: "Nur an diesen Stellen",
     howLong: "Wie lange",
-    eachTime: (access) => `Jeweils für ${access}, wenn Sie von dort kommen. Sie werden nicht erneut gefragt, bis Sie es zurücknehmen.`,
+    eachTime: (access) => `Jeweils für ${access}, wenn Sie von dort kommen.`,
     lasting: (most, idle) =>
-      `Auch während Sie fort sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
+      `Auch wenn Sie nicht da sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
     isNew: "Neu",
     deny: "Ablehnen",
     allow: "Erlauben",
-    takeBack: "Sie können das jederzeit zurücknehmen, und zwar auf",
+    takeBack: "Zurücknehmen können Sie das jederzeit auf",
     accountPage: "Ihrer Kontoseite",
   },
 };

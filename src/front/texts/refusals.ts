@@ -20,17 +20,23 @@ export type ShownReason =
   | "password_common"
   | "pending_unknown"
   | "consent_unknown"
+  | "session_unknown"
+  | "own_password_wrong"
+  | "password_changed_meanwhile"
+  | "last_operator"
   | "method_not_allowed"
   | "body_too_large"
   | "body_shape";
 
 /** Fields whose shape can be at fault. */
-export type ShownField = "email" | "password" | "firstName" | "lastName";
+export type ShownField = "email" | "password" | "currentPassword" | "firstName" | "lastName";
 
 export interface RefusalsTexts {
   /** By code, for pages that have nothing but the refusal to say. */
   readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
   readonly otherPage: RefusalWords;
+  /** The way on from a page that has none of its own. */
+  readonly toAccount: string;
   /** A fault of ours. */
   readonly fault: RefusalWords;
   readonly reasons: Readonly<Record<ShownReason, string>>;
@@ -57,6 +63,7 @@ const en: RefusalsTexts = {
     },
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
+  toAccount: "Go to your account",
   fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
   reasons: {
     account_disabled: "Wrong e-mail address or password.",
@@ -71,6 +78,10 @@ const en: RefusalsTexts = {
     password_common: "This password is on the list of those that are guessed first. Choose another one.",
     pending_unknown: "This request has expired. Go back to the application and start again.",
     consent_unknown: "This access has been taken back already.",
+    session_unknown: "This session has ended already.",
+    own_password_wrong: "This is not your password.",
+    password_changed_meanwhile: "The password has been changed meanwhile. Sign in with the new one.",
+    last_operator: "You are the last operator. Make somebody else an operator first.",
     method_not_allowed: "This page cannot be asked for in this way.",
     body_too_large: "What was sent is too large.",
     body_shape: "Something is missing or filled in wrongly. Go back and try again.",
@@ -79,8 +90,9 @@ const en: RefusalsTexts = {
   fields: {
     email: "Enter an e-mail address, such as name@example.com.",
     password: "Enter a password of at most 128 characters.",
-    firstName: "Use at most 100 characters for the first name.",
-    lastName: "Use at most 100 characters for the last name.",
+    currentPassword: "Enter a password of at most 128 characters.",
+    firstName: "Use at most 100 characters for the first name. Characters that cannot be seen are not allowed.",
+    lastName: "Use at most 100 characters for the last name. Characters that cannot be seen are not allowed.",
   },
   otherField: "This field is filled in wrongly.",
 };
@@ -106,6 +118,7 @@ const de: RefusalsTexts = {
     title: "Das hat nicht geklappt",
     text: "Die Anfrage war nicht vollständig. Gehen Sie zurück und versuchen Sie es noch einmal.",
   },
+  toAccount: "Zu Ihrem Konto",
   fault: {
     title: "Etwas ist schiefgegangen",
     text: "Der Fehler liegt bei uns und wurde festgehalten. Bitte versuchen Sie es später erneut.",
@@ -123,6 +136,10 @@ const de: RefusalsTexts = {
     password_common: "Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wählen Sie ein anderes.",
     pending_unknown: "Diese Anfrage ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
     consent_unknown: "Dieser Zugriff wurde schon zurückgenommen.",
+    session_unknown: "Diese Sitzung ist schon beendet.",
+    own_password_wrong: "Das ist nicht Ihr Passwort.",
+    password_changed_meanwhile: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
+    last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",
     method_not_allowed: "Diese Seite lässt sich so nicht aufrufen.",
     body_too_large: "Die gesendeten Angaben sind zu groß.",
     body_shape: "Eine Angabe fehlt oder stimmt nicht. Gehen Sie zurück und versuchen Sie es noch einmal.",
@@ -131,8 +148,9 @@ const de: RefusalsTexts = {
   fields: {
     email: "Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.",
     password: "Geben Sie ein Passwort mit höchstens 128 Zeichen ein.",
-    firstName: "Der Vorname darf höchstens 100 Zeichen lang sein.",
-    lastName: "Der Nachname darf höchstens 100 Zeichen lang sein.",
+    currentPassword: "Geben Sie ein Passwort mit höchstens 128 Zeichen ein.",
+    firstName: "Der Vorname darf höchstens 100 Zeichen lang sein. Unsichtbare Zeichen sind nicht erlaubt.",
+    lastName: "Der Nachname darf höchstens 100 Zeichen lang sein. Unsichtbare Zeichen sind nicht erlaubt.",
   },
   otherField: "Diese Angabe stimmt so nicht.",
 };

@@ -9,6 +9,7 @@ export interface SignInTexts {
   readonly email: string;
   readonly password: string;
   readonly submit: string;
+  readonly forgotten: string;
   readonly newHere: string;
   readonly createAccount: string;
 }
@@ -21,6 +22,7 @@ export const signInTexts: Catalogue<SignInTexts> = {
     email: "E-mail address",
     password: "Password",
     submit: "Sign in",
+    forgotten: "Forgotten your password?",
     newHere: "New here?",
     createAccount: "Create an account",
   },
@@ -31,6 +33,7 @@ export const signInTexts: Catalogue<SignInTexts> = {
     email: "E-Mail-Adresse",
     password: "Passwort",
     submit: "Anmelden",
+    forgotten: "Passwort vergessen?",
     newHere: "Neu hier?",
     createAccount: "Konto anlegen",
   },

@@ -49,6 +49,8 @@ export const CredentialRow = defineEntity({
     subject: p.text().nullable(),
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
+    /** Grows with every new password: what was proved by an earlier one counts no more. A better hash of the same one leaves it. */
+    generation: p.integer().default(0),
   },
   uniques: [
     { name: "credentials_user_id_type_unique", properties: ["user", "type"] },
@@ -73,6 +75,13 @@ export const SessionRow = defineEntity({
     authTime: createdAt(),
     expiresAt: moment().index("sessions_expires_at_index"),
     endedAt: moment().nullable(),
+    /** Moves seldom (LAST_SEEN in sessions.ts). */
+    lastSeenAt: createdAt(),
+    address: p.text().nullable(),
+    browser: p.text().nullable(),
+    system: p.text().nullable(),
+    /** Of the token set that the sign-in brought; it ends with the session. */
+    grantId: p.uuid().nullable(),
   },
 });
 
@@ -85,6 +94,18 @@ export const VerificationTokenRow = defineEntity({
     createdAt: createdAt(),
     expiresAt: moment().index("verification_tokens_expires_at_index"),
     usedAt: moment().nullable(),
+  },
+});
+
+/** The link for a forgotten password: one at most for each person. */
+export const PasswordResetRow = defineEntity({
+  name: "PasswordResetRow",
+  tableName: "password_resets",
+  properties: {
+    user: () => p.oneToOne(UserRow).fieldName("user_id").primary().updateRule("no action").deleteRule("cascade"),
+    tokenHash: hash().unique("password_resets_token_hash_unique"),
+    createdAt: createdAt(),
+    expiresAt: moment().index("password_resets_expires_at_index"),
   },
 });
 
@@ -123,7 +144,13 @@ export const OutboxRow = defineEntity({
     attempts: p.integer().default(0),
     createdAt: createdAt(),
     dueAt: createdAt().index("outbox_due_at_index"),
+    /** Whose mail it is; none once the account is gone. */
+    user: () => userReference().nullable().index("outbox_user_id_index"),
+    about: p.text().default("notice"),
+    /** From then on it is pointless, and is sent no more. */
+    expiresAt: moment().defaultRaw("(now() + '24:00:00'::interval)"),
   },
+  checks: [{ name: "outbox_about_check", expression: "about = any (array['verification'::text, 'reset'::text, 'notice'::text])" }],
 });
 
 export const ConsentRow = defineEntity({

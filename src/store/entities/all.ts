@@ -12,6 +12,7 @@ export const entities = [
   accounts.CredentialRow,
   accounts.SessionRow,
   accounts.VerificationTokenRow,
+  accounts.PasswordResetRow,
   accounts.SignInFailureRow,
   accounts.PendingRequestRow,
   accounts.OutboxRow,

@@ -1,10 +1,13 @@
 import { LRUCache } from "lru-cache";
 import type { RateLimiter } from "../../accounts/ports.ts";
+import type { SharedTexts } from "../../clients/shared-documents.ts";
 
-/** What may be lost at any moment without harm: it limits rates and decides nothing else (rule R1). */
+/** What may be lost at any moment without harm: it limits rates, spares work and decides nothing else (rule R1). */
 export interface Ephemeral {
   /** @param name tells limiters apart; all processes that share a Redis share what is counted under it */
   rateLimiter(name: string, limit: number, windowSeconds: number): RateLimiter;
+  /** @param name tells caches apart, likewise shared */
+  texts(name: string): SharedTexts;
   /** Whether the service behind it answers; in memory there is none that could fail. */
   ping(): Promise<boolean>;
   close(): Promise<void>;
@@ -34,7 +37,21 @@ export function memoryRateLimiter(limit: number, windowSeconds: number, now: () 
   };
 }
 
+const TEXTS = 1_000;
+
+/** Texts in this process alone, in bounded number. */
+function memoryTexts(): SharedTexts {
+  const texts = new LRUCache<string, string>({ max: TEXTS });
+  return {
+    get: async (key) => texts.get(key),
+    set: async (key, text, seconds) => {
+      texts.set(key, text, { ttl: seconds * 1_000 });
+    },
+  };
+}
+
 export const memoryEphemeral = (): Ephemeral => ({
+  texts: memoryTexts,
   rateLimiter: (_, limit, windowSeconds) => memoryRateLimiter(limit, windowSeconds),
   ping: async () => true,
   close: async () => {},

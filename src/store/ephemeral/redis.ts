@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { Redis } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { RateLimiter } from "../../accounts/ports.ts";
+import type { SharedTexts } from "../../clients/shared-documents.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
@@ -17,7 +19,7 @@ const connect = (url: string): Redis =>
   });
 
 /**
- * Counters in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
+ * Counters and texts in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
  * @param deployment goes before every key, so that two deployments may use one Redis
  */
 export function redisEphemeral(url: string, deployment = "countersign"): Ephemeral {
@@ -56,8 +58,33 @@ export function redisEphemeral(url: string, deployment = "countersign"): Ephemer
     };
   };
 
+  /** The answer of a command, undefined when there is none: what Redis cannot say is not there. */
+  const attempt = async <Answer>(command: () => Promise<Answer>): Promise<Answer | undefined> => {
+    if (!circuit.mayCall()) return undefined;
+    try {
+      const answer = await command();
+      circuit.succeeded();
+      return answer;
+    } catch {
+      circuit.failed();
+      return undefined;
+    }
+  };
+
+  const texts = (name: string): SharedTexts => {
+    // Keys are what strangers sent, of any length and with any character.
+    const keyOf = (key: string) => `${deployment}:text:${name}:${createHash("sha256").update(key).digest("base64url")}`;
+    return {
+      get: async (key) => (await attempt(() => redis.get(keyOf(key)))) ?? undefined,
+      set: async (key, text, seconds) => {
+        await attempt(() => redis.set(keyOf(key), text, "EX", Math.max(1, Math.floor(seconds))));
+      },
+    };
+  };
+
   return {
     rateLimiter,
+    texts,
     ping: async () => {
       try {
         return (await redis.ping()) === "PONG";

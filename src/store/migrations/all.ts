@@ -11,6 +11,9 @@ import { AgentPauses } from "./0011-agent-pauses.ts";
 import { RefusedRequests } from "./0012-refused-requests.ts";
 import { WalletLinks } from "./0014-wallet-links.ts";
 import { WalletCredentials } from "./0015-wallet-credentials.ts";
+import { PasswordResets } from "./0016-password-resets.ts";
+import { SessionPlaces } from "./0017-session-places.ts";
+import { MailEnds } from "./0018-mail-ends.ts";
 import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
@@ -28,5 +31,8 @@ export const migrations = [
   { name: "0012_refused_requests", class: RefusedRequests },
   { name: "0014_wallet_links", class: WalletLinks },
   { name: "0015_wallet_credentials", class: WalletCredentials },
+  { name: "0016_password_resets", class: PasswordResets },
+  { name: "0017_session_places", class: SessionPlaces },
+  { name: "0018_mail_ends", class: MailEnds },
   { name: "0019_scope_descriptions", class: ScopeDescriptions },
 ];

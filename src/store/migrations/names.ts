@@ -13,6 +13,9 @@ export const MIGRATION_NAMES = [
   "0012_refused_requests",
   "0014_wallet_links",
   "0015_wallet_credentials",
+  "0016_password_resets",
+  "0017_session_places",
+  "0018_mail_ends",
   "0019_scope_descriptions",
 ] as const;
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { clientDocuments, documentLifetime } from "../../../src/clients/document-cache.ts";
+import { clientDocuments, documentLifetime, LONGEST } from "../../../src/clients/document-cache.ts";
 import { resolveClient } from "../../../src/clients/resolve.ts";
+import { type SharedTexts, sharedDocuments } from "../../../src/clients/shared-documents.ts";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { memoryEphemeral } from "../../../src/store/ephemeral/memory.ts";
 import { aClient } from "../../support/builders.ts";
 import { aClock } from "../../support/clock.ts";
 import { type Publisher, publisher } from "../../support/publisher.ts";
@@ -28,17 +30,23 @@ const aDocument = (members: object = {}) => ({
 });
 const asked = () => site.requests().length - before;
 
-function aService() {
-  const clock = aClock();
+function aService(texts?: SharedTexts, clock = aClock(), secret = Buffer.alloc(32, 1)) {
+  const shared = texts && sharedDocuments(texts, secret, LONGEST, clock.now);
   const realm = {
     id: "01900000-0000-7000-8000-000000000002",
     name: "default",
     dynamicRegistrationScopes: null as readonly string[] | null,
   };
   const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
-  const documents = clientDocuments({ fetch, clock: clock.now, registrationScopes: ["openid"], realms: { default: async () => realm } });
-  const outcome = (id = url) =>
-    documents.byUrl(id).then(
+  const documents = clientDocuments({
+    fetch,
+    shared,
+    clock: clock.now,
+    registrationScopes: ["openid"],
+    realms: { default: async () => realm },
+  });
+  const outcome = (id = url, address = "192.0.2.1") =>
+    documents.byUrl(id, address).then(
       (client) => client.name,
       (error) => [error.code, error.reason],
     );
@@ -94,9 +102,9 @@ test("many who ask for one document at once cause one fetch", async () => {
 
 test("a change of the realm's allowlist holds for documents that are kept", async () => {
   const { documents, realm } = aService();
-  expect((await documents.byUrl(url)).scopes).toEqual(["openid"]);
+  expect((await documents.byUrl(url, "192.0.2.1")).scopes).toEqual(["openid"]);
   realm.dynamicRegistrationScopes = ["openid", "notes:read"];
-  expect((await documents.byUrl(url)).scopes).toEqual(["openid", "notes:read"]);
+  expect((await documents.byUrl(url, "192.0.2.1")).scopes).toEqual(["openid", "notes:read"]);
 });
 
 test("an URL is asked twenty times a minute at most, however often it fails", async () => {
@@ -121,9 +129,91 @@ test("specification §5: a registered client stands before the document, disable
   const registered = aClient({ clientId: url, enabled: false });
   const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };
   const nobody = { byClientId: async () => undefined };
-  expect(await resolveClient(url, { clients: known, documents })).toBe(registered);
+  expect(await resolveClient(url, "192.0.2.1", { clients: known, documents })).toBe(registered);
   expect(asked()).toBe(0);
-  expect((await resolveClient(url, { clients: nobody, documents }))?.origin).toBe("metadata_document");
-  expect(await resolveClient("c_unknown", { clients: nobody, documents })).toBeUndefined();
-  expect(await resolveClient(url, { clients: nobody, documents: undefined })).toBeUndefined();
+  expect((await resolveClient(url, "192.0.2.1", { clients: nobody, documents }))?.origin).toBe("metadata_document");
+  expect(await resolveClient("c_unknown", "192.0.2.1", { clients: nobody, documents })).toBeUndefined();
+  expect(await resolveClient(url, "192.0.2.1", { clients: nobody, documents: undefined })).toBeUndefined();
+});
+
+test("an address has sixty documents a minute fetched for it at most; what is kept costs nothing, and others are served", async () => {
+  const { outcome, clock } = aService();
+  site.serve((request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify(aDocument({ client_id: `https://localhost:${site.port}${request.url}` })));
+  });
+  const document = (n: number) => `https://localhost:${site.port}/${n}.json`;
+  for (let n = 0; n < 60; n += 1) expect(await outcome(document(n))).toBe("First");
+  expect(await outcome(document(60))).toEqual(["too_many_requests", "fetch_budget_spent"]);
+  expect(await outcome(document(0))).toBe("First");
+  expect(await outcome(document(60), "192.0.2.2")).toBe("First");
+  expect(asked()).toBe(61);
+  clock.pass(60);
+  expect(await outcome(document(61))).toBe("First");
+});
+
+test("what one process has fetched the others use, as long as it is good and no longer", async () => {
+  site.serveJson(aDocument(), { "cache-control": "max-age=100" });
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  const [one, two] = [aService(texts, clock), aService(texts, clock)];
+  expect([await one.outcome(), await two.outcome(), asked()]).toEqual(["First", "First", 1]);
+  clock.pass(60);
+  const late = aService(texts, clock);
+  expect([await late.outcome(), asked()]).toEqual(["First", 1]);
+  clock.pass(40);
+  site.serveJson(aDocument({ client_name: "Second" }));
+  expect([await late.outcome(), asked()]).toEqual(["Second", 2]);
+});
+
+test("a shared copy is judged again where it is read", async () => {
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  await aService(texts, clock).outcome();
+  const { documents, realm } = aService(texts, clock);
+  realm.dynamicRegistrationScopes = ["openid", "notes:read"];
+  expect((await documents.byUrl(url, "192.0.2.1")).scopes).toEqual(["openid", "notes:read"]);
+  expect(asked()).toBe(1);
+});
+
+test("neither a failure nor an unacceptable document is shared", async () => {
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  site.serveJson(aDocument({ client_id: "https://other.example.test/x" }));
+  expect(await aService(texts, clock).outcome()).toEqual(["invalid_client", "document_of_another_client"]);
+  expect(await texts.get(url)).toBeUndefined();
+});
+
+test.for([
+  ["a copy that somebody else wrote", (text: string) => text.replace("a.example.test", "b.example.test")],
+  ["a copy that is none", () => "{}"],
+  ["nothing", () => ""],
+] as const)("%s is used by nobody", async ([, forge]) => {
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  await aService(texts, clock).outcome();
+  await texts.set(url, forge((await texts.get(url)) ?? ""), 1_000);
+  expect((await aService(texts, clock).documents.byUrl(url, "192.0.2.1")).redirectUris).toEqual(["https://a.example.test/cb"]);
+  expect(asked()).toBe(2);
+});
+
+test("a copy of another document, of other cores, or that would be good for too long is used by nobody", async () => {
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  const secret = Buffer.alloc(32, 1);
+  const write = (of: string, seconds: number, by = secret) => {
+    const elsewhere = { get: texts.get, set: (_: string, text: string) => texts.set(url, text, 1_000) };
+    return sharedDocuments(elsewhere, by, LONGEST, clock.now).set(of, { document: aDocument(), until: clock.now() + seconds });
+  };
+  const read = () => sharedDocuments(texts, secret, LONGEST, clock.now).get(url);
+  await write(url, LONGEST);
+  expect(await read()).toBeDefined();
+  await write(url, LONGEST + 1);
+  expect(await read()).toBeUndefined();
+  await write(`${url}x`, 100);
+  expect(await read()).toBeUndefined();
+  await write(url, 100, Buffer.alloc(32, 2));
+  expect(await read()).toBeUndefined();
+  await write(url, 0);
+  expect(await read()).toBeUndefined();
 });

@@ -75,6 +75,7 @@ describe("what a document makes of a client", () => {
     ],
     [["authorization_code", "client_credentials", "urn:example:own"], ["authorization_code"]],
     [["authorization_code", "urn:ietf:params:oauth:grant-type:token-exchange"], ["authorization_code"]],
+    [["authorization_code", "urn:ietf:params:oauth:grant-type:jwt-bearer"], ["authorization_code"]],
   ] as const)("of the grants %j it can have %j", ([grant_types, expected]) => {
     expect(clientOf({ grant_types }).grantTypes).toEqual(expected);
   });

@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS, type Client } from "../../../src/clients/client.ts";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import type { PublishedKey } from "../../../src/clients/key-set.ts";
-import { authenticationThrottle } from "../../../src/clients/throttle.ts";
 import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { ASSERTION_TYPE, anAssertion, jws, keyFor, type TestKey } from "../../support/assertions.ts";
 import { aClient, refusalOf } from "../../support/builders.ts";
+import { aThrottle } from "../../support/throttle.ts";
 
 const NOW = 1_000_000;
 const ISSUER = "https://auth.example.test";
@@ -29,7 +29,7 @@ function surroundings(client: Client) {
     asked,
     ports: {
       clients: { byClientId: async (id: string) => (id === client.clientId ? client : undefined) },
-      throttle: authenticationThrottle(() => NOW),
+      throttle: aThrottle(() => NOW),
       clock: () => NOW,
       assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
       remoteKeys: {

@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
-import { authenticationThrottle } from "../../../src/clients/throttle.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient } from "../../support/builders.ts";
+import { aThrottle } from "../../support/throttle.ts";
 
 const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", clientAssertion: "a.b.c" };
 const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
@@ -20,7 +20,7 @@ const noAssertions = {
 const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });
 
 async function outcome(credential: MessageInitShape<typeof ClientCredentialSchema>, members: Partial<Client> = {}, rule = exactMethod) {
-  const ports = { clients: directory(aClient(members)), throttle: authenticationThrottle(() => 1000), ...noAssertions };
+  const ports = { clients: directory(aClient(members)), throttle: aThrottle(() => 1000), ...noAssertions };
   return authenticateClient(create(ClientCredentialSchema, credential), rule, ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],
@@ -67,7 +67,7 @@ test.for([
 });
 
 test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and address, and for no other", async () => {
-  const ports = { clients: directory(aClient()), throttle: authenticationThrottle(() => 1000), ...noAssertions };
+  const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string, address: string) =>
     authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), exactMethod, ports).then(
       () => "in",

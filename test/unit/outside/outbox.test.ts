@@ -12,7 +12,7 @@ const mail = (id: string): QueuedMail => ({
   text: "canary-link",
   html: "<p>canary-link</p>",
   attempts: 0,
-  age: 0,
+  left: 86_400,
 });
 
 /** An outbox in memory. `due` are the messages that a claim finds. */
@@ -74,6 +74,14 @@ describe("the worker", () => {
     await expect.poll(() => events).toEqual(["abandoned m"]);
   });
 
+  test("sends no message that has become pointless, such as a link that has expired", async () => {
+    const { outbox, events } = outboxOf({ ...mail("late"), left: 0 }, mail("good"));
+    const { server, lines } = await working(outbox);
+    await expect.poll(() => events).toEqual(["abandoned late", "delivered good"]);
+    expect(server.received).toHaveLength(1);
+    expect(lines.join()).toContain("mail_abandoned");
+  });
+
   test("outlives a store that is away, and says so once", async () => {
     const { outbox, due, events } = outboxOf();
     let away = true;
@@ -97,14 +105,14 @@ describe("after a failed try", () => {
     expect([1, 2, 3, 8, 9, 30].map(pauseAfter)).toEqual([30, 60, 120, 3840, 7200, 7200]);
   });
 
-  test("a message is tried for a day, then given up", () => {
+  test("a message is tried as long as it has a point, then given up", () => {
     const error = new Error("later");
-    expect(afterFailure({ attempts: 0, age: 0 }, error)).toEqual({ again: 30 });
-    expect(afterFailure({ attempts: 20, age: 79_200 }, error)).toEqual({ again: 7200 });
-    expect(afterFailure({ attempts: 20, age: 79_201 }, error)).toBe("give_up");
+    expect(afterFailure({ attempts: 0, left: 86_400 }, error)).toEqual({ again: 30 });
+    expect(afterFailure({ attempts: 20, left: 7201 }, error)).toEqual({ again: 7200 });
+    expect(afterFailure({ attempts: 20, left: 7200 }, error)).toBe("give_up");
   });
 
   test("a refused recipient is given up at once", () => {
-    expect(afterFailure({ attempts: 0, age: 0 }, new UndeliverableError("no"))).toBe("give_up");
+    expect(afterFailure({ attempts: 0, left: 86_400 }, new UndeliverableError("no"))).toBe("give_up");
   });
 });

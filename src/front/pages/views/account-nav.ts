@@ -16,6 +16,7 @@ const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
   { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
 export interface AccountFrame {

@@ -1,12 +1,13 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import { type AccountTexts, accountTexts } from "../../texts/account.ts";
-import { type Language, shownDay } from "../../texts/language.ts";
+import type { Language } from "../../texts/language.ts";
 import { shownHost, shownName, shownResource } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
 import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
-import { hidden } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, formTitle, hidden } from "./layout.ts";
+import { day } from "./times.ts";
 
 export interface AccountPage {
   readonly user: User;
@@ -14,17 +15,21 @@ export interface AccountPage {
   readonly described: Described;
   readonly token: string;
   /** Says what was just done. */
-  readonly done: string | undefined;
+  readonly done?: string | undefined;
+  /** The name as it was typed, where it could not be saved. */
+  readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
+  readonly faults: readonly Fault[];
 }
 
-export function accountView(site: Site, language: Language, { user, consents, described, token, done }: AccountPage): Markup {
+export function accountView(site: Site, language: Language, page: AccountPage): Markup {
+  const { user, consents, described, token, done, faults } = page;
   const texts = accountTexts[language];
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
   return accountFrame(
     site,
-    { language, path: "/account", title: texts.title, done: doneWords(texts.done, done) },
+    { language, path: "/account", title: formTitle(language, texts.title, faults), done: doneWords(texts.done, done) },
     html`<section class="card" aria-labelledby="profile">
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">
@@ -33,6 +38,7 @@ ${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
 ${!user.emailVerified && resendForm(site, texts, token)}
+${nameForm(site, language, page)}
 </section>
 <section class="card" aria-labelledby="applications">
 <h2 id="applications">${texts.applications}</h2>
@@ -47,9 +53,28 @@ ${
 
 const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter((part) => part !== null).join(" ");
 
-/** A day in UTC. @param seconds since the epoch */
-const day = (language: Language, seconds: number): Markup =>
-  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownDay(language, seconds)}</time>`;
+function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
+  const texts = accountTexts[language];
+  const input = (name: "firstName" | "lastName", autocomplete: string) =>
+    field(language, {
+      name,
+      label: texts[name],
+      type: "text",
+      autocomplete,
+      value: typed?.[name] ?? user[name] ?? "",
+      error: faultOf(faults, name),
+      optional: true,
+    });
+  return html`${faultSummary(language, faults)}
+<form method="post" action="${site.path("/account/profile")}" class="stack" novalidate>
+${hidden(token)}
+<div class="pair">
+${input("firstName", "given-name")}
+${input("lastName", "family-name")}
+</div>
+<button class="button button-quiet" type="submit">${texts.saveName}</button>
+</form>`;
+}
 
 const resendForm = (
   site: Site,

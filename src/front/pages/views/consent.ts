@@ -38,7 +38,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
 <h1 class="centred"><bdi>${client.name}</bdi> ${more ? texts.asksMore : texts.asks}</h1>
-${client.nameUnverified && html`<p class="centred"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
+${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
 ${facts(language, client)}
 ${warning(language, client)}

@@ -24,7 +24,8 @@ ${more}
 </section>`,
   );
 
-const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
+/** A link that is the next step. */
+export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
 
 /** After a verification link was used. */
 export function verifiedView(site: Site, language: Language, email: string): Markup {

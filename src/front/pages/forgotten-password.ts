@@ -1,0 +1,77 @@
+import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../accounts/forgotten-password.ts";
+import { formBody } from "../middleware/body.ts";
+import { callerOf } from "../people-ports.ts";
+import type { FrontContext, Handler } from "../routes.ts";
+import { assertShape, ForgotBody, ResetBody } from "../schemas/accounts.ts";
+import { languageOf } from "../texts/language.ts";
+import { faultsOf, type PageKit, queryMember } from "./kit.ts";
+import { failedForm } from "./own.ts";
+import { sendPage, sendRedirect } from "./send.ts";
+import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./views/forgotten-password.ts";
+import type { Fault } from "./views/layout.ts";
+
+const FORGOT = "forgot";
+const RESET = "reset";
+/** What `done` says after a new password was set. */
+const CHANGED = "changed";
+
+interface Handlers {
+  readonly GET: Handler;
+  readonly POST: Handler;
+}
+
+/** GET /forgot and POST /forgot: asks for a link; the answer is the same for every address. */
+export function forgotPage({ ports, guard, site }: PageKit): Handlers {
+  return {
+    GET(ctx) {
+      const requestId = queryMember(ctx, "request");
+      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), requestId, faults: [] }));
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, FORGOT);
+      const [requestId, email] = [form.get("request"), form.get("email") ?? ""];
+      try {
+        await forgotPassword(assertShape(ForgotBody, { email }).email, ports, callerOf(ctx));
+        sendPage(ctx, forgotSentView(site, languageOf(ctx), requestId));
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, ["email"]);
+        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), requestId, email, faults });
+        sendPage(ctx, page, failedForm(ctx, refusal));
+      }
+    },
+  };
+}
+
+/** GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at. */
+export function resetPage({ ports, guard, site }: PageKit): Handlers {
+  /** Shows the form for a link that is good, and else that it is not. */
+  async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
+    try {
+      const { email } = await ownerOfReset(link, ports);
+      sendPage(ctx, resetView(site, languageOf(ctx), { token: guard.token(ctx, RESET), link, email, faults }), status);
+    } catch (error) {
+      if (!isStaleReset(error)) throw error;
+      sendPage(ctx, staleResetView(site, languageOf(ctx)), 400);
+    }
+  }
+  return {
+    async GET(ctx) {
+      if (queryMember(ctx, "done") === CHANGED) return sendPage(ctx, resetDoneView(site, languageOf(ctx)));
+      await show(ctx, queryMember(ctx, "token") ?? "");
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, RESET);
+      const link = form.get("token") ?? "";
+      try {
+        const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
+        await resetPassword(token, password, ports, callerOf(ctx));
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, ["password"]);
+        return show(ctx, link, faults, failedForm(ctx, refusal));
+      }
+      sendRedirect(ctx, site.path(`/reset?done=${CHANGED}`), 303);
+    },
+  };
+}

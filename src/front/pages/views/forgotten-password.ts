@@ -1,0 +1,84 @@
+import { forgottenPasswordTexts } from "../../texts/forgotten-password.ts";
+import type { Language } from "../../texts/language.ts";
+import { html, type Markup } from "../html.ts";
+import type { Site } from "../site.ts";
+import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
+import { noticeView } from "./notices.ts";
+
+export interface ForgotPage {
+  readonly token: string;
+  /** The authorization request that waits. */
+  readonly requestId: string | undefined;
+  readonly email?: string | undefined;
+  readonly faults: readonly Fault[];
+}
+
+/** Asks for the address of the account. */
+export function forgotView(site: Site, language: Language, { token, requestId, email, faults }: ForgotPage): Markup {
+  const texts = forgottenPasswordTexts[language];
+  return layout(
+    site,
+    { language, title: formTitle(language, texts.title, faults) },
+    html`<section class="card">
+<h1>${texts.title}</h1>
+<p class="lead">${texts.lead}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/forgot")}" class="stack" novalidate>
+${hidden(token, requestId)}
+${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: true })}
+<button class="button button-wide" type="submit">${texts.submit}</button>
+</form>
+</section>
+<p class="below"><a href="${site.path("/login", requestId)}">${texts.toSignIn}</a></p>`,
+  );
+}
+
+/** After asking, whether or not there is such an account. */
+export function forgotSentView(site: Site, language: Language, requestId: string | undefined): Markup {
+  const { sent, toSignIn } = forgottenPasswordTexts[language];
+  const more = html`<p>${sent.nothingThere}</p>
+<a class="button button-wide" href="${site.path("/login", requestId)}">${toSignIn}</a>`;
+  return noticeView(site, language, { tone: "plain", title: sent.title, text: sent.text, more });
+}
+
+export interface ResetPage {
+  readonly token: string;
+  /** The token of the link. */
+  readonly link: string;
+  readonly email: string;
+  readonly faults: readonly Fault[];
+}
+
+/** Asks for the new password. */
+export function resetView(site: Site, language: Language, { token, link, email, faults }: ResetPage): Markup {
+  const texts = forgottenPasswordTexts[language].choose;
+  return layout(
+    site,
+    { language, title: formTitle(language, texts.title, faults) },
+    html`<section class="card">
+<h1>${texts.title}</h1>
+<p class="lead">${texts.lead(email)}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/reset")}" class="stack" novalidate>
+${hidden(token)}
+<input type="hidden" name="token" value="${link}">
+${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password"), autofocus: true })}
+<button class="button button-wide" type="submit">${texts.submit}</button>
+</form>
+</section>`,
+  );
+}
+
+/** After a link that is no longer good. */
+export function staleResetView(site: Site, language: Language): Markup {
+  const { title, text, again } = forgottenPasswordTexts[language].stale;
+  const more = html`<a class="button button-wide" href="${site.path("/forgot")}">${again}</a>`;
+  return noticeView(site, language, { tone: "bad", title, text, more });
+}
+
+/** After the new password was set. */
+export function resetDoneView(site: Site, language: Language): Markup {
+  const { title, text, signIn } = forgottenPasswordTexts[language].changed;
+  const more = html`<a class="button button-wide" href="${site.path("/login")}">${signIn}</a>`;
+  return noticeView(site, language, { tone: "good", title, text, more });
+}

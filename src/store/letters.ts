@@ -1,0 +1,15 @@
+import type { Letter } from "../accounts/ports.ts";
+import type { Json } from "./sql.ts";
+
+/** What jsonb_to_recordset makes of a letter's row. */
+export const LETTER_INPUT = "subject text, text text, html text";
+
+export const letterRow = ({ subject, text, html }: Letter): { readonly [member: string]: Json } => ({ subject, text, html });
+
+/**
+ * An insert into the outbox, to be put into a writing CTE beside what it tells of.
+ * @param source a from-item with the columns of LETTER_INPUT, `recipient`, `user_id`, and `ttl` (seconds in which the letter has a point)
+ */
+export const queueLetter = (source: string, about: "verification" | "reset" | "notice"): string =>
+  `insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
+   select recipient, subject, text, html, user_id, '${about}', now() + make_interval(secs => ttl) from ${source}`;

@@ -1,0 +1,97 @@
+import type { PasswordChanges } from "../accounts/password-ports.ts";
+import type { Letter, User } from "../accounts/ports.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
+import { endSignIns, record, startSession } from "./sessions.ts";
+import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
+
+const ISSUE = statement(
+  "password_reset_issue",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(email_key text, token_hash text, ttl int, ${LETTER_INPUT}, audit jsonb)),
+   person as (
+     select input.*, users.id as user_id, users.email as recipient from input join users using (email_key) where users.enabled),
+   link as (
+     insert into password_resets (user_id, token_hash, expires_at)
+     select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from person
+     on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at),
+   unsent as (delete from outbox using person where outbox.user_id = person.user_id and about = 'reset'),
+   queued as (${queueLetter("person", "reset")}),
+   told as (select audit || jsonb_build_object('user_id', user_id) as audit from person)
+   ${insertAudit("told")}`,
+);
+
+const OWNER = statement(
+  "password_reset_owner",
+  `select ${userColumns("users")} from password_resets join users on users.id = user_id and users.enabled
+   where token_hash = $1::bytea and expires_at > now()`,
+);
+
+const CONSUME = statement(
+  "password_reset_consume",
+  `with used as (
+     delete from password_resets using users
+     where token_hash = $1::bytea and expires_at > now() and users.id = user_id and users.enabled returning user_id)
+   select ${userColumns("users")} from used join users on users.id = used.user_id`,
+);
+const SET = statement(
+  "password_set",
+  `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
+   on conflict (user_id, type) do update set
+     password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
+);
+
+// In the order in which a reset takes its locks, so that the two never wait for each other.
+const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
+const REPLACE = statement(
+  "password_replace",
+  `update credentials set password_hash = $3, generation = generation + 1, updated_at = now()
+   where user_id = $1::uuid and type = 'password' and generation = $2::int returning 1 as one`,
+);
+
+const TELL = statement(
+  "password_tell",
+  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${LETTER_INPUT}, ttl int)),
+   person as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
+   unsent as (delete from outbox where user_id = $1::uuid and about = 'reset')
+   ${queueLetter("person", "notice")}`,
+);
+
+/** News of this kind is worth sending for a day. */
+const NEWS = 86_400;
+
+const tell = (tx: Pick<Sql, "query">, userId: string, letter: Letter): Promise<unknown> =>
+  tx.query(TELL, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
+
+const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
+
+export const passwordChanges = (sql: Sql): PasswordChanges => ({
+  issueReset: async (email, { tokenHash, ttl }, letter, audit) => {
+    const key = isStorable(email) ? emailKey(email) : null;
+    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...letterRow(letter), audit: auditRow(audit) }])]);
+  },
+  ownerOfReset: async (tokenHash) => only(await sql.query<UserColumns>(OWNER, [tokenHash])),
+  reset: (tokenHash, passwordHash, letter, audit) =>
+    sql.transaction(async (tx) => {
+      const user = only(await tx.query<UserColumns>(CONSUME, [tokenHash]));
+      if (user === undefined) return undefined;
+      await tx.query(SET, [user.id, passwordHash]);
+      await endSignIns(tx, user.id);
+      await tell(tx, user.id, letter);
+      await record(tx, audit);
+      return user;
+    }),
+  change: async ({ userId, generation, passwordHash, session }, letter, audits) => {
+    if (!isUuid(userId)) return undefined;
+    return sql.transaction(async (tx) => {
+      await tx.query(DROP_RESET, [userId]);
+      if ((await tx.query(REPLACE, [userId, generation, passwordHash])).length === 0) return undefined;
+      await endSignIns(tx, userId);
+      await tell(tx, userId, letter);
+      await record(tx, audits.change);
+      return startSession(tx, session, audits.session);
+    });
+  },
+});

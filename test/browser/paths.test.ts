@@ -1,0 +1,193 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { authorizePath, type People, startPeople } from "../support/people.ts";
+
+const PASSWORD = "correct horse battery";
+
+let browser: Browser;
+let callback: Awaited<ReturnType<typeof startCallback>>;
+let people: People;
+beforeAll(async () => {
+  [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startPeople()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await Promise.all([callback.close(), people.close()]);
+});
+
+let count = 0;
+const freshEmail = () => `path${++count}@example.test`;
+const ask = (members: Parameters<typeof authorizePath>[0] = {}) =>
+  people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members });
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+const click = (page: Page, role: "button" | "link", name: string) => page.getByRole(role, { name, exact: true }).click();
+
+/** An account that nobody has signed in to yet. */
+async function anAccount(): Promise<string> {
+  const email = freshEmail();
+  const body = JSON.stringify({ email, password: PASSWORD });
+  const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${count}` };
+  expect((await fetch(`${people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+  return email;
+}
+
+async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await click(page, "button", "Sign in");
+}
+
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by role and label, %o", (options) => {
+  const open = async (more: object = {}) => {
+    const opened = await openPage(browser, { ...options, ...more });
+    const done = () => {
+      expect(opened.wrongs).toEqual([]);
+      return opened.close();
+    };
+    return { ...opened, done };
+  };
+
+  test("sign-up: what is wrong is said at its field; a taken address; another mail", async () => {
+    const taken = await anAccount();
+    const { page, done } = await open();
+    await page.goto(`${people.url}/signup`);
+    await page.getByLabel("E-mail address").fill("no address");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByLabel("First name").fill("Ada");
+    await click(page, "button", "Create account");
+    const alert = page.getByRole("alert");
+    expect(await alert.innerText()).toContain("Enter an e-mail address, such as name@example.com.");
+    expect(await page.getByLabel("First name").inputValue()).toBe("Ada");
+    await page.getByLabel("E-mail address").fill(taken);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await click(page, "button", "Create account");
+    expect(await page.getByRole("alert").innerText()).toContain("There is an account with this e-mail address already.");
+    const email = freshEmail();
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await click(page, "button", "Create account");
+    await heading(page, "Check your mail");
+    await click(page, "button", "Send it again");
+    expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
+    expect(await people.mailsTo(email, 2)).toHaveLength(2);
+    await done();
+  });
+
+  test("a verification link that was used leads to a new mail, to sign-in and to the account", async () => {
+    const email = await anAccount();
+    const { page, done } = await open();
+    const link = `${people.url}/auth/verify?token=${await people.tokenFor(email)}`;
+    await page.goto(link);
+    await heading(page, "Your address is confirmed");
+    await page.goto(link);
+    await heading(page, "This link no longer works");
+    await page.getByLabel("E-mail address").fill(email);
+    await click(page, "button", "Send a new mail");
+    await heading(page, "Check your mail");
+    await click(page, "link", "Continue to sign in");
+    await signIn(page, email);
+    await heading(page, "Your account");
+    expect(await page.getByText("Confirmed", { exact: true }).isVisible()).toBe(true);
+    await done();
+  });
+
+  test("a wrong password is said, the right one leads on; another account can be taken instead", async () => {
+    const [ada, bob] = [await anAccount(), await anAccount()];
+    const { page, done } = await open();
+    await page.goto(ask());
+    await signIn(page, ada, "not the password");
+    expect(await page.getByRole("alert").innerText()).toContain("Wrong e-mail address or password.");
+    expect(await page.getByLabel("E-mail address").inputValue()).toBe(ada);
+    expect(await page.getByLabel("Password").inputValue()).toBe("");
+    await signIn(page, ada);
+    await heading(page, "Field Notes asks for access");
+    await click(page, "link", "Use another account");
+    await signIn(page, bob);
+    await heading(page, "Field Notes asks for access");
+    expect(await page.getByText(bob).isVisible()).toBe(true);
+    await done();
+  });
+
+  test("consent: what is asked, where, for how long, what is new; and a request that was answered is over", async () => {
+    const email = await anAccount();
+    const { page, done } = await open();
+    await page.goto(ask({ scope: "openid" }));
+    await signIn(page, email);
+    expect(await page.getByText("Name not verified").isVisible()).toBe(true);
+    expect(await page.getByRole("note").innerText()).toContain("a program on this device");
+    const first = page.url();
+    await click(page, "button", "Allow");
+    await heading(page, "Back at the client");
+    await page.goto(first);
+    expect(await page.getByText("This request has expired.").isVisible()).toBe(true);
+
+    await page.goto(ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
+    await heading(page, "Field Notes asks for more access");
+    const under = (name: string) => page.getByRole("heading", { name }).locator("xpath=following-sibling::*[1]").innerText();
+    expect(await under("It would also be able to")).toContain("See your e-mail address");
+    expect(await under("Only at these places")).toMatch(/notes\.example\.test\/mcp\s+New/);
+    expect(await under("You allowed it before to")).toBe("Know who you are");
+    expect(await under("For how long")).toContain("90 days at most");
+    await click(page, "button", "Deny");
+    await heading(page, "Back at the client");
+    expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
+    await done();
+  });
+
+  test("a name that is not verified carries its host and a caution", async () => {
+    const email = await anAccount();
+    const { page, done } = await open();
+    const members = { client_id: await people.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    await page.goto(people.url + authorizePath(members));
+    await signIn(page, email);
+    expect(await page.getByText("Name not verified").isVisible()).toBe(true);
+    expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
+    expect(await page.getByRole("note").innerText()).toContain("nobody has checked it");
+    await done();
+  });
+
+  test("sign-out is asked, can be let be, and is done", async () => {
+    const email = await anAccount();
+    const { page, done } = await open();
+    await page.goto(`${people.url}/login`);
+    await signIn(page, email);
+    await click(page, "link", "Sign out");
+    await heading(page, "Sign out?");
+    await click(page, "link", "Stay signed in");
+    await heading(page, "Your account");
+    await click(page, "link", "Sign out");
+    await click(page, "button", "Sign out");
+    await heading(page, "You are signed out");
+    await click(page, "link", "Sign in again");
+    await heading(page, "Sign in");
+    await done();
+  });
+
+  test("the way through in German", async () => {
+    const { page, done } = await open({ locale: "de-AT" });
+    const email = freshEmail();
+    await page.goto(ask({ scope: "openid profile" }));
+    await click(page, "link", "Konto anlegen");
+    await page.getByLabel("E-Mail-Adresse").fill(email);
+    await page.getByLabel("Passwort").fill("iloveyou");
+    await page.getByLabel("Vorname").fill("Ada");
+    await click(page, "button", "Konto anlegen");
+    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort gehört zu denen, die zuerst geraten werden.");
+    await page.getByLabel("Passwort").fill(PASSWORD);
+    await click(page, "button", "Konto anlegen");
+    await heading(page, "Sehen Sie in Ihr Postfach");
+    await click(page, "link", "Weiter zur Anmeldung");
+    await page.getByLabel("E-Mail-Adresse").fill(email);
+    await page.getByLabel("Passwort").fill(PASSWORD);
+    await click(page, "button", "Anmelden");
+    await heading(page, "Field Notes bittet um Zugriff");
+    expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
+    await click(page, "button", "Ablehnen");
+    await heading(page, "Back at the client");
+    await page.goto(`${people.url}/logout`);
+    await click(page, "button", "Abmelden");
+    await heading(page, "Sie sind abgemeldet");
+    await done();
+  });
+});

@@ -1,0 +1,136 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import { authenticationThrottle } from "../../src/clients/throttle.ts";
+import { systemClock } from "../../src/clock.ts";
+import { tokenCore } from "../../src/core/service.ts";
+import { isRefusal } from "../../src/errors.ts";
+import {
+  IntrospectRequestSchema,
+  RevokeRequestSchema,
+  type TokenRequest,
+  TokenRequestSchema,
+} from "../../src/gen/countersign/token/v1/token_pb.ts";
+import { hashSecret } from "../../src/secret.ts";
+import { agentPauses } from "../../src/store/agent-pauses.ts";
+import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
+import { consents } from "../../src/store/consents.ts";
+import { delegationCuts } from "../../src/store/delegation-cuts.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
+import { managedUsers } from "../../src/store/users-admin.ts";
+import { anId, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aClock } from "../support/clock.ts";
+import { coreOver } from "../support/core.ts";
+import { aClient } from "../support/grants.ts";
+
+export const SCOPES = ["a", "b", "c"];
+export const PLACES = ["https://one.example.test/", "https://two.example.test/"];
+export const AGENTS = [0, 1, 2];
+export const REDIRECT = "https://client.example.test/cb";
+
+const REGISTER = statement(
+  "model_person",
+  `with i as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, realm_id uuid, email text))
+   insert into users (id, realm_id, email, email_key) select id, realm_id, email, email from i`,
+);
+
+/** What the database counts by its own clock is brought nearer to its end instead. */
+const AGE = statement(
+  "model_age",
+  `with i as (select * from jsonb_to_recordset($1::jsonb) as i(user_id uuid, secs float8)),
+   s as (update sessions set expires_at = expires_at - make_interval(secs => secs) from i where sessions.user_id = i.user_id),
+   c as (update authorization_codes set expires_at = expires_at - make_interval(secs => secs) from i where authorization_codes.user_id = i.user_id)
+   update refresh_families set expires_at = expires_at - make_interval(secs => secs), ends_at = ends_at - make_interval(secs => secs)
+   from i join grants on grants.user_id = i.user_id where refresh_families.grant_id = grants.id`,
+);
+
+const ENABLE = statement(
+  "model_enable",
+  `update clients set enabled = i.enabled from jsonb_to_recordset($1::jsonb) as i(client_id text, enabled boolean)
+   where clients.client_id = i.client_id and clients.enabled <> i.enabled`,
+);
+
+const RECORDS = statement(
+  "model_records",
+  "select request_id as key, count(*)::int as n from audit_records where request_id = any($1::text[]) group by request_id",
+);
+
+/** Everything of which there is one for all lanes, so that what they do at the same time goes together. */
+export async function openWorld(sql: Sql) {
+  await sql.query(statement("model_index", "create index if not exists model_requests on audit_records (request_id)"), []);
+  const { ports } = await coreOver(sql, systemClock);
+  const changing = <Row extends { readonly [member: string]: string | number | boolean }>(on: ReturnType<typeof statement>) =>
+    coalesceWrites(async (rows: readonly Row[]) => {
+      await sql.query(on, [jsonRows(rows)]);
+      return rows.map(() => undefined);
+    });
+  return {
+    sql,
+    ports,
+    register: changing<{ id: string; realm_id: string; email: string }>(REGISTER),
+    age: changing<{ user_id: string; secs: number }>(AGE),
+    enable: changing<{ client_id: string; enabled: boolean }>(ENABLE),
+    records: coalesceReads(async (requestIds: readonly string[]) => {
+      const rows = await sql.query<{ key: string; n: number }>(RECORDS, [requestIds]);
+      return new Map(rows.map(({ key, n }) => [key, n]));
+    }, String),
+  };
+}
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+const confidential = { tokenEndpointAuthMethod: "client_secret_basic", secretHash: hashSecret("s") } as const;
+
+/** Clients that nobody else uses, and a core with a clock of its own over the common stores. */
+export async function openLane(world: World, name: string) {
+  const { sql, ports } = world;
+  const clock = aClock(systemClock());
+  const [app, resourceServer] = [`${name}-app`, `${name}-rs`];
+  const agents = AGENTS.map((agent) => `${name}-agent-${agent}`);
+  const grantTypes = ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"] as const;
+  await aClient(sql, { ...confidential, clientId: app, scopes: SCOPES, redirectUris: [REDIRECT] });
+  for (const clientId of agents) await aClient(sql, { ...confidential, clientId, grantTypes: [...grantTypes], isAgent: true });
+  await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...PLACES, ...agents, app] });
+  const core = tokenCore({ ...ports, clock: clock.now, throttle: authenticationThrottle(clock.now) });
+  /** From an address of its own each time: what a disabled client tries is no guess to be slowed down. */
+  const client = (clientId: string) => ({ basic: { clientId, clientSecret: "s" }, address: anId() });
+
+  return {
+    world,
+    core,
+    clock,
+    app,
+    agents,
+    sessions: sessions(sql),
+    consents: consents(sql),
+    users: managedUsers(sql),
+    pauses: agentPauses(sql),
+    cut: delegationCuts(sql),
+    /** What a token request is answered; undefined when it is refused. */
+    token: (clientId: string, requestId: string, grant: NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>) =>
+      unlessRefused(core.token(create(TokenRequestSchema, { client: client(clientId), requestId, grant }) as TokenRequest, {})),
+    revoke: (clientId: string, requestId: string, token: string) =>
+      unlessRefused(core.revoke(create(RevokeRequestSchema, { client: client(clientId), token, requestId }), {})),
+    async active(tokens: readonly string[]): Promise<readonly boolean[]> {
+      if (tokens.length === 0) return [];
+      const request = create(IntrospectRequestSchema, { client: client(resourceServer), tokens: [...tokens] });
+      return (await core.introspect(request, {})).results?.map(({ active }) => active === true) ?? [];
+    },
+    /** A new person, and clients that are enabled. */
+    async begin(): Promise<string> {
+      const id = anId();
+      await world.register({ id, realm_id: DEFAULT_REALM_ID, email: `${id}@example.test` });
+      await Promise.all([app, ...agents].map((client_id) => world.enable({ client_id, enabled: true })));
+      return id;
+    },
+  };
+}
+export type Lane = Awaited<ReturnType<typeof openLane>>;
+
+export async function unlessRefused<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isRefusal(error) && error.code !== "temporarily_unavailable") return undefined;
+    throw error;
+  }
+}

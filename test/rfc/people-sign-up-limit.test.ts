@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadConfig } from "../../src/config.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+/** What a deployment has that says nothing. */
+const { rateLimit, rateWindow } = loadConfig({ NODE_ENV: "test" }).signUp;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({
+    env: { TRUST_PROXY: "true", SIGN_UP_RATE_LIMIT: String(rateLimit), SIGN_UP_RATE_WINDOW: String(rateWindow) },
+  });
+});
+afterAll(() => server.close());
+
+test("protocols §18: 10 sign-ups per hour and address; the next is 429 and says when", async () => {
+  const signUp = (address: string) =>
+    fetch(`${server.config.issuer}/auth/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-forwarded-for": address },
+      // A realm that is unknown is found out after the limit has counted and before any hash.
+      body: JSON.stringify({
+        email: "a@example.test",
+        password: "correct horse battery",
+        realmId: "01900000-0000-7000-8000-00000000dead",
+      }),
+    });
+  const statuses: number[] = [];
+  for (let round = 0; round < 10; round++) statuses.push((await signUp("192.0.2.1")).status);
+  expect(statuses).toEqual(Array(10).fill(400));
+  const refused = await signUp("192.0.2.1");
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3500);
+  expect((await signUp("192.0.2.2")).status).toBe(400);
+});

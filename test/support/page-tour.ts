@@ -1,0 +1,87 @@
+import type { Page } from "playwright-core";
+import { authorizePath, type People } from "./people.ts";
+
+const PASSWORD = "correct horse battery";
+
+/** What the tour needs of its surroundings. */
+export interface Tour {
+  readonly page: Page;
+  readonly people: People;
+  /** Where the client `device` waits for the browser. */
+  readonly callback: string;
+  /** Nobody's address yet. */
+  readonly email: string;
+  /** Called on every page of the service, with a name for it. */
+  look(name: string): Promise<void>;
+}
+
+/** Leads a person past every page that the service has, in whatever language the browser asks for: names of fields, not words, show the way. */
+export async function tourOfPages({ page, people, callback, email, look }: Tour): Promise<void> {
+  const go = (path: string) => page.goto(people.url + path);
+  const fill = async (fields: Readonly<Record<string, string>>) => {
+    for (const [name, value] of Object.entries(fields)) await page.locator(`input[name=${name}]`).fill(value);
+  };
+  const send = async (action: string, decision?: string) => {
+    const button = decision === undefined ? "button[type=submit]" : `button[value=${decision}]`;
+    await page.locator(`form[action="${action}"] ${button}`).first().click();
+    await page.waitForLoadState();
+  };
+  const ask = (members: Record<string, string> = {}) => go(authorizePath({ client_id: "device", redirect_uri: callback, ...members }));
+
+  await go("/signup");
+  await look("sign-up");
+  await fill({ email: "x@", password: "short" });
+  await send("/signup");
+  await look("sign-up-faults");
+  await fill({ email, password: PASSWORD, firstName: "Ada", lastName: "Lovelace" });
+  await send("/signup");
+  await look("check-mail");
+  await send("/signup/resend");
+  await look("check-mail-again");
+  const token = await people.tokenFor(email, 2);
+  await go(`/auth/verify?token=${token}`);
+  await look("address-confirmed");
+  await go(`/auth/verify?token=${token}`);
+  await look("link-no-longer-good");
+
+  await ask();
+  await look("sign-in-to-application");
+  await fill({ email, password: "wrong" });
+  await send("/login");
+  await look("sign-in-failed");
+  await fill({ email, password: PASSWORD });
+  await send("/login");
+  await look("consent-on-this-device");
+  await send("/consent", "approve");
+  await page.getByRole("heading", { name: "Back at the client" }).waitFor();
+  await ask({ scope: "openid profile email notes:read notes:write offline_access", resource: "https://notes.example.test/mcp" });
+  await look("consent-to-more");
+  await go(authorizePath({ scope: "openid profile email offline_access", resource: "https://notes.example.test/mcp" }));
+  await look("consent");
+  const stranger = {
+    client_id: await people.registerDeceiver(),
+    redirect_uri: "https://xn--pple-43d.example/cb",
+    scope: "openid notes:read",
+  };
+  await go(authorizePath(stranger));
+  await look("consent-name-not-verified");
+  await ask({ prompt: "login" });
+  await look("sign-in-again");
+
+  await go("/account");
+  const own = await page.locator("nav a").evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+  for (const path of own) {
+    await go(path);
+    await look(path.slice(1).replaceAll("/", "-"));
+  }
+  await go("/logout");
+  await look("sign-out");
+  await send("/logout");
+  await look("signed-out");
+  await go("/login");
+  await look("sign-in");
+  await go("/consent?request=nobody");
+  await look("request-expired");
+  await go("/nowhere");
+  await look("nothing-here");
+}

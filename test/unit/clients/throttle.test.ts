@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { authenticationThrottle } from "../../../src/clients/throttle.ts";
+import { aClock } from "../../support/clock.ts";
+import { aCounter } from "../../support/throttle.ts";
+
+/** Two processes that share what they count. */
+function twoProcesses() {
+  const clock = aClock();
+  const counter = aCounter(clock.now);
+  let asked = 0;
+  const told: string[] = [];
+  const hit = (key: string) => {
+    asked += 1;
+    return counter.hit(key);
+  };
+  const one = () => authenticationThrottle({ hit }, clock.now, (clientId, address) => told.push(`${clientId} ${address}`));
+  const refusal = (of: ReturnType<typeof one>, address = "a") => {
+    try {
+      of.assertOpen("c", address);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  };
+  return { clock, told, first: one(), second: one(), refusal, asked: () => asked };
+}
+
+test("failures in all processes count together, and the last one shuts the door for the pair alone", async () => {
+  const { first, second, refusal, told } = twoProcesses();
+  for (let n = 0; n < 50; n += 1) await first.failed("c", "a");
+  for (let n = 0; n < 49; n += 1) await second.failed("c", "a");
+  expect([refusal(first), refusal(second)]).toEqual([undefined, undefined]);
+  await second.failed("c", "a");
+  expect(refusal(second)).toMatchObject({ code: "too_many_requests", detail: { retryAfter: 60 } });
+  expect(refusal(second, "b")).toBeUndefined();
+  expect(refusal(first)).toBeUndefined(); // asks nobody, and learns at its next failure
+  await first.failed("c", "a");
+  expect(refusal(first)).toMatchObject({ code: "too_many_requests" });
+  expect(told).toEqual(["c a", "c a"]);
+});
+
+test("who is let in, or shut out already, is asked about nowhere", async () => {
+  const { first, refusal, asked } = twoProcesses();
+  for (let n = 0; n < 1_000; n += 1) refusal(first);
+  expect(asked()).toBe(0);
+  await Promise.all(Array.from({ length: 120 }, () => first.failed("c", "a")));
+  for (let n = 0; n < 1_000; n += 1) refusal(first);
+  expect(asked()).toBe(120);
+});
+
+test("the door opens when the window ends, and is told of anew in the next one", async () => {
+  const { clock, first, refusal, told } = twoProcesses();
+  const fail = () => Promise.all(Array.from({ length: 110 }, () => first.failed("c", "a")));
+  await fail();
+  clock.pass(61);
+  expect(refusal(first)).toBeUndefined();
+  await fail();
+  expect(refusal(first)).toBeDefined();
+  expect(told).toEqual(["c a", "c a"]);
+});
