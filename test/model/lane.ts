@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { authenticationThrottle } from "../../src/clients/throttle.ts";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { isRefusal } from "../../src/errors.ts";
@@ -22,6 +21,7 @@ import { anId, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { aClock } from "../support/clock.ts";
 import { coreOver } from "../support/core.ts";
 import { aClient } from "../support/grants.ts";
+import { aThrottle } from "../support/throttle.ts";
 
 export const SCOPES = ["a", "b", "c"];
 export const PLACES = ["https://one.example.test/", "https://two.example.test/"];
@@ -90,7 +90,7 @@ export async function openLane(world: World, name: string) {
   await aClient(sql, { ...confidential, clientId: app, scopes: SCOPES, redirectUris: [REDIRECT] });
   for (const clientId of agents) await aClient(sql, { ...confidential, clientId, grantTypes: [...grantTypes], isAgent: true });
   await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...PLACES, ...agents, app] });
-  const core = tokenCore({ ...ports, clock: clock.now, throttle: authenticationThrottle(clock.now) });
+  const core = tokenCore({ ...ports, clock: clock.now, throttle: aThrottle(clock.now) });
   /** From an address of its own each time: what a disabled client tries is no guess to be slowed down. */
   const client = (clientId: string) => ({ basic: { clientId, clientSecret: "s" }, address: anId() });
 
