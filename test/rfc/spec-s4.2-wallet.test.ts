@@ -74,7 +74,7 @@ describe("the request (OID4VP 1.0 §5)", () => {
       dcql_query: expect.any(String),
       client_metadata: expect.any(String),
     });
-    expect(JSON.parse(uri.searchParams.get("dcql_query") ?? "")).toMatchObject({
+    expect(JSON.parse(uri.searchParams.get("dcql_query") ?? "")).toEqual({
       credentials: [{ id: "link", format: "dc+sd-jwt", meta: { vct_values: ["urn:eudi:pid:1"] }, claims: [{ path: ["sub"] }] }],
     });
     expect(JSON.parse(uri.searchParams.get("client_metadata") ?? "")).toEqual({

@@ -102,7 +102,7 @@ function waitingCard(site: Site, language: Language, { handle, invocationUri, sa
 <p class="lead">${sameDevice ? texts.waitingSameText : texts.waitingOtherText}</p>
 ${
   sameDevice
-    ? html`<p class="stack"><a class="button" href="${invocationUri}">${texts.openWallet}</a></p>`
+    ? html`<p class="wallet-open"><a class="button" href="${invocationUri}">${texts.openWallet}</a></p>`
     : html`<p class="qr-frame">${qrCode(invocationUri, texts.qrCode)}</p>`
 }
 <p class="small">${texts.goodUntil(shownMoment(language, expiresAt))} ${texts.looksByItself}</p>
