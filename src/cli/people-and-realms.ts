@@ -104,7 +104,7 @@ async function everyone(admin: AdminClient, search: string | undefined): Promise
 }
 
 /** @throws {CommandFailure} for an address that is nobody's, or that people of several realms have */
-async function userId(admin: AdminClient, person: string): Promise<string> {
+export async function userId(admin: AdminClient, person: string): Promise<string> {
   if (!person.includes("@")) return person;
   const [first, ...others] = (await everyone(admin, person)).filter(({ email }) => email.toLowerCase() === person.toLowerCase());
   if (first === undefined) throw new CommandFailure(EXIT.notFound, "Not found.");
