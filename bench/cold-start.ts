@@ -1,8 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { freePort } from "./processes.ts";
+import { startServe } from "./serve.ts";
 import { emptyStorage, type Storage } from "./storage.ts";
 
 export interface ColdStart {
@@ -12,31 +9,14 @@ export interface ColdStart {
   readonly peakMiB: number | undefined;
 }
 
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-
-/** Starts `serve` as an operator would, until it says that it is healthy. */
 async function startOnce(storage: Storage): Promise<ColdStart> {
-  const port = await freePort();
-  const env = { ...serverEnv(storage), PORT: String(port), GRPC_PORT: String(await freePort()) };
   const begun = performance.now();
-  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, "serve"], { env, stdio: "ignore" });
-  const ended = once(child, "exit");
-  while (!(await isHealthy(port))) {
-    if (child.exitCode !== null || performance.now() - begun > 60_000) throw new Error("the server did not become healthy");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const server = await startServe(storage);
   const seconds = (performance.now() - begun) / 1000;
-  const peakMiB = peakOf(child.pid ?? 0);
-  child.kill("SIGINT");
-  await ended;
+  const peakMiB = peakOf(server.pid);
+  await server.stop();
   return { seconds, peakMiB };
 }
-
-const isHealthy = (port: number): Promise<boolean> =>
-  fetch(`http://127.0.0.1:${port}/health`).then(
-    (response) => response.status === 200,
-    () => false,
-  );
 
 function peakOf(pid: number): number | undefined {
   try {
@@ -46,15 +26,6 @@ function peakOf(pid: number): number | undefined {
     return undefined;
   }
 }
-
-/** The settings of a server under measurement. Log lines of single requests are off, as they are by default. */
-export const serverEnv = ({ env }: Storage): NodeJS.ProcessEnv => ({
-  ...(process.env.PATH !== undefined && { PATH: process.env.PATH }),
-  NODE_ENV: "development",
-  LOG_LEVEL: "warn",
-  HOST: "127.0.0.1",
-  ...env,
-});
 
 const median = <Item>(items: readonly Item[], by: (item: Item) => number): Item =>
   items.toSorted((a, b) => by(a) - by(b))[items.length >> 1] as Item;

@@ -2,11 +2,11 @@
  * The floor: the least that any server on this runtime would have to do. Koa without middleware, everything in maps, one Ed25519 signature a
  * token, no validation beyond what decides, no durability. Whatever the product costs beyond it is the product's own doing.
  */
-import { generateKeyPairSync, hash, randomBytes, randomUUID, sign, timingSafeEqual } from "node:crypto";
+import { generateKeyPairSync, hash, randomBytes, randomUUID, sign, timingSafeEqual, verify } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import Koa from "koa";
 import { reportTo } from "./measured.ts";
-import { clients, people, REDIRECT_URI } from "./scenario.ts";
+import { assertingClients, assertionPublicKey, clients, people, REDIRECT_URI } from "./scenario.ts";
 
 interface Granted {
   readonly sub: string;
@@ -21,6 +21,8 @@ const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "at+jwt", kid: "f
 
 const secrets = new Map(clients.map(({ clientId, clientSecret }) => [clientId, hash("sha256", clientSecret, "buffer")]));
 const sessions = new Map(people.map(({ sessionSecret }) => [hash("sha256", sessionSecret), randomUUID()]));
+const asserting = new Set(assertingClients);
+const usedIds = new Set<string>();
 const codes = new Map<string, Granted & { readonly challenge: string }>();
 const families = new Map<string, Granted>();
 const verified = new Map<string, Record<string, unknown>>();
@@ -40,6 +42,16 @@ function callerOf(authorization = ""): string {
   const expected = secrets.get(clientId);
   if (expected === undefined || !timingSafeEqual(expected, hash("sha256", secret, "buffer"))) throw new Error("wrong secret");
   return clientId;
+}
+
+/** The client that signed this assertion, which is good once. */
+function asserterOf(assertion: string): string {
+  const [head = "", body = "", signature = ""] = assertion.split(".");
+  if (!verify(null, Buffer.from(`${head}.${body}`), assertionPublicKey, Buffer.from(signature, "base64url"))) throw new Error("not signed");
+  const { sub, aud, exp, jti } = JSON.parse(Buffer.from(body, "base64url").toString());
+  if (!asserting.has(sub) || aud !== issuer || exp * 1000 < Date.now() || usedIds.has(jti)) throw new Error("not good");
+  usedIds.add(jti);
+  return sub;
 }
 
 function jwt(claims: object): string {
@@ -113,9 +125,12 @@ const jwks = Buffer.from(JSON.stringify({ keys: [{ ...publicKey.export({ format:
 const app = new Koa();
 app.use(async (ctx) => {
   switch (ctx.path) {
-    case "/oauth/token":
-      ctx.body = grant(new URLSearchParams(await readText(ctx.req)), callerOf(ctx.headers.authorization));
+    case "/oauth/token": {
+      const form = new URLSearchParams(await readText(ctx.req));
+      const assertion = form.get("client_assertion");
+      ctx.body = grant(form, assertion === null ? callerOf(ctx.headers.authorization) : asserterOf(assertion));
       return;
+    }
     case "/oauth/introspect": {
       const form = new URLSearchParams(await readText(ctx.req));
       callerOf(ctx.headers.authorization);

@@ -24,7 +24,7 @@ let prepared: Prepared | undefined;
 
 async function prepare(round: Round): Promise<Prepared> {
   const connections = await Promise.all(Array.from({ length: IN_FLIGHT }, () => open(round.port)));
-  return { ...round, connections, stepOf: await WORKLOADS[round.workload].prepare(connections, round.seconds) };
+  return { ...round, connections, stepOf: await WORKLOADS[round.workload].prepare(connections, round.seconds, round.port) };
 }
 
 async function run({ connections, stepOf, seconds }: Prepared): Promise<RoundResult> {

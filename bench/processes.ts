@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Round, RoundResult } from "./load.ts";
 import type { Usage } from "./measured.ts";
+import type { SignatureRound } from "./signature.ts";
 
 /** Processor that the servers run on, and the one of the load; where there is only one, or no `taskset`, the system decides. */
 const SERVER_PROCESSOR = 0;
@@ -83,6 +84,24 @@ export function startLoadProcess(): LoadProcess {
       await around();
       return result;
     },
+    stop: () => {
+      child.kill();
+    },
+  };
+}
+
+export interface SignatureProcess {
+  round(seconds: number): Promise<SignatureRound>;
+  stop(): void;
+}
+
+/** On the servers' processor, for it stands for what a server could do. */
+export async function startSignatureProcess(): Promise<SignatureProcess> {
+  const child = fork(new URL("signature.ts", import.meta.url), { execArgv: ["--conditions=countersign"] });
+  await message(child);
+  pin(child, SERVER_PROCESSOR);
+  return {
+    round: (seconds) => answer<SignatureRound>(child, { seconds }),
     stop: () => {
       child.kill();
     },

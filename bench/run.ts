@@ -1,19 +1,31 @@
 /**
  * What a request costs the product, as a multiple of the floor, in one run: alternating rounds, medians, server CPU read from the servers.
- * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,cold_start] [--profile DIR]
+ * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,guard] [--profile DIR]
  * On PostgreSQL and Redis with BENCH_DATABASE_URL and BENCH_REDIS_URL, else embedded.
  */
 import { parseArgs } from "node:util";
-import { coldStarts, serverEnv } from "./cold-start.ts";
+import { coldStarts } from "./cold-start.ts";
+import { guardCost } from "./guard.ts";
+import { hybridCost } from "./hybrid.ts";
 import { freePort, type LoadProcess, type ServerProcess, startLoadProcess, startServerProcess } from "./processes.ts";
 import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
+import { revocationReach } from "./revocation-reach.ts";
 import { IN_FLIGHT } from "./scenario.ts";
+import { serverEnv } from "./serve.ts";
 import { emptyStorage, STORAGE } from "./storage.ts";
 import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
 
 /** Seconds of load before anything is measured, until the code is compiled. */
 const WARM = 3;
-const COLD_START = "cold_start";
+/** What is measured by itself, beside no floor. */
+const APART: Readonly<Record<string, () => Promise<void>>> = {
+  cold_start: async () => {
+    for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
+  },
+  guard: guardCost,
+  hybrid: () => hybridCost(rounds, seconds),
+  revocation_reach: revocationReach,
+};
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "3" },
@@ -23,7 +35,7 @@ const { values } = parseArgs({
   },
 });
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-const known: readonly string[] = [...WORKLOAD_NAMES, COLD_START];
+const known: readonly string[] = [...WORKLOAD_NAMES, ...Object.keys(APART)];
 const only = values.only?.split(",") ?? known;
 const strange = only.find((name) => !known.includes(name));
 if (strange !== undefined) throw new Error(`no workload ${strange}; there are ${known.join(", ")}`);
@@ -80,4 +92,4 @@ async function coldStart(kind: string): Promise<void> {
 
 const names = WORKLOAD_NAMES.filter((name) => only.includes(name));
 if (names.length > 0) await compareAll(names);
-if (only.includes(COLD_START)) for (const kind of new Set(["embedded", STORAGE])) await coldStart(kind);
+for (const [name, measure] of Object.entries(APART)) if (only.includes(name)) await measure();

@@ -1,4 +1,4 @@
-import { createHash, hash } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, hash } from "node:crypto";
 
 /** How many requests are under way at any moment. */
 export const IN_FLIGHT = 32;
@@ -27,6 +27,24 @@ export const clients: readonly BenchClient[] = Array.from({ length: CLIENTS }, (
   return { clientId, clientSecret, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` };
 });
 
+/** What stands before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410 §7). */
+const ED25519_PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The key by which the clients of private_key_jwt prove themselves, the same in every process. */
+export const assertionKey = createPrivateKey({
+  key: Buffer.concat([ED25519_PKCS8, hash("sha256", "bench assertion key", "buffer")]),
+  format: "der",
+  type: "pkcs8",
+});
+export const assertionPublicKey = createPublicKey(assertionKey);
+
+/** Clients that authenticate by private_key_jwt. */
+export const assertingClients: readonly string[] = Array.from({ length: CLIENTS }, (_, n) => `bench-key-${n}`);
+
+/** A resource server: it has tokens for itself, and asks about them. */
+export const RESOURCE = "https://notes.bench.test/mcp";
+export const resourceServer = { clientId: "bench-notes", clientSecret: secretOf("bench-notes") };
+
 /** A person who is signed in and has agreed to every client. */
 export interface BenchPerson {
   readonly email: string;
@@ -47,14 +65,36 @@ export const codeChallenge = createHash("sha256").update(codeVerifier).digest("b
 /** The scenario as a provisioning file. */
 export const PROVISION = {
   users: people.map(({ email }) => ({ email, password: secretOf(`password of ${email}`), emailVerified: true, firstName: "Ben" })),
-  clients: clients.map(({ clientId, clientSecret }) => ({
-    clientId,
-    clientSecret,
-    name: clientId,
-    tokenEndpointAuthMethod: "client_secret_basic",
-    grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
-    scopes: SCOPE.split(" "),
-    redirectUris: [REDIRECT_URI],
-    environment: "production",
-  })),
+  clients: [
+    ...clients.map(({ clientId, clientSecret }) => ({
+      clientId,
+      clientSecret,
+      name: clientId,
+      tokenEndpointAuthMethod: "client_secret_basic",
+      grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+      scopes: SCOPE.split(" "),
+      redirectUris: [REDIRECT_URI],
+      environment: "production",
+    })),
+    ...assertingClients.map((clientId) => ({
+      clientId,
+      name: clientId,
+      tokenEndpointAuthMethod: "private_key_jwt",
+      grantTypes: ["client_credentials"],
+      scopes: [OWN_SCOPE],
+      jwks: { keys: [{ ...assertionPublicKey.export({ format: "jwk" }), use: "sig", alg: "EdDSA" }] },
+      redirectUris: [],
+      environment: "production",
+    })),
+    {
+      ...resourceServer,
+      name: "Notes",
+      tokenEndpointAuthMethod: "client_secret_basic",
+      grantTypes: ["client_credentials"],
+      scopes: [OWN_SCOPE],
+      audience: [RESOURCE],
+      redirectUris: [],
+      environment: "production",
+    },
+  ],
 };

@@ -1,20 +1,36 @@
+import { randomUUID, sign } from "node:crypto";
 import type { Connection, Reply } from "./connection.ts";
-import { clients, codeChallenge, codeVerifier, OWN_SCOPE, people, pick, REDIRECT_URI, SCOPE } from "./scenario.ts";
+import {
+  assertingClients,
+  assertionKey,
+  clients,
+  codeChallenge,
+  codeVerifier,
+  OWN_SCOPE,
+  people,
+  pick,
+  REDIRECT_URI,
+  SCOPE,
+} from "./scenario.ts";
 
 /** One operation of a workload; false when there is nothing left to do it with. */
 export type Step = (on: Connection) => Promise<boolean>;
 
 export interface Workload {
-  /** Brings about what the operations need, unmeasured. @returns the operation of each of the workers @param seconds of the round that follows */
-  prepare(on: readonly Connection[], seconds: number): Promise<(worker: number) => Step>;
+  /**
+   * Brings about what the operations need, unmeasured.
+   * @param seconds of the round that follows  @param port of the server, which is in the name of its issuer
+   * @returns the operation of each of the workers
+   */
+  prepare(on: readonly Connection[], seconds: number, port: number): Promise<(worker: number) => Step>;
 }
 
 const HOST = "localhost";
 
 const get = (path: string, headers = ""): string => `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\n${headers}\r\n`;
 
-const post = (path: string, basic: string, body: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: ${HOST}\r\nAuthorization: ${basic}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const post = (path: string, basic: string | undefined, body: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: ${HOST}\r\n${basic === undefined ? "" : `Authorization: ${basic}\r\n`}Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
@@ -54,6 +70,19 @@ async function introspected(on: Connection, { token, client }: { readonly token:
   return true;
 }
 
+const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const ASSERTION_HEADER = base64url({ alg: "EdDSA", typ: "JWT" });
+
+/** The body of a token request that a client proves itself in by a key of its own (RFC 7523 §2.2). */
+function assertingBody(clientId: string, port: number): string {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = { iss: clientId, sub: clientId, aud: `http://localhost:${port}`, jti: randomUUID(), iat: now, exp: now + 300 };
+  const input = `${ASSERTION_HEADER}.${base64url(claims)}`;
+  const assertion = `${input}.${sign(null, Buffer.from(input), assertionKey).toString("base64url")}`;
+  const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+  return form({ grant_type: "client_credentials", scope: OWN_SCOPE, client_assertion_type, client_assertion: assertion });
+}
+
 /** A person who is signed in and has consented gets a code, and her client redeems it. @returns the refresh token */
 async function codeFlow(on: Connection, worker: number): Promise<string> {
   const { clientId, basic } = pick(clients, worker);
@@ -86,11 +115,23 @@ const fetching = (path: string): Workload => endless(async (on) => expectStatus(
 
 /** Tokens that are introspected over and over. */
 const LIVE = 512;
-/** First-seen tokens for each second of a round, which ends early when they are used up. */
+/** First-seen tokens and assertions for each second of a round, which ends early when they are used up. */
 const FRESH_PER_SECOND = 6_000;
 
 export const WORKLOADS = {
   client_credentials: endless(ownToken),
+  private_key_jwt: {
+    async prepare(_on, seconds, port) {
+      const count = Math.ceil(FRESH_PER_SECOND * seconds);
+      const bodies = Array.from({ length: count }, (_, n) => assertingBody(pick(assertingClients, n), port));
+      return () => async (connection) => {
+        const body = bodies.pop();
+        if (body === undefined) return false;
+        expectStatus(await connection.send(post("/oauth/token", undefined, body)), 200);
+        return true;
+      };
+    },
+  },
   introspection: {
     async prepare(on) {
       const tokens = await ownTokens(on, LIVE);

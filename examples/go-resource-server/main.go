@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,20 +25,42 @@ import (
 )
 
 const (
-	neededScope = "notes:read"
-	deadline    = 2 * time.Second
+	neededScope  = "notes:read"
+	deadline     = 2 * time.Second
+	longestToken = 16384
+	wellKnown    = "/.well-known/oauth-protected-resource"
 )
 
-var errUnavailable = errors.New("the authorization server gave no answer")
+var (
+	errUnavailable = errors.New("the authorization server gave no answer")
+	bearer         = regexp.MustCompile(`^(?i:bearer) +([A-Za-z0-9\-._~+/]+=*)$`) // RFC 6750, section 2.1
+)
 
 type guard struct {
 	client     introspection.IntrospectionServiceClient
 	credential string
 	resource   string
+	// Where the metadata document is: its path, and its whole URL (RFC 9728, section 3.1).
+	metadataPath, metadataURL string
+}
+
+func newGuard(client introspection.IntrospectionServiceClient, credential, resource string) (guard, error) {
+	address, err := url.Parse(resource)
+	if err != nil {
+		return guard{}, err
+	}
+	path := wellKnown
+	if address.Path != "/" {
+		path += address.Path
+	}
+	return guard{client, credential, resource, path, fmt.Sprintf("%s://%s%s", address.Scheme, address.Host, path)}, nil
 }
 
 // principal answers who calls, nil for a token that is not good here, or errUnavailable.
 func (g guard) principal(ctx context.Context, token string) (*introspection.IntrospectResponse, error) {
+	if len(token) > longestToken {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "authorization", g.credential), deadline)
 	defer cancel()
 	state, err := g.client.Introspect(ctx, &introspection.IntrospectRequest{Token: token})
@@ -52,19 +75,26 @@ func (g guard) principal(ctx context.Context, token string) (*introspection.Intr
 }
 
 func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
-	if request.URL.Path == "/.well-known/oauth-protected-resource" {
+	if request.URL.Path == g.metadataPath || request.URL.Path == wellKnown {
 		answer(response, http.StatusOK, map[string]any{"resource": g.resource, "authorization_servers": []string{os.Getenv("ISSUER")}})
 		return
 	}
-	challenge := fmt.Sprintf(`scope="%s", resource_metadata="%s/.well-known/oauth-protected-resource"`, neededScope, g.resource)
-	token, isBearer := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
+	metadata := fmt.Sprintf(`resource_metadata="%s"`, g.metadataURL)
+	challenge := fmt.Sprintf(`scope="%s", %s`, neededScope, metadata)
+	given := request.Header.Values("Authorization")
 	request.Header.Del("Authorization")
-	if !isBearer {
+	if len(given) == 0 || !strings.EqualFold(strings.SplitN(given[0], " ", 2)[0], "bearer") {
 		response.Header().Set("WWW-Authenticate", "Bearer "+challenge)
 		response.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	caller, err := g.principal(request.Context(), token)
+	credential := bearer.FindStringSubmatch(given[0])
+	if credential == nil || len(given) > 1 {
+		response.Header().Set("WWW-Authenticate", `Bearer error="invalid_request", `+metadata)
+		answer(response, http.StatusBadRequest, map[string]any{"error": "invalid_request"})
+		return
+	}
+	caller, err := g.principal(request.Context(), credential[1])
 	switch {
 	case err != nil:
 		log.Print(err)
@@ -77,7 +107,11 @@ func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 		response.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", `+challenge)
 		answer(response, http.StatusForbidden, map[string]any{"error": "insufficient_scope"})
 	default:
-		answer(response, http.StatusOK, map[string]any{"sub": caller.GetSub(), "client_id": caller.GetClientId()})
+		body := map[string]any{"sub": caller.GetSub(), "client_id": caller.GetClientId()}
+		if actor := caller.GetAct(); actor != nil {
+			body["actor"] = actor.GetSub() // the agent that acts for `sub` now
+		}
+		answer(response, http.StatusOK, body)
 	}
 }
 
@@ -99,9 +133,10 @@ func main() {
 		log.Fatal(err)
 	}
 	pair := url.QueryEscape(os.Getenv("CLIENT_ID")) + ":" + url.QueryEscape(os.Getenv("CLIENT_SECRET"))
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), guard{
-		client:     introspection.NewIntrospectionServiceClient(connection),
-		credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(pair)),
-		resource:   os.Getenv("RESOURCE"),
-	}))
+	credential := "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
+	notes, err := newGuard(introspection.NewIntrospectionServiceClient(connection), credential, os.Getenv("RESOURCE"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), notes))
 }

@@ -3,8 +3,9 @@
 import base64
 import json
 import os
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 import grpc
 from countersign.introspection.v1 import introspection_pb2, introspection_pb2_grpc
@@ -15,7 +16,13 @@ DEADLINE_SECONDS = 2
 RESOURCE = os.environ["RESOURCE"]
 PAIR = f"{quote_plus(os.environ['CLIENT_ID'])}:{quote_plus(os.environ['CLIENT_SECRET'])}"
 CREDENTIAL = (("authorization", "Basic " + base64.b64encode(PAIR.encode()).decode()),)
-CHALLENGE = f'scope="{NEEDED_SCOPE}", resource_metadata="{RESOURCE}/.well-known/oauth-protected-resource"'
+URL = urlsplit(RESOURCE)
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+METADATA_PATH = WELL_KNOWN + ("" if URL.path == "/" else URL.path)  # RFC 9728, section 3.1
+METADATA = f'resource_metadata="{URL.scheme}://{URL.netloc}{METADATA_PATH}"'
+CHALLENGE = f'scope="{NEEDED_SCOPE}", {METADATA}'
+BEARER = re.compile(r"bearer +([A-Za-z0-9\-._~+/]+=*)", re.IGNORECASE)  # RFC 6750, section 2.1
+LONGEST_TOKEN = 16384
 
 
 def connect():
@@ -30,6 +37,8 @@ INTROSPECTION = introspection_pb2_grpc.IntrospectionServiceStub(connect())
 
 def principal(token):
     """Who calls, or None for a token that is not good here. Raises grpc.RpcError when nobody could say."""
+    if len(token) > LONGEST_TOKEN:
+        return None
     request = introspection_pb2.IntrospectRequest(token=token)
     state = INTROSPECTION.Introspect(request, metadata=CREDENTIAL, timeout=DEADLINE_SECONDS)
     return state if state.active and RESOURCE in state.aud else None
@@ -37,14 +46,17 @@ def principal(token):
 
 class Notes(BaseHTTPRequestHandler):
     def do_GET(self):
-        if self.path == "/.well-known/oauth-protected-resource":
+        if self.path in (METADATA_PATH, WELL_KNOWN):
             return self.answer(200, {"resource": RESOURCE, "authorization_servers": [os.environ["ISSUER"]]})
-        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        given = self.headers.get_all("Authorization", [])
         del self.headers["Authorization"]
-        if scheme.lower() != "bearer":
+        if not given or given[0].partition(" ")[0].lower() != "bearer":
             return self.answer(401, None, {"WWW-Authenticate": f"Bearer {CHALLENGE}"})
+        bearer = BEARER.fullmatch(given[0].strip())
+        if bearer is None or len(given) > 1:
+            return self.answer(400, {"error": "invalid_request"}, {"WWW-Authenticate": f'Bearer error="invalid_request", {METADATA}'})
         try:
-            caller = principal(token)
+            caller = principal(bearer[1])
         except grpc.RpcError as error:
             # Whatever went wrong, be it our own credential: nobody said that the token is bad.
             self.log_error("introspection: %s", error.code())
@@ -53,7 +65,8 @@ class Notes(BaseHTTPRequestHandler):
             return self.refuse(401, "invalid_token")
         if NEEDED_SCOPE not in caller.scope.split():
             return self.refuse(403, "insufficient_scope")
-        return self.answer(200, {"sub": caller.sub, "client_id": caller.client_id})
+        actor = {"actor": caller.act.sub} if caller.HasField("act") else {}  # the agent that acts for `sub` now
+        return self.answer(200, {"sub": caller.sub, "client_id": caller.client_id, **actor})
 
     def refuse(self, status, error):
         self.answer(status, {"error": error}, {"WWW-Authenticate": f'Bearer error="{error}", {CHALLENGE}'})

@@ -29,13 +29,12 @@ export const GENESIS: Link = { seq: 0, hash: sha256("countersign audit chain v1"
 export function canonical(value: Sealable): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (isList(value)) return `[${value.map(canonical).join(",")}]`;
-  const members = Object.keys(value)
-    .sort()
-    .flatMap((name) => {
-      const member = value[name];
-      return member === undefined ? [] : [`${JSON.stringify(name)}:${canonical(member)}`];
-    });
-  return `{${members.join(",")}}`;
+  let members = "";
+  for (const name of Object.keys(value).sort()) {
+    const member = value[name];
+    if (member !== undefined) members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${canonical(member)}`;
+  }
+  return `{${members}}`;
 }
 
 // Array.isArray does not narrow a readonly list away.

@@ -33,10 +33,12 @@ import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
 import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
+import { delegationBook } from "../store/delegation-book.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
@@ -121,6 +123,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       signInFailures: signInFailures(sql),
       consents: consents(sql),
+      delegations: delegationBook(sql),
+      agentPauses: agentPauses(sql),
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),

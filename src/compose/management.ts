@@ -6,10 +6,12 @@ import { bearersOf } from "../front/api/context.ts";
 import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
+import { delegationBook } from "../store/delegation-book.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { publishedKeys } from "../store/published-keys.ts";
 import { realms } from "../store/realms.ts";
@@ -37,6 +39,8 @@ export const managementPorts = (
   managedScopes: managedScopes(sql),
   publishedKeys: publishedKeys(sql),
   auditTrail: auditTrail(sql),
+  delegations: delegationBook(sql),
+  agentPauses: agentPauses(sql),
   provisioner: provisioner(sql, passwords),
   clock: systemClock,
   randomBytes,

@@ -1,3 +1,4 @@
+import type { AgentPorts } from "../accounts/agents.ts";
 import type { ClosingPorts } from "../accounts/closing.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
@@ -21,6 +22,7 @@ export interface PeoplePorts
     ConsentPorts,
     PasswordChangePorts,
     ForgottenPasswordPorts,
+    AgentPorts,
     ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;

@@ -1,3 +1,4 @@
+import type { AgentPauses, DelegationBook } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
@@ -199,6 +200,8 @@ export interface ManagementPorts {
   readonly managedScopes: ManagedScopes;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
+  readonly delegations: DelegationBook;
+  readonly agentPauses: AgentPauses;
   readonly provisioner: Provisioner;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;

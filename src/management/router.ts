@@ -1,7 +1,9 @@
 import { apiKeysRouter } from "./api-keys.ts";
 import { clientsRouter } from "./clients.ts";
+import { operatorAgentsRouter } from "./operator/agents.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
+import { operatorDelegationsRouter } from "./operator/delegations.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
 import { operatorRealmsRouter } from "./operator/realms.ts";
 import { operatorScopesRouter } from "./operator/scopes.ts";
@@ -20,6 +22,8 @@ export const managementRouter = router({
     realms: operatorRealmsRouter,
     scopes: operatorScopesRouter,
     audit: operatorAuditRouter,
+    delegations: operatorDelegationsRouter,
+    agents: operatorAgentsRouter,
     explain: operatorExplainRouter,
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),

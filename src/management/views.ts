@@ -1,3 +1,4 @@
+import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
 import type { User } from "../accounts/ports.ts";
 import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
@@ -95,6 +96,25 @@ export const auditChainView = ({ head, waiting, signed }: AuditChainState) => ({
   waiting,
   signed: signed && { seq: signed.seq, at: milliseconds(signed.at) },
 });
+
+const endView = (end: End | null) => end && { ...end, at: millisecondsOrNull(end.at) };
+
+/** What an agent holds on somebody's behalf; `ended` is null while it counts. */
+export const delegationView = ({ issuedAt, expiresAt, ended, ...delegation }: Delegation) => ({
+  ...delegation,
+  issuedAt: milliseconds(issuedAt),
+  expiresAt: milliseconds(expiresAt),
+  ended: endView(ended),
+});
+
+export const rootGrantView = ({ issuedAt, signedOutAt, ended, ...root }: RootGrant) => ({
+  ...root,
+  issuedAt: milliseconds(issuedAt),
+  signedOutAt: millisecondsOrNull(signedOutAt),
+  ended: endView(ended),
+});
+
+export const agentPauseView = ({ pausedAt, ...pause }: AgentPause) => ({ ...pause, pausedAt: milliseconds(pausedAt) });
 
 export const pageView = <Item, View>({ items, next }: Page<Item>, view: (item: Item) => View) => ({
   items: items.map(view),

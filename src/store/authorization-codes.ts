@@ -5,7 +5,7 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
 import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, verdicts } from "./grant-rows.ts";
-import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
@@ -44,7 +44,7 @@ const ISSUE = statement(
    select n from good`,
 );
 
-const BY_HASH = statement(
+const BY_HASH = rowsStatement(
   "code_by_hash",
   `select encode(code_hash, 'hex') as key, client_id, redirect_uri, code_challenge, scopes, resources, nonce, session_id::text,
      ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at, grant_id::text, document_client, ${seconds("now()")} as now,
@@ -142,7 +142,7 @@ export function authorizationCodes(sql: Sql): AuthorizationCodes {
   return {
     issue: (...given) => issue(given),
     byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {
-      const rows = await sql.query<CodeColumns>(BY_HASH, [hashes.map(hex)]);
+      const rows = await readRows<CodeColumns>(sql, BY_HASH, [hashes.map(hex)]);
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
     redeem: (...given) => redeem(given),

@@ -3,9 +3,9 @@ import type { ConsentBook, ConsentView } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 
-const OF = statement(
+const OF = rowsStatement(
   "consents_of",
   `select n, consents.scopes, consents.resources
    from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
@@ -110,7 +110,7 @@ export function consentBook(sql: Sql): ConsentBook {
   const keyOf = ({ userId, clientId }: Key): string => `${userId} ${clientId}`;
   const load = coalesceReads(async (keys: readonly Key[]) => {
     const rows = keys.map(({ userId, clientId }, n) => ({ n, user_id: userId, client_id: clientId }));
-    const found = await sql.query<ConsentView & { n: number }>(OF, [jsonRows(rows)]);
+    const found = await readRows<ConsentView & { n: number }>(sql, OF, [jsonRows(rows)]);
     return new Map<string, ConsentView>(found.map(({ n, scopes, resources }) => [keyOf(keys[n] as Key), { scopes, resources }]));
   }, keyOf);
   return {

@@ -1,11 +1,19 @@
 import { createHash } from "node:crypto";
 import type { ConsumedIds } from "../core/ports.ts";
-import { type Sql, statement } from "./sql.ts";
+import { coalesceWrites } from "./coalesce.ts";
+import { verdicts } from "./grant-rows.ts";
+import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 
+// Of equal identifiers in one batch the first is the first use. Sorted, so that two processes with the same ones cannot wait for each other.
 const CONSUME = statement(
-  "consumed_id_insert",
-  `insert into consumed_ids (kind, id_hash, expires_at) values ($1, $2::bytea, now() + make_interval(secs => $3::int))
-   on conflict (kind, id_hash) do nothing returning 1 as consumed`,
+  "consumed_ids_insert",
+  `with input as (select n, kind, decode(id_hash, 'hex') as id_hash, ttl from jsonb_to_recordset($1::jsonb) as i(n int, kind text, id_hash text, ttl int)),
+   first as (select distinct on (kind, id_hash) * from input order by kind, id_hash, n),
+   consumed as (
+     insert into consumed_ids (kind, id_hash, expires_at)
+     select kind, id_hash, now() + make_interval(secs => ttl) from first order by kind, id_hash
+     on conflict (kind, id_hash) do nothing returning kind, id_hash)
+   select n from first join consumed using (kind, id_hash)`,
 );
 
 const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consumed_ids where kind = $1 and id_hash = $2::bytea");
@@ -13,15 +21,29 @@ const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consum
 /** Issuer and identifier are a stranger's texts of any length; their lengths keep two pairs from having one digest. */
 const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").update(`${issuer.length}:${issuer}`).update(id).digest();
 
+type Use = Parameters<ConsumedIds["consume"]>;
+
+async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promise<readonly boolean[]> {
+  const rows = uses.map(([kind, issuer, id, ttlSeconds], n) => ({
+    n,
+    kind,
+    id_hash: hex(digest(issuer, id)),
+    ttl: Math.max(1, Math.ceil(ttlSeconds)),
+  }));
+  return verdicts(rows, await sql.query<{ n: number }>(CONSUME, [jsonRows(rows)]));
+}
+
 /** Uses up an identifier, in a transaction or by itself. @returns whether this was the first use */
-export const consume = async (sql: Pick<Sql, "query">, ...[kind, issuer, id, ttlSeconds]: Parameters<ConsumedIds["consume"]>) =>
-  (await sql.query(CONSUME, [kind, digest(issuer, id), Math.max(1, Math.ceil(ttlSeconds))])).length === 1;
+export const consume = async (sql: Pick<Sql, "query">, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
 
 /** Whether an identifier has been used up, for whoever only asks. */
 export const isConsumed = async (sql: Pick<Sql, "query">, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   (await sql.query(CONSUMED, [kind, digest(issuer, id)])).length === 1;
 
-export const consumedIds = (sql: Sql): ConsumedIds => ({
-  consume: (...given) => consume(sql, ...given),
-  isConsumed: (...given) => isConsumed(sql, ...given),
-});
+export const consumedIds = (sql: Sql): ConsumedIds => {
+  const coalesced = coalesceWrites((uses: readonly Use[]) => consumeAll(sql, uses));
+  return {
+    consume: (...use) => coalesced(use),
+    isConsumed: (...given) => isConsumed(sql, ...given),
+  };
+};

@@ -5,10 +5,10 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
-import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
-const HOLDING = statement(
+const HOLDING = rowsStatement(
   "family_holding",
   `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
    held as (
@@ -17,7 +17,7 @@ const HOLDING = statement(
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash)
    select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
      ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
-     ${seconds("used_at")} as used_at, family.current_hash, grants.document_client, ${seconds("now()")} as now,
+     ${seconds("used_at")} as used_at, encode(family.current_hash, 'hex') as current_hash, grants.document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
@@ -67,7 +67,7 @@ interface FamilyColumns extends SubjectColumns {
   readonly expires_at: number;
   readonly revoked: boolean;
   readonly used_at: number | null;
-  readonly current_hash: Uint8Array;
+  readonly current_hash: string;
   readonly now: number;
 }
 
@@ -82,7 +82,7 @@ const stateOf = (row: FamilyColumns): FamilyState => ({
   authTime: row.auth_time,
   expiresAt: row.expires_at,
   revoked: row.revoked,
-  currentHash: asSecretHash(row.current_hash),
+  currentHash: asSecretHash(fromHex(row.current_hash)),
   usedAt: row.used_at,
   now: row.now,
 });
@@ -101,7 +101,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
   });
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
-      const rows = await sql.query<FamilyColumns>(HOLDING, [hashes.map(hex)]);
+      const rows = await readRows<FamilyColumns>(sql, HOLDING, [hashes.map(hex)]);
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
     rotate: async (...given) => isUuid(given[0]) && rotate(given),

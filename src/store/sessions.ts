@@ -4,7 +4,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { hex, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 interface SessionColumns {
@@ -42,7 +42,7 @@ const START = statement(
 /** How much of the time since a session was seen may go unnoticed: a write for each request would cost more than it tells. */
 const LAST_SEEN = "interval '10 minutes'";
 
-const BY_HASH = statement(
+const BY_HASH = rowsStatement(
   "session_by_hash",
   `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
      ${seconds("expires_at")} as expires_at, last_seen_at < now() - ${LAST_SEEN} as stale, ${userColumns("users")}
@@ -153,7 +153,7 @@ export function sessions(sql: Sql): Sessions {
     if (ids.length > 0) await sql.query(SEEN, [ids]).catch(() => undefined);
   };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
-    const rows = await sql.query<FoundColumns>(BY_HASH, [hashes.map(hex)]);
+    const rows = await readRows<FoundColumns>(sql, BY_HASH, [hashes.map(hex)]);
     await seen(rows.filter(({ stale }) => stale).map(({ session_id }) => session_id));
     return new Map<string, SignedIn>(
       rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]),

@@ -4,11 +4,11 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { clientStands } from "./document-client.ts";
-import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 // A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too.
-const OF = statement(
+const OF = rowsStatement(
   "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
      ${pausedFor("i.agent", "i.user_id")} as agent_paused,
@@ -84,7 +84,7 @@ export function tokenStates(sql: Sql): TokenStates {
       delegation_id: uuidOrNull(token.delegationId),
       agent: token.agent,
     }));
-    const found = await sql.query<StateColumns>(OF, [jsonRows(rows)]);
+    const found = await readRows<StateColumns>(sql, OF, [jsonRows(rows)]);
     return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
   }, keyOf);
   return {

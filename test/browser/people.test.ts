@@ -179,6 +179,8 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow, light and dark, fr
     await look("account");
     await page.goto(`${people.url}/account/security`);
     await look("security");
+    await page.goto(`${people.url}/account/agents`);
+    await look("agents");
     await page.goto(ask({ prompt: "login" }));
     await page.getByLabel("Password").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();

@@ -72,7 +72,7 @@ describe.for([
   ["a worker that knows nothing of Node", "2025-01-01"],
   ["a worker with Node's modules at hand, as is usual since 2026", "2026-11-01"],
 ] as const)("in %s", ([, date]) => {
-  test.skipIf(workerd === undefined)(workerd === undefined ? "missing toolchain" : TITLE, async ({ server }) => {
+  test.skipIf(workerd === undefined)(workerd === undefined ? "missing toolchain: workerd" : TITLE, async ({ server }) => {
     const origin = await start(workerd!, date, server);
     const { browser, id } = await server.person();
     const tokenFor = async (scope: string, resource = RESOURCE) =>

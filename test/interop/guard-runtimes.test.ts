@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, describe, expect } from "vitest";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
@@ -32,10 +33,20 @@ async function start([file, ...args]: readonly [string, ...string[]], { url, grp
   return JSON.parse(String(said[0]));
 }
 
+/** Two Authorization fields in one request, which fetch cannot send. */
+async function statusOfTwoCredentials(port: number, token: string): Promise<number | undefined> {
+  const field = ["authorization", `Bearer ${token}`];
+  const headers = ["host", `127.0.0.1:${port}`, ...field, ...field];
+  const asked = request({ port, host: "127.0.0.1", path: "/local", headers });
+  const [response] = (await once(asked.end(), "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
 const TITLE = "the installed guard lets in and refuses as everywhere, whichever way it verifies";
 
-describe.for(Object.entries(servers))("on %s", ([, command]) => {
-  test.skipIf(command === undefined)(command === undefined ? "missing toolchain" : TITLE, async ({ server }) => {
+describe.for(Object.entries(servers))("on %s", ([runtime, command]) => {
+  test.skipIf(command === undefined)(command === undefined ? `missing toolchain: ${runtime}` : TITLE, async ({ server }) => {
     const ports = await start(command!, server);
     const { browser, id } = await server.person();
     const tokenFor = async (scope: string, resource = RESOURCE) =>
@@ -50,7 +61,8 @@ describe.for(Object.entries(servers))("on %s", ([, command]) => {
       };
       for (const path of ["/local", "/introspection", "/grpc", "/revocations"]) {
         const { status, body } = await call(path, good);
-        expect([kind, path, status, body], body).toEqual([kind, path, 200, expect.stringContaining('"authorization":null')]);
+        expect([kind, path, status]).toEqual([kind, path, 200]);
+        expect(body.toLowerCase()).not.toMatch(/authorization|bearer|eyj/);
         expect(JSON.parse(body).principal).toMatchObject({
           sub: id,
           clientId: "web",
@@ -65,6 +77,7 @@ describe.for(Object.entries(servers))("on %s", ([, command]) => {
           [401, "invalid_token"],
         ]);
       }
+      expect([kind, await statusOfTwoCredentials(port, good)]).toEqual([kind, 400]);
       const mine = await tokenFor("notes:read");
       expect((await call("/revocations", mine)).status).toBe(200);
       await server.revoke(server.clients.web, mine);

@@ -1,61 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compose, type Running } from "../../src/compose.ts";
-import { loadConfig } from "../../src/config.ts";
-import { parseProvisionFile } from "../../src/management/provision.ts";
-import { type Database, openDatabase } from "../../src/store/orm.ts";
-import { type Conversation, conversation, type TestClient } from "../support/flow.ts";
-import { createTestDatabase } from "../support/postgres.ts";
-import { freePort, PROVISIONED } from "../support/server.ts";
+import type { Conversation, TestClient } from "../support/flow.ts";
+import { PROVISIONED } from "../support/server.ts";
+import { startTwoFronts } from "../support/two-fronts.ts";
 
-/** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
-const fronts: Conversation[] = [];
-const running: Running[] = [];
-const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
-let database: Database;
-let postgres: Awaited<ReturnType<typeof createTestDatabase>>;
-
+let fronts: Awaited<ReturnType<typeof startTwoFronts>>;
 beforeAll(async () => {
-  postgres = await createTestDatabase();
-  const provision = parseProvisionFile(JSON.stringify(PROVISIONED));
-  const ports = await Promise.all([1, 2, 3, 4].map(freePort));
-  const [issuerPort] = ports;
-  database = await openDatabase(postgres ? { url: postgres.url } : { dir: dataDir });
-  for (const [port, grpcPort] of [
-    [ports[0], ports[2]],
-    [ports[1], ports[3]],
-  ]) {
-    const env = {
-      NODE_ENV: "test",
-      PORT: String(port),
-      GRPC_PORT: String(grpcPort),
-      DATA_DIR: dataDir,
-      LOG_LEVEL: "silent",
-      JWT_ISSUER: `http://localhost:${issuerPort}`,
-      TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
-      ...(postgres && { DATABASE_URL: postgres.url }),
-    };
-    running.push(await compose(loadConfig(env, "core"), "core", { database, provision }));
-    const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };
-    running.push(await compose(loadConfig({ ...env, ...core }, "front"), "front", { database }));
-    fronts.push(conversation(`http://localhost:${port}`, join(dataDir, "outbox")));
-  }
+  fronts = await startTwoFronts(PROVISIONED);
 });
-afterAll(async () => {
-  for (const part of running.reverse()) await part.close(0);
-  await database.close();
-  await postgres?.drop();
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => fronts.close());
 
 const asks = { grant_type: "client_credentials", scope: "notes:read" };
 
 /** A developer at the first front, with a client that the second one has seen working. */
 async function scene() {
-  const [here, there] = fronts as [Conversation, Conversation];
+  const { here, there } = fronts;
   const { login } = await here.person({ verified: false });
   const admin = createAdminClient({ url: here.url, token: login.access_token });
   const made = await admin.clients.create.mutate({ name: "Mine", scopes: ["notes:read"], grantTypes: ["client_credentials"] });
@@ -112,7 +71,7 @@ test("a revoked key, and one whose client leaves development, open nothing on ei
 
 test("a secret that is used in parallel while it is replaced is good for nobody after the answer", async () => {
   const { admin, made, client, both } = await scene();
-  const [, there] = fronts as [Conversation, Conversation];
+  const { there } = fronts;
   const uses = Array.from({ length: 32 }, () => there.token(client, asks));
   await admin.clients.regenerateSecret.mutate({ id: made.id });
   const after = await Promise.all(Array.from({ length: 16 }, () => both((front) => front.token(client, asks))));

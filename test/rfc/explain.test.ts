@@ -36,7 +36,7 @@ const robot = {
 };
 
 let issuer: IdentityIssuer;
-let server: TestServer & ReturnType<typeof delegating>;
+let server: TestServer & ReturnType<typeof delegating<TestServer>>;
 let admin: AdminClient;
 let home: string;
 beforeAll(async () => {

@@ -10,8 +10,9 @@ import { CRM, type delegating, test } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
 import { guardFor } from "../support/guard-modes.ts";
 import { refusalOf } from "../support/guard-refusal.ts";
+import type { TestServer } from "../support/server.ts";
 
-type Server = ReturnType<typeof delegating>;
+type Server = ReturnType<typeof delegating<TestServer>>;
 
 const EVERYBODY = { kind: "everybody" } as const;
 

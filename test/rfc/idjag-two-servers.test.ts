@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CRM, DELEGATION_CLIENTS, delegating, ID_JAG, MAIL } from "../support/delegation.ts";
 import { type Answer, claimsOf, headerOf } from "../support/flow.ts";
+import type { TestServer } from "../support/server.ts";
 import { PROVISIONED, startServer } from "../support/server.ts";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-type Server = ReturnType<typeof delegating>;
+type Server = ReturnType<typeof delegating<TestServer>>;
 /** Where people work, and where the agent's other server is. */
 let home: Server;
 let abroad: Server;

@@ -19,16 +19,17 @@ const guards = Object.entries(WAYS).map(([path, way]) => {
   return [path, createGuard({ resource, authorizationServers: [ISSUER], scopes: ["notes:read"], ...way })];
 });
 
-const seen = (principal, authorization) => JSON.stringify({ principal, authorization: authorization ?? null });
+/** Who calls, and all that a handler can see of its request. */
+const seen = (principal, ...visible) => JSON.stringify({ principal, visible: JSON.stringify(visible) });
 const listeners = new Map(
   guards.map(([path, guard]) => {
-    return [path, protect(guard, ({ headers }, response, principal) => response.end(seen(principal, headers.authorization)))];
+    const listener = ({ headers, headersDistinct, rawHeaders }, response, principal) =>
+      response.end(seen(principal, headers, headersDistinct, rawHeaders));
+    return [path, protect(guard, listener)];
   }),
 );
 const handlers = new Map(
-  guards.map(([path, guard]) => {
-    return [path, guard.protect(({ headers }, principal) => new Response(seen(principal, headers.get("authorization"))))];
-  }),
+  guards.map(([path, guard]) => [path, guard.protect(({ headers }, principal) => new Response(seen(principal, [...headers])))]),
 );
 
 const listening = { port: 0, hostname: "127.0.0.1" };

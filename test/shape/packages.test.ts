@@ -57,7 +57,7 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
   test("has the types of what it exports, for every way in which ES modules are resolved", async () => {
     const analysis = await checkPackage(createPackageFromTarballData(bytes));
     expect(analysis.types).toMatchObject({ kind: "included" });
-    // CommonJS loads ES modules by require since Node 20.19, or by import(); resolution as before Node 12 knows no exports.
+    // CommonJS requires ES modules since Node 20.19, see below; resolution as before Node 12 knows no exports.
     const ours = (problem: Problem) => !("resolutionKind" in problem && ["node10", "node16-cjs"].includes(problem.resolutionKind));
     expect("problems" in analysis ? analysis.problems.filter(ours) : undefined).toEqual([]);
   });
@@ -95,5 +95,14 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
       copyFileSync(join(root, "test/types/admin-client.ts"), join(project, "use.ts"));
       expect(await compile(project, ...strictly, "--types", "", "--skipLibCheck", "use.ts")).toBe("");
     }
+  });
+
+  test("can be required by CommonJS", async () => {
+    const project = join(dir, `${workspace}-commonjs`);
+    await install(project, tarball, needs);
+    const { stdout } = await promisify(execFile)(process.execPath, ["-e", `console.log(Object.keys(require("${name}")).join())`], {
+      cwd: project,
+    });
+    expect(stdout).toMatch(/create(?:Guard|AdminClient)/);
   });
 });

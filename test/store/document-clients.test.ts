@@ -142,6 +142,15 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(await consume("robot", id)).toBe(false);
     });
 
+    test("so it is of 64 who go together in one batch, and each identifier has its own verdict", async () => {
+      const store = consumedIds(database.sql);
+      const [id, other] = [anId(), anId()];
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, (_, n) => store.consume("client_assertion", "robot", n % 2 === 0 ? id : other, 360)),
+      );
+      expect(answers).toEqual(answers.map((_, n) => n < 2));
+    });
+
     test("issuer, identifier and use tell them apart", async () => {
       const id = anId();
       expect([await consume("robot", id), await consume("robot2", id), await consume("robot", id, "identity_assertion")]).toEqual([

@@ -58,8 +58,11 @@ export const madePublic = (server: TestServer, clientId: string): Promise<unknow
     [clientId],
   );
 
+/** What there must be of a server to speak with it of delegation. */
+type Delegable = Conversation & Pick<TestServer, "database" | "grpc"> & { readonly clients: Pick<TestServer["clients"], "web"> };
+
 /** What a test says of delegation to a running server. */
-export function delegating(server: TestServer) {
+export function delegating<Server extends Delegable>(server: Server) {
   const exchange = (clientId: string, subject: string, fields: Parameters<Conversation["token"]>[1] = {}): Promise<Answer> =>
     server.token(agentClient(clientId), {
       grant_type: TOKEN_EXCHANGE,

@@ -1,5 +1,6 @@
 import type { FixedRoute, RouteGroup } from "../routes.ts";
 import { accountPage, profilePage, resendOwnPage, revokePage } from "./account.ts";
+import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents.ts";
 import { MARK, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
@@ -28,6 +29,10 @@ export function pageRoutes(kit: PageKit): RouteGroup {
       "/account/profile": page({ POST: profilePage(kit) }),
       "/account/revoke": page({ POST: revokePage(kit) }),
       "/account/resend": page({ POST: resendOwnPage(kit) }),
+      "/account/agents": page({ GET: agentsPage(kit) }),
+      "/account/agents/end": page({ POST: endAgentPage(kit) }),
+      "/account/agents/pause": page({ POST: pauseAgentPage(kit) }),
+      "/account/agents/resume": page({ POST: resumeAgentPage(kit) }),
       "/account/security": page({ GET: securityPage(kit) }),
       "/account/password": page({ POST: passwordPage(kit) }),
       "/account/sessions/end": page({ POST: endSessionPage(kit) }),

@@ -12,6 +12,7 @@ interface Place {
 /** The pages of a signed-in person's own, in the order in which they are offered. */
 const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
+  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];

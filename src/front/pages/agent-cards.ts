@@ -1,0 +1,41 @@
+import type { AgentPause, Delegation, NamedClient } from "../../accounts/delegations.ts";
+
+/** One agent as the person is shown it. Times in seconds since the epoch. */
+export interface AgentCard {
+  readonly agent: NamedClient;
+  /** What it holds: all that counts, or would if it were not paused. */
+  readonly held: readonly Delegation[];
+  /** When it last got something of hers; null where that is more than a day ago. */
+  readonly lastActed: number | null;
+  /** The person's own pause of it, and the operators' for everybody. */
+  readonly pausedByPerson: AgentPause | undefined;
+  readonly pausedByOperator: AgentPause | undefined;
+}
+
+const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reason === "agent_paused";
+
+/**
+ * A card for each agent that acts for the person, did so lately, or was paused by her: those that hold something first, then the latest. Pure.
+ * @param delegations in any order; one that is there twice counts once
+ * @param pauses that hold for her
+ */
+export function agentCards(delegations: readonly Delegation[], pauses: readonly AgentPause[]): readonly AgentCard[] {
+  const known = [...new Map(delegations.map((delegation) => [delegation.id, delegation])).values()];
+  const agents = new Map([...known, ...pauses].map(({ agent }) => [agent.clientId, agent]));
+  const cards = [...agents.values()].map((agent): AgentCard => {
+    const own = known.filter((delegation) => delegation.agent.clientId === agent.clientId).sort((a, b) => b.issuedAt - a.issuedAt);
+    const paused = pauses.filter((pause) => pause.agent.clientId === agent.clientId);
+    return {
+      agent,
+      held: own.filter(isHeld),
+      lastActed: own[0]?.issuedAt ?? null,
+      pausedByPerson: paused.find(({ userId }) => userId !== null),
+      pausedByOperator: paused.find(({ userId }) => userId === null),
+    };
+  });
+  const rank = ({ held, lastActed }: AgentCard): readonly [boolean, number] => [held.length > 0, lastActed ?? 0];
+  return cards.sort((one, other) => {
+    const [[a, b], [c, d]] = [rank(one), rank(other)];
+    return Number(c) - Number(a) || d - b || one.agent.clientId.localeCompare(other.agent.clientId);
+  });
+}

@@ -1,0 +1,54 @@
+import { endOwn, pauseForOneself, resumeForOneself } from "../../accounts/agents.ts";
+import { callerOf } from "../people-ports.ts";
+import type { Handler } from "../routes.ts";
+import { languageOf } from "../texts/language.ts";
+import { agentCards } from "./agent-cards.ts";
+import type { PageKit } from "./kit.ts";
+import { ownForm, ownPage } from "./own.ts";
+import { sendPage } from "./send.ts";
+import { agentsView } from "./views/agents.ts";
+
+/** Delegations and pauses of one page: what counts, and beside it what was lately. */
+const MOST = 200;
+
+/** GET /account/agents: who acts for the person, where, with which permissions, until when. */
+export const agentsPage = (kit: PageKit): Handler =>
+  ownPage(kit, async (ctx, { signedIn: { user }, token, done }) => {
+    const { delegations, agentPauses, scopeDescriptions } = kit.ports;
+    const her = { kind: "person", userId: user.id } as const;
+    const [live, lately, pauses] = await Promise.all([
+      delegations.list(her, { live: true }, MOST),
+      delegations.list(her, {}, MOST),
+      agentPauses.list(her, {}, MOST),
+    ]);
+    const all = [...live.items, ...lately.items];
+    const described = await scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]);
+    const cards = agentCards(all, pauses.items);
+    sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, complete: live.next === null, described, token, done }));
+  });
+
+/** POST /account/agents/end: one thing that an agent holds, or with `agent` all of it. */
+export const endAgentPage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, form, { user }) => {
+    const agent = form.get("agent");
+    const what =
+      agent === undefined
+        ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
+        : ({ kind: "agent", clientId: agent } as const);
+    await endOwn(what, user.id, kit.ports, callerOf(ctx));
+    return "/account/agents?done=ended";
+  });
+
+/** POST /account/agents/pause */
+export const pauseAgentPage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, form, { user }) => {
+    await pauseForOneself(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
+    return "/account/agents?done=paused";
+  });
+
+/** POST /account/agents/resume */
+export const resumeAgentPage = (kit: PageKit): Handler =>
+  ownForm(kit, async (ctx, form, { user }) => {
+    await resumeForOneself(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
+    return "/account/agents?done=resumed";
+  });

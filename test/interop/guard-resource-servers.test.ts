@@ -1,0 +1,185 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished } from "vitest";
+import { freePort, PROVISIONED, testOn } from "../support/server.ts";
+
+const RESOURCE = "https://crm.example.test/mcp";
+const AGENT = {
+  clientId: "summary-agent",
+  clientSecret: "summary-agent-secret",
+  name: "Summary agent",
+  tokenEndpointAuthMethod: "client_secret_basic",
+  grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"],
+  scopes: ["notes:read"],
+  isAgent: true,
+};
+const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, AGENT] } });
+const root = join(import.meta.dirname, "../..");
+const proto = join(root, "proto");
+const contract = join(proto, "countersign/introspection");
+const bin = join(root, "node_modules/.bin");
+const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
+const run = (cwd: string, file: string, ...args: string[]) => promisify(execFile)(file, args, { cwd, env, timeout: 300_000 });
+
+const digest = createHash("sha256")
+  .update(readFileSync(join(contract, "v1/introspection.proto")))
+  .digest("hex")
+  .slice(0, 12);
+
+/** A copy of an example, kept from run to run with all that was made in it while the contract stays as it is. */
+function workplace(name: string): string {
+  const dir = join(tmpdir(), `countersign-${name}-${digest}`);
+  mkdirSync(dir, { recursive: true });
+  cpSync(join(root, "examples", name), dir, { recursive: true });
+  return dir;
+}
+
+/** Whether a step that needs a toolchain, or packages from outside, could be taken. */
+const possible = (step: Promise<unknown>): Promise<boolean> =>
+  step.then(
+    () => true,
+    () => false,
+  );
+
+interface Example {
+  readonly toolchain: string;
+  /** False where the toolchain is missing or its packages cannot be had. */
+  prepare(dir: string): Promise<boolean>;
+  /** Makes what the .proto files say, and what there is to run. */
+  build(dir: string): Promise<readonly [file: string, ...args: string[]]>;
+}
+
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  "go-resource-server": {
+    toolchain: "Go",
+    prepare: (dir) => possible(run(dir, "go", "mod", "download")),
+    async build(dir) {
+      if (!existsSync(join(dir, "gen"))) await run(dir, "buf", "generate", proto, "--template", "buf.gen.yaml", "--path", contract);
+      await run(dir, "go", "build", "-o", "notes", ".");
+      return [join(dir, "notes")];
+    },
+  },
+  "python-resource-server": {
+    toolchain: "Python",
+    async prepare(dir) {
+      const python = join(dir, "venv/bin/python");
+      if (!existsSync(python) && !(await possible(run(dir, "python3", "-m", "venv", "venv")))) return false;
+      return possible(run(dir, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"));
+    },
+    async build(dir) {
+      const python = join(dir, "venv/bin/python");
+      const made = ["--python_out=.", "--grpc_python_out=."];
+      await run(dir, python, "-m", "grpc_tools.protoc", "-I", proto, ...made, join(contract, "v1/introspection.proto"));
+      return [python, "server.py"];
+    },
+  },
+};
+
+const present = await Promise.all(
+  Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
+);
+
+/** Starts an example that asks at an address. @returns its origin */
+async function start(name: string, example: Example, issuer: string, address: string): Promise<string> {
+  const cwd = workplace(name);
+  const [file, ...args] = await example.build(cwd);
+  const port = await freePort();
+  const settings = { PORT: `${port}`, RESOURCE, ISSUER: issuer, GRPC_ADDRESS: address, GRPC_PLAINTEXT: "true" };
+  const child: ChildProcess = spawn(file, args, {
+    cwd,
+    env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
+    stdio: "ignore",
+  });
+  onTestFinished(() => void child.kill());
+  const origin = `http://127.0.0.1:${port}`;
+  while (!(await possible(fetch(origin)))) {
+    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    await setTimeout(50);
+  }
+  return origin;
+}
+
+const titled = (ready: boolean, { toolchain }: Example, title: string) =>
+  ready ? title : `${title} (missing toolchain: ${toolchain}, or its packages cannot be had)`;
+
+describe.each(present)("$name", ({ name, example, ready }) => {
+  const ask = async (origin: string, headers: [string, string][] = []) => {
+    const response = await fetch(`${origin}/notes`, { headers });
+    return [response.status, response.headers.get("www-authenticate")?.match(/error="(\w+)"/)?.[1]];
+  };
+  const bearer = (token: string): [string, string][] => [["authorization", `Bearer ${token}`]];
+
+  test.skipIf(!ready)(
+    titled(ready, example, "introspects over gRPC, from the .proto files alone"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, server.grpc);
+      const ada = await server.person();
+      const { web } = server.clients;
+      const { access_token: good } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: RESOURCE });
+      const { access_token: poor } = await server.tokens(web, ada.browser, { scope: "notes:write", resource: RESOURCE });
+      const { access_token: foreign } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: "https://b.example.test" });
+      const response = await fetch(`${origin}/notes`, { headers: { authorization: `bearer ${good}` } });
+      expect([response.status, await response.json()]).toEqual([200, { sub: ada.id, client_id: "web" }]);
+      expect(await ask(origin)).toEqual([401, undefined]);
+      expect(await ask(origin, [["authorization", "Basic eDp5"]])).toEqual([401, undefined]);
+      expect(await ask(origin, bearer(poor))).toEqual([403, "insufficient_scope"]);
+      expect(await ask(origin, bearer(foreign))).toEqual([401, "invalid_token"]);
+      expect(await ask(origin, bearer("x".repeat(20_000)))).toEqual([401, "invalid_token"]);
+      for (const malformed of ["", "two words", 'quoted"', `${good}, Bearer ${good}`])
+        expect([malformed, ...(await ask(origin, bearer(malformed)))]).toEqual([malformed, 400, "invalid_request"]);
+      await server.revoke(web, good);
+      expect(await ask(origin, bearer(good))).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "knows the agent that acts for a person"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, server.grpc);
+      const { browser, id } = await server.person();
+      const resource = [RESOURCE, AGENT.clientId];
+      const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource });
+      const { body } = await server.token(
+        { clientId: AGENT.clientId, secret: AGENT.clientSecret, redirectUri: "" },
+        {
+          grant_type: AGENT.grantTypes[0],
+          subject_token: handed,
+          subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+          resource: RESOURCE,
+        },
+      );
+      const response = await fetch(`${origin}/notes`, { headers: { authorization: `Bearer ${body.access_token}` } });
+      expect(await response.json()).toEqual({ sub: id, client_id: AGENT.clientId, actor: AGENT.clientId });
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "says where its metadata document is, and serves it there (RFC 9728 §3.1)"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, server.grpc);
+      const { headers } = await fetch(origin);
+      const named = /resource_metadata="([^"]*)"/.exec(headers.get("www-authenticate") ?? "")?.[1];
+      expect(named).toBe("https://crm.example.test/.well-known/oauth-protected-resource/mcp");
+      const document = await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`);
+      expect(await document.json()).toEqual({ resource: RESOURCE, authorization_servers: [server.url] });
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "answers 503 with Retry-After when nobody can say, never 401, never a pass"),
+    async ({ server }) => {
+      const origin = await start(name, example, server.url, `127.0.0.1:${await freePort()}`);
+      const { status, headers } = await fetch(`${origin}/notes`, { headers: { authorization: "Bearer some.good.token" } });
+      expect([status, headers.get("retry-after"), headers.get("www-authenticate")]).toEqual([503, "5", null]);
+    },
+    300_000,
+  );
+});

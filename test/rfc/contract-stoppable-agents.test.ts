@@ -1,0 +1,105 @@
+import { setTimeout } from "node:timers/promises";
+import { createAdminClient } from "@countersign/admin";
+import { createGuard } from "@countersign/guard";
+import { localWithRevocations } from "@countersign/guard/grpc";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { CRM, DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
+import { claimsOf } from "../support/flow.ts";
+import { refusalOf } from "../support/guard-refusal.ts";
+import { aBrowser } from "../support/person.ts";
+import { PROVISIONED } from "../support/server.ts";
+import { startTwoFronts } from "../support/two-fronts.ts";
+
+let fronts: Awaited<ReturnType<typeof startTwoFronts>>;
+beforeAll(async () => {
+  fronts = await startTwoFronts({ ...PROVISIONED, clients: DELEGATION_CLIENTS });
+});
+afterAll(() => fronts.close());
+
+const web = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
+/** The words of delegation at one of the fronts. */
+const at = (which: "here" | "there") =>
+  delegating({ ...fronts[which], clients: { web }, database: fronts.database, grpc: fronts.grpc[which] });
+
+async function scene() {
+  const [here, there] = [at("here"), at("there")];
+  const line = await here.chainOf(["agent-1", "agent-2"]);
+  const { body } = await aBrowser(fronts.here.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
+  const { operator } = createAdminClient({ url: fronts.here.url, token: body.access_token });
+  const [root = "", first = "", deep = ""] = line.accessTokens;
+  /** How both fronts judge the deep token, and what they say to one more exchange. */
+  const judged = () =>
+    Promise.all(
+      [here, there].map(async (front) => [await front.active(deep), (await front.exchange("agent-2", first)).body.error ?? "exchanged"]),
+    );
+  return { here, there, person: line.person, operator, root, first, deep, judged };
+}
+const both = <Value>(value: Value) => [value, value];
+
+/** Guards that are told of revocations, one by each core. */
+function guards() {
+  const made = Object.values(fronts.grpc).map((grpc) =>
+    createGuard({
+      resource: CRM,
+      authorizationServers: [fronts.here.url],
+      verification: localWithRevocations({
+        address: `http://${grpc}`,
+        clientId: "crm-rs",
+        clientSecret: "crm-rs-secret",
+        whenStale: "refuse",
+      }),
+    }),
+  );
+  onTestFinished(() => made.forEach((guard) => void guard.close()));
+  const verdicts = (token: string) =>
+    Promise.all(
+      made.map((guard) =>
+        refusalOf(() => guard.verifyToken(token)).then(
+          ([, reason]) => reason,
+          () => "good",
+        ),
+      ),
+    );
+  /** Until both have been told; the runner's own limit ends what never comes. */
+  const become = async (token: string, expected: string) => {
+    while ((await verdicts(token)).some((verdict) => verdict !== expected)) await setTimeout(20);
+  };
+  return { verdicts, become };
+}
+
+test("a pause that one front takes holds at the other from the next request on, and so does its end; guards are told by either core", async () => {
+  const { operator, deep, judged } = await scene();
+  const { verdicts, become } = guards();
+  expect(await verdicts(deep)).toEqual(["good", "good"]);
+  expect(await judged()).toEqual(both([true, "exchanged"]));
+  await operator.agents.pause.mutate({ clientId: "agent-2" });
+  expect(await judged()).toEqual(both([false, "unauthorized_client"]));
+  await become(deep, "token_revoked");
+  await operator.agents.resume.mutate({ clientId: "agent-2" });
+  expect(await judged()).toEqual(both([true, "exchanged"]));
+  await become(deep, "good");
+});
+
+test("a cut at one front ends the deep token and every further exchange at the other, at once", async () => {
+  const { operator, deep, first, judged } = await scene();
+  const { verdicts, become } = guards();
+  expect(await verdicts(deep)).toEqual(["good", "good"]);
+  const { delegations } = await operator.delegations.list.query({ userId: claimsOf(first).sub, agent: "agent-1" });
+  await operator.delegations.cut.mutate({ kind: "delegation", id: delegations[0]?.id ?? "" });
+  expect(await judged()).toEqual(both([false, "invalid_request"]));
+  await become(deep, "token_revoked");
+});
+
+test("exchanges beside a pause: whatever they were answered, nothing of it counts while the agent is paused", async () => {
+  const { operator, there, first, judged } = await scene();
+  const { verdicts, become } = guards();
+  const exchanges = Array.from({ length: 24 }, () => there.exchange("agent-2", first));
+  await operator.agents.pause.mutate({ clientId: "agent-2" });
+  const born = (await Promise.all(exchanges)).flatMap(({ body }) => (body.access_token === undefined ? [] : [body.access_token as string]));
+  expect(await Promise.all(born.map(there.active))).toEqual(born.map(() => false));
+  for (const token of born) await become(token, "token_revoked");
+  expect(await judged()).toEqual(both([false, "unauthorized_client"]));
+  await operator.agents.resume.mutate({ clientId: "agent-2" });
+  for (const token of born) await become(token, "good");
+  expect(await verdicts(first)).toEqual(["good", "good"]);
+});

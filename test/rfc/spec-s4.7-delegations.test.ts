@@ -1,0 +1,278 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import { Command } from "commander";
+import { describe, expect, onTestFinished } from "vitest";
+import { registerAgentCommands } from "../../src/cli/agents.ts";
+import { registerDelegationCommands } from "../../src/cli/delegations.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { systemClock } from "../../src/clock.ts";
+import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
+import { claimsOf } from "../support/flow.ts";
+import { aBrowser } from "../support/person.ts";
+import type { TestServer } from "../support/server.ts";
+
+type Server = ReturnType<typeof delegating<TestServer>>;
+
+const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+
+async function anOperator(server: Server): Promise<{ admin: AdminClient; id: string }> {
+  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
+  return { admin: createAdminClient({ url: server.url, token: body.access_token }), id: claimsOf(body.access_token).sub };
+}
+
+/** A person for whom three agents act, each for the next, all with openid. */
+async function aLine(server: Server, admin: AdminClient) {
+  const agents = ["agent-1", "agent-2", "agent-3"];
+  const { person, tokens, subject } = await server.subjectFor(agents);
+  const accessTokens = [subject];
+  for (const agent of agents)
+    accessTokens.push((await server.exchange(agent, accessTokens.at(-1)!, { scope: "openid crm:read" })).body.access_token);
+  const { delegations } = await admin.operator.delegations.list.query({ userId: person.id });
+  const [first, second, third] = delegations.toSorted((a, b) => a.chain.length - b.chain.length); // of one second, which comes first is chance
+  if (first === undefined || second === undefined || third === undefined) throw new Error("no three delegations");
+  return { person, refreshToken: tokens.refresh_token as string, accessTokens, deep: accessTokens.at(-1)!, first, second, third };
+}
+
+/** How a delegated token fares wherever it can be shown: introspection twice over, userinfo, the next exchange. */
+async function fare(server: Server, token: string) {
+  const [http, grpc, userinfo, exchange] = await Promise.all([
+    server.active(token),
+    server.introspectOverGrpc("crm-rs", token),
+    server.userinfo(token),
+    server.exchange("agent-3", token, { scope: "crm:read" }),
+  ]);
+  return [http, (grpc as { active: boolean }).active, userinfo.status, exchange.status === 200 ? 200 : exchange.body.error];
+}
+const GOOD = [true, true, 200, 200];
+const ENDED = [false, false, 401, "invalid_request"];
+
+const refused = (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (error: unknown) => refusalOf(error)?.error,
+  );
+
+describe("what operators see", () => {
+  test("a tree shows who acts for whom, through which agents, where, with which scopes, until when", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const { person, accessTokens, first, second, third } = await aLine(server, admin);
+    const { root, delegations, complete } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
+    expect(root).toMatchObject({ userId: person.id, email: person.email, application: { clientId: "web", name: "web" }, ended: null });
+    expect(root.scopes).toEqual(["openid", "crm:read", "crm:write"]);
+    expect([delegations.map(({ id }) => id), complete]).toEqual([[first.id, second.id, third.id], true]);
+    expect(delegations[2]).toEqual({
+      id: third.id,
+      kind: "access_token",
+      jti: claimsOf(accessTokens[3]!).jti,
+      parentId: second.id,
+      grantId: root.id,
+      userId: person.id,
+      application: { clientId: "web", name: "web" },
+      agent: { clientId: "agent-3", name: "agent-3" },
+      chain: ["agent-1", "agent-2", "agent-3"],
+      scopes: ["openid", "crm:read"],
+      audience: [CRM, MAIL, "agent-1", "agent-2", "agent-3"],
+      issuedAt: expect.any(Number),
+      expiresAt: claimsOf(accessTokens[3]!).exp * 1000,
+      ended: null,
+    });
+  });
+
+  test("a list is filtered by person, agent, grant and life, and goes on from its cursor", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const { person, first, second, third } = await aLine(server, admin);
+    const { list, cut } = admin.operator.delegations;
+    await cut.mutate({ kind: "delegation", id: second.id });
+    const ids = async (filter: Parameters<typeof list.query>[0]) => (await list.query(filter)).delegations.map(({ id }) => id);
+    expect(await ids({ userId: person.id, live: true })).toEqual([first.id]);
+    expect((await ids({ grantId: first.grantId, live: false })).sort()).toEqual([second.id, third.id].sort());
+    expect(await ids({ grantId: first.grantId, agent: "agent-3" })).toEqual([third.id]);
+    const page = await list.query({ userId: person.id, limit: 2 });
+    const others = await ids({ userId: person.id, limit: 2, cursor: page.nextCursor! });
+    expect([...page.delegations.map(({ id }) => id), ...others]).toEqual(await ids({ userId: person.id }));
+    expect([page.delegations.length, others.length]).toEqual([2, 1]);
+  });
+
+  test("nobody but operators sees or ends any of it by this way; what is not there is not found", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const { person, first } = await aLine(server, admin);
+    const own = createAdminClient({ url: server.url, token: person.login.access_token }).operator;
+    const forbidden = [
+      own.delegations.list.query({}),
+      own.delegations.tree.query({ grantId: first.grantId }),
+      own.delegations.cut.mutate({ kind: "grant", id: first.grantId }),
+      own.agents.pause.mutate({ clientId: "agent-1" }),
+      own.agents.resume.mutate({ clientId: "agent-1" }),
+      own.agents.pauses.query({}),
+    ].map(refused);
+    expect(new Set(await Promise.all(forbidden))).toEqual(new Set(["forbidden"]));
+    const nobody = person.id;
+    const { delegations, agents } = admin.operator;
+    const unknown = [
+      delegations.tree.query({ grantId: nobody }),
+      delegations.cut.mutate({ kind: "delegation", id: nobody }),
+      delegations.cut.mutate({ kind: "grant", id: nobody }),
+      delegations.cut.mutate({ kind: "agent", clientId: "nobody" }),
+      agents.pause.mutate({ clientId: "nobody" }),
+      agents.pause.mutate({ clientId: "not-agent" }),
+    ].map(refused);
+    expect(new Set(await Promise.all(unknown))).toEqual(new Set(["not_found"]));
+    expect(await refused(delegations.cut.mutate({ kind: "delegation", id: "x" }))).toBe("invalid_request");
+    expect(await refused(delegations.list.query({ agent: "\0" }))).toBe("invalid_request");
+  });
+});
+
+describe("specification §3: what is cut ends at once, with all below it and nothing above", () => {
+  test("a delegation", async ({ server }) => {
+    const { admin, id: operator } = await anOperator(server);
+    const { accessTokens, deep, first, second } = await aLine(server, admin);
+    expect(await fare(server, deep)).toEqual(GOOD);
+    expect(await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id })).toEqual({ ended: 1 });
+    expect(await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id })).toEqual({ ended: 0 });
+    expect(await fare(server, deep)).toEqual(ENDED);
+    expect(await server.active(accessTokens[1]!)).toBe(true);
+    const { delegations } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
+    expect(delegations.slice(0, 3).map(({ ended }) => ended)).toEqual([
+      null,
+      { reason: "cut", at: expect.any(Number), by: { type: "user", id: operator } },
+      { reason: "ended_above", at: null, by: null },
+    ]);
+    const { records } = await admin.operator.audit.list.query({ event: "delegation.cut", grantId: first.grantId });
+    expect(records).toMatchObject([{ actor: { type: "user", id: operator }, jti: second.jti, clientId: "agent-2" }]);
+  });
+
+  test("all that an agent holds of one person; another's stays, and it may be given more", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const [mine, theirs] = [await aLine(server, admin), await aLine(server, admin)];
+    expect(await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent-2", userId: mine.person.id })).toEqual({
+      ended: 1,
+    });
+    expect(await fare(server, mine.deep)).toEqual(ENDED);
+    expect(await server.active(theirs.deep)).toBe(true);
+    expect((await server.exchange("agent-2", mine.accessTokens[1]!)).status).toBe(200);
+  });
+
+  test("the grant at the root, and with it the application's own tokens", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const { accessTokens, refreshToken, deep, first } = await aLine(server, admin);
+    expect(await admin.operator.delegations.cut.mutate({ kind: "grant", id: first.grantId })).toEqual({ ended: 1 });
+    expect(await fare(server, deep)).toEqual(ENDED);
+    expect(await server.active(accessTokens[0]!)).toBe(false);
+    expect((await server.refresh(server.agent("web"), refreshToken)).body).toEqual({ error: "invalid_grant" });
+    expect((await admin.operator.delegations.tree.query({ grantId: first.grantId })).root.ended?.reason).toBe("grant_ended");
+  });
+});
+
+describe("an agent that is paused acts for nobody, until it is resumed", () => {
+  test("no exchange by it, nothing that it holds counts, nor what is below; resumed, all of it counts again", async ({ server }) => {
+    const { admin, id: operator } = await anOperator(server);
+    const { accessTokens, deep, second } = await aLine(server, admin);
+    const { agents } = admin.operator;
+    onTestFinished(() => agents.resume.mutate({ clientId: "agent-2" }).then(() => undefined));
+    expect([await agents.pause.mutate({ clientId: "agent-2" }), await agents.pause.mutate({ clientId: "agent-2" })]).toEqual([
+      { changed: true },
+      { changed: false },
+    ]);
+    for (const token of [accessTokens[2]!, deep]) expect(await fare(server, token)).toEqual(ENDED);
+    const refusal = await server.exchange("agent-2", accessTokens[1]!);
+    expect([refusal.status, refusal.body]).toEqual([400, { error: "unauthorized_client" }]);
+    expect(await server.auditOf(refusal)).toMatchObject([
+      { event: "token.refused", reason: "agent_paused", actor_id: "agent-2", depth: 2 },
+    ]);
+    expect(await server.active(accessTokens[1]!)).toBe(true);
+    // What it does in its own name is not stopped.
+    const own = await server.token(server.agent("agent-2"), { grant_type: "client_credentials", scope: "crm:read" });
+    expect(own.status).toBe(200);
+    expect((await agents.pauses.query({ agent: "agent-2" })).pauses).toMatchObject([
+      { agent: { clientId: "agent-2" }, userId: null, by: { type: "user", id: operator } },
+    ]);
+    const { delegations } = await admin.operator.delegations.list.query({ grantId: second.grantId, agent: "agent-2" });
+    expect(delegations[0]?.ended?.reason).toBe("agent_paused");
+
+    expect([await agents.resume.mutate({ clientId: "agent-2" }), await agents.resume.mutate({ clientId: "agent-2" })]).toEqual([
+      { changed: true },
+      { changed: false },
+    ]);
+    expect(await fare(server, deep)).toEqual(GOOD);
+    expect((await server.exchange("agent-2", accessTokens[1]!)).status).toBe(200);
+    const records = await Promise.all(
+      (["agent.paused", "agent.resumed"] as const).map((event) => admin.operator.audit.list.query({ event, clientId: "agent-2" })),
+    );
+    expect(records.map((page) => page.records.length)).toEqual([1, 1]);
+  });
+
+  test("what is cut meanwhile does not come back", async ({ server }) => {
+    const { admin } = await anOperator(server);
+    const { accessTokens, second } = await aLine(server, admin);
+    await admin.operator.agents.pause.mutate({ clientId: "agent-2" });
+    await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id });
+    await admin.operator.agents.resume.mutate({ clientId: "agent-2" });
+    expect(await fare(server, accessTokens[2]!)).toEqual(ENDED);
+  });
+});
+
+describe("countersign delegations and countersign agents", () => {
+  async function run(server: Server, ...words: string[]) {
+    const said = { out: "", err: "", code: 0 };
+    const configDir = mkdtempSync(join(tmpdir(), "countersign-delegations-"));
+    const terminal: Terminal = {
+      server: () => ({ serverUrl: server.url, ...OPERATOR }),
+      configDir,
+      clock: systemClock,
+      write: (text) => {
+        said.out += `${text}\n`;
+      },
+      complain: (text) => {
+        said.err += `${text}\n`;
+      },
+      ask: async () => "",
+      end: (code) => {
+        said.code = code;
+      },
+    };
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+    registerDelegationCommands(program, terminal);
+    registerAgentCommands(program, terminal);
+    await program.parseAsync(words, { from: "user" });
+    rmSync(configDir, { recursive: true, force: true });
+    return said;
+  }
+
+  test("list and show who acts, and cut", async ({ server }) => {
+    const { admin, id: operator } = await anOperator(server);
+    const { person, first, second } = await aLine(server, admin);
+    const listed = await run(server, "delegations", "list", "--user", person.email, "--live");
+    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
+    expect(listed.out).toMatch(
+      new RegExp(`^${second.id} +${second.grantId} +${person.id} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
+    );
+    expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
+    const { out } = await run(server, "delegations", "show", first.grantId);
+    expect(out).toMatch(new RegExp(`^person +${person.email} \\(${person.id}\\)$`, "m"));
+    expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
+    expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
+    expect(JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out)).toHaveLength(2);
+    expect((await run(server, "delegations", "cut", "--agent", "agent-1", "--user", person.email)).out).toBe("ended: 1\n");
+    expect((await run(server, "delegations", "cut", "--grant", first.grantId, "--json")).out).toBe('{\n  "ended": 1\n}\n');
+  });
+
+  test("pause, resume, and list pauses", async ({ server }) => {
+    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("paused\n");
+    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was paused already\n");
+    expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +everybody +\S+Z +user \S+ +agent-5$/m);
+    expect((await run(server, "agents", "resume", "agent-5")).out).toBe("resumed\n");
+    expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused\n");
+    expect((await run(server, "agents", "pauses", "--json")).out).toBe("[]\n");
+    expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
+  });
+
+  test("say what is missing or too much", async ({ server }) => {
+    const what = "Say what to cut: the id of a delegation, --agent or --grant; one of them.\n";
+    expect(await run(server, "delegations", "cut")).toMatchObject({ err: what, code: 1 });
+    expect(await run(server, "delegations", "cut", "x", "--agent", "y")).toMatchObject({ err: what, code: 1 });
+    expect(await run(server, "delegations", "cut", "x", "--user", "y")).toMatchObject({ err: "--user goes with --agent.\n", code: 1 });
+    expect((await run(server, "delegations", "list", "--live", "--ended")).err).toBe("Give --live or --ended, not both.\n");
+  });
+});

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compose, type Running } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { parseProvisionFile } from "../../src/management/provision.ts";
+import { openDatabase } from "../../src/store/orm.ts";
+import { type Conversation, conversation } from "./flow.ts";
+import { createTestDatabase } from "./postgres.ts";
+import { freePort } from "./server.ts";
+
+/** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
+export async function startTwoFronts(provision: object) {
+  const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
+  const postgres = await createTestDatabase();
+  const plan = parseProvisionFile(JSON.stringify(provision));
+  const ports = await Promise.all([1, 2, 3, 4].map(freePort));
+  const database = await openDatabase(postgres ? { url: postgres.url } : { dir: dataDir });
+  const running: Running[] = [];
+  const start = async (port: number | undefined, grpcPort: number | undefined): Promise<Conversation> => {
+    const env = {
+      NODE_ENV: "test",
+      PORT: String(port),
+      GRPC_PORT: String(grpcPort),
+      DATA_DIR: dataDir,
+      LOG_LEVEL: "silent",
+      JWT_ISSUER: `http://localhost:${ports[0]}`,
+      TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
+      ...(postgres && { DATABASE_URL: postgres.url }),
+    };
+    running.push(await compose(loadConfig(env, "core"), "core", { database, provision: plan }));
+    const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };
+    running.push(await compose(loadConfig({ ...env, ...core }, "front"), "front", { database }));
+    return conversation(`http://localhost:${port}`, join(dataDir, "outbox"));
+  };
+  const here = await start(ports[0], ports[2]);
+  const there = await start(ports[1], ports[3]);
+  return {
+    here,
+    there,
+    database,
+    /** Where resource servers find the core of each. */
+    grpc: { here: `127.0.0.1:${ports[2]}`, there: `127.0.0.1:${ports[3]}` },
+    async close() {
+      for (const part of running.reverse()) await part.close(0);
+      await database.close();
+      await postgres?.drop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}

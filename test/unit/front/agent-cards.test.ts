@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import type { AgentPause, Delegation } from "../../../src/accounts/delegations.ts";
+import { agentCards } from "../../../src/front/pages/agent-cards.ts";
+
+const named = (clientId: string) => ({ clientId, name: clientId });
+const aDelegation = (
+  id: string,
+  agent: string,
+  issuedAt: number,
+  reason?: "agent_paused" | "expired" | "cut" | "ended_above",
+): Delegation => ({
+  id,
+  kind: "access_token",
+  jti: id,
+  parentId: null,
+  grantId: "g",
+  userId: "u",
+  application: named("web"),
+  agent: named(agent),
+  chain: [agent],
+  scopes: [],
+  audience: [],
+  issuedAt,
+  expiresAt: issuedAt + 900,
+  ended: reason === undefined ? null : { reason, at: null, by: null },
+});
+const aPause = (agent: string, userId: string | null): AgentPause => ({
+  id: `p-${agent}`,
+  agent: named(agent),
+  userId,
+  pausedAt: 5,
+  by: { type: "user", id: "x" },
+});
+
+test("an agent that holds something comes first, then the one that acted last; each delegation counts once", () => {
+  const held = aDelegation("1", "b", 10);
+  const cards = agentCards([held, held, aDelegation("2", "a", 30, "expired"), aDelegation("3", "c", 20, "cut")], []);
+  expect(cards.map(({ agent, held: { length }, lastActed }) => [agent.clientId, length, lastActed])).toEqual([
+    ["b", 1, 10],
+    ["a", 0, 30],
+    ["c", 0, 20],
+  ]);
+});
+
+test("what is paused is still held; what was cut, has expired or ended above is not", () => {
+  const all = (["agent_paused", "cut", "expired", "ended_above"] as const).map((reason, n) => aDelegation(`${n}`, "a", n, reason));
+  expect(agentCards(all, [])[0]?.held.map(({ id }) => id)).toEqual(["0"]);
+});
+
+test("a paused agent has its card though it holds nothing, and whose pause it is", () => {
+  const [a, b] = agentCards([], [aPause("a", "u"), aPause("b", null)]);
+  expect([a?.pausedByPerson?.userId, a?.pausedByOperator, a?.lastActed]).toEqual(["u", undefined, null]);
+  expect([b?.pausedByPerson, b?.pausedByOperator?.userId]).toEqual([undefined, null]);
+});
+
+test("nobody acts: no card", () => {
+  expect(agentCards([], [])).toEqual([]);
+});
