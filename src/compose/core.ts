@@ -51,7 +51,7 @@ export interface CoreSurroundings {
 /** Seconds between two looks at the keys of sibling cores. */
 const KEYS_EVERY = 30;
 /** Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of its use. */
-const KEYS_OUTLIVE = 25 * 60 * 60;
+export const KEYS_OUTLIVE = 25 * 60 * 60;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
 
