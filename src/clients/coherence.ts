@@ -8,6 +8,7 @@ export type ClientSettings = Pick<
   | "name"
   | "description"
   | "redirectUris"
+  | "postLogoutRedirectUris"
   | "scopes"
   | "grantTypes"
   | "responseTypes"
@@ -63,10 +64,12 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
   const usesCode = client.grantTypes.includes("authorization_code");
   if (usesCode !== client.responseTypes.includes("code"))
     fault("responseTypes", "must be code if, and only if, grantTypes has authorization_code");
-  client.redirectUris.forEach((uri, index) => {
-    const wrong = redirectUriFault(uri, client.environment);
-    if (wrong !== undefined) fault(`redirectUris.${index}`, wrong);
-  });
+  for (const member of ["redirectUris", "postLogoutRedirectUris"] as const) {
+    client[member].forEach((uri, index) => {
+      const wrong = redirectUriFault(uri, client.environment);
+      if (wrong !== undefined) fault(`${member}.${index}`, wrong);
+    });
+  }
   if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "goes with no jwks: give one of the two");
   return found;
 }

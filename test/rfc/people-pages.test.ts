@@ -142,7 +142,7 @@ describe("the account page", () => {
   });
 
   test("is for those who are signed in", async () => {
-    for (const path of ["/account", "/account/security", "/account/delete"]) {
+    for (const path of ["/account", "/account/agents", "/account/security", "/account/delete"]) {
       const response = await aBrowser(people.url).request(path);
       expect([response.status, response.headers.get("location")]).toEqual([302, "/login"]);
     }

@@ -81,6 +81,9 @@ export function smallCore() {
     async resolveClient({ clientId }) {
       return { client: { clientId, name: "A client", openRegistration: true } };
     },
+    async validateLogout({ idTokenHint }) {
+      return { hintedSub: idTokenHint };
+    },
     async explain({ subject }) {
       return { rules: [{ rule: subject.case ?? "none" }] };
     },
