@@ -5,6 +5,7 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { isUnavailable } from "./unavailable.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 interface SessionColumns {
@@ -148,9 +149,12 @@ const liveOf = ({ auth_time, last_seen_at, ...row }: LiveColumns): LiveSession =
 });
 
 export function sessions(sql: Sql): Sessions {
-  /** Remembers that they were seen. Only told to their owner, so that a database that takes no writes stops no reading. */
+  /** Remembers that they were seen. Only their owner is told of it, so that a database that takes no writes stops no reading. */
   const seen = async (ids: readonly string[]): Promise<void> => {
-    if (ids.length > 0) await sql.query(SEEN, [ids]).catch(() => undefined);
+    if (ids.length === 0) return;
+    await sql.query(SEEN, [ids]).catch((error: unknown) => {
+      if (!isUnavailable(error)) throw error;
+    });
   };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
     const rows = await readRows<FoundColumns>(sql, BY_HASH, [hashes.map(hex)]);
