@@ -1,6 +1,6 @@
 /**
  * What a call from a front to a core costs, by the stream and by unary methods: CPU of both processes per call, at 1 and at 32 in flight, medians of
- * alternating rounds of one run. Usage: node --conditions=source bench/grpc.ts
+ * alternating rounds of one run. Usage: node --conditions=countersign bench/grpc.ts
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

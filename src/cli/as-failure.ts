@@ -16,6 +16,7 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["clientId", "--client-id"],
   ["ownerId", "--owner"],
   ["audience", "--audience"],
+  ["postLogoutRedirectUris", "--post-logout-redirect-uri"],
   ["environment", "--environment"],
   ["dynamicRegistrationScopes", "--scope"],
 ]);

@@ -21,6 +21,7 @@ export interface ClientOptions {
   readonly name?: string;
   readonly description?: string;
   readonly redirectUri?: readonly string[];
+  readonly postLogoutRedirectUri?: readonly string[];
   readonly scope?: readonly string[];
   readonly grant?: readonly GrantType[];
   readonly authMethod?: AuthMethod;
@@ -64,6 +65,11 @@ export const describing = (command: Command): Command =>
     .option("--no-agent", "for operators: it does not")
     .addOption(new Option("--max-agent-mode <mode>", "for operators: the ceiling of agent modes").choices([...AGENT_MODES, "none"]))
     .option("--audience <resource>", "for operators: a resource that it stands for; may be given several times, or once as none", gathered)
+    .option(
+      "--post-logout-redirect-uri <uri>",
+      "for operators: where people may go after it signs them out; may be given several times, or once as none",
+      gathered,
+    )
     .option("--jwks-uri <url>", "for operators: where its public keys are; none takes it away")
     .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none takes them away");
 
@@ -86,6 +92,7 @@ const OPERATOR_OPTIONS = [
   ["agent", "--agent"],
   ["maxAgentMode", "--max-agent-mode"],
   ["audience", "--audience"],
+  ["postLogoutRedirectUri", "--post-logout-redirect-uri"],
   ["jwksUri", "--jwks-uri"],
   ["jwks", "--jwks"],
   ["clientId", "--client-id"],
@@ -115,6 +122,7 @@ export const operatorMembers = (options: ClientOptions) => ({
   ...(options.agent !== undefined && { isAgent: options.agent }),
   ...(options.maxAgentMode && { maxAgentMode: options.maxAgentMode === "none" ? null : options.maxAgentMode }),
   ...(options.audience && { audience: listed(options.audience).length === 0 ? null : [...options.audience] }),
+  ...(options.postLogoutRedirectUri && { postLogoutRedirectUris: [...listed(options.postLogoutRedirectUri)] }),
   ...(options.jwksUri !== undefined && { jwksUri: options.jwksUri === "none" ? null : options.jwksUri }),
   ...(options.jwks !== undefined && { jwks: options.jwks === "none" ? null : keySetIn(options.jwks) }),
 });

@@ -2,6 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { userId } from "./people-and-realms.ts";
 import { asJson, type Cell, record, table, when } from "./table.ts";
 import { managing, running, type Terminal } from "./terminal.ts";
 
@@ -18,7 +19,7 @@ interface Common {
 export function registerClientCommands(program: Command, terminal: Terminal): void {
   const clients = program
     .command("clients")
-    .description("clients that you own; with --operator all of them")
+    .description("clients that you own; with --operator all of them; a client is named by its id or its client_id")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) =>
     clients
@@ -36,37 +37,43 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       terminal.write(options.json ? asJson(listed) : listing(listed));
     }),
   );
-  command("show <id>", "show one client, by its id or its client_id").action(
-    run(async (admin, given: string, options: Common) => {
-      const id = await recordId(admin, given, options);
-      show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options);
-    }),
-  );
+  const named = <Options extends Common>(action: (admin: AdminClient, id: string, options: Options) => Promise<void>) =>
+    run(async (admin, given: string, options: Options) => action(admin, await recordId(admin, given, options), options));
+  command("show <client>", "show one client")
+    .alias("get")
+    .action(
+      named(async (admin, id, options) =>
+        show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options),
+      ),
+    );
   describing(command("create <name>", "make a client; its secret is shown this once"))
     .option("--client-id <id>", "for operators: its client_id")
-    .option("--owner <id>", "for operators: the id of the person who is to manage it")
+    .option("--owner <person>", "for operators: who is to manage it, by id or e-mail address")
     .action(
       run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) =>
         show(await created(admin, name, options), options),
       ),
     );
-  describing(command("update <id>", "change what is said, and nothing else"))
+  describing(command("update <client>", "change what is said, and nothing else"))
     .option("--name <name>", "its name")
     .option("--enable", "let it be used again")
     .option("--disable", "refuse it everywhere, at once")
-    .action(
-      run(async (admin, id: string, options: Common & ClientOptions & { readonly enable?: true; readonly disable?: true }) =>
-        show(await updated(admin, id, options), options),
-      ),
-    );
-  command("delete <id>", "delete a client, with its keys and all that was given to it").action(
-    run(async (admin, id: string, { operator, json }: Common) => {
+    .option("--owner <person>", "for operators: who is to manage it from now on, by id or e-mail address; none for nobody")
+    .action(named(async (admin, id, options: Changes) => show(await updated(admin, id, options), options)));
+  command("enable <client>", "let a client be used again").action(
+    named(async (admin, id, options) => show(await updated(admin, id, { ...options, enable: true }), options)),
+  );
+  command("disable <client>", "refuse a client everywhere, at once").action(
+    named(async (admin, id, options) => show(await updated(admin, id, { ...options, disable: true }), options)),
+  );
+  command("delete <client>", "delete a client, with its keys and all that was given to it").action(
+    named(async (admin, id, { operator, json }) => {
       await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
       terminal.write(json ? asJson({ deleted: id }) : `deleted ${id}`);
     }),
   );
-  command("regenerate-secret <id>", "give a client a new secret, shown this once; the old one is refused at once").action(
-    run(async (admin, id: string, options: Common) =>
+  command("regenerate-secret <client>", "give a client a new secret, shown this once; the old one is refused at once").action(
+    named(async (admin, id, options) =>
       show(
         options.operator
           ? await admin.operator.clients.regenerateSecret.mutate({ id })
@@ -91,25 +98,30 @@ async function created(
     ...operatorMembers(options),
     grantTypes: [...grantTypes],
     ...(clientId !== undefined && { clientId }),
-    ...(owner !== undefined && { ownerId: owner }),
+    ...(owner !== undefined && { ownerId: await ownerId(admin, owner) }),
   });
 }
 
-async function updated(
-  admin: AdminClient,
-  id: string,
-  options: Common & ClientOptions & { enable?: true; disable?: true },
-): Promise<Shown> {
+/** What `update` may be told. */
+type Changes = Common & ClientOptions & { readonly enable?: true; readonly disable?: true };
+
+/** Of whom `--owner` speaks; null: nobody. @throws {CommandFailure} */
+const ownerId = async (admin: AdminClient, given: string): Promise<string | null> => (given === "none" ? null : userId(admin, given));
+
+async function updated(admin: AdminClient, id: string, options: Changes): Promise<Shown> {
   assertOwnOptions(options);
   if (options.enable && options.disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
   const common = {
     ...(options.name !== undefined && { name: options.name }),
     ...((options.enable || options.disable) && { enabled: options.disable !== true }),
   };
-  const patch = { ...common, ...operatorMembers(options) };
-  if (Object.keys(patch).length === 0)
+  const members = { ...common, ...operatorMembers(options) };
+  if (Object.keys(members).length === 0 && options.owner === undefined)
     throw new CommandFailure(EXIT.failed, "There is nothing to change: say what. See `countersign clients update --help`.");
-  if (options.operator) return admin.operator.clients.update.mutate({ id, patch });
+  if (options.operator) {
+    const patch = { ...members, ...(options.owner !== undefined && { ownerId: await ownerId(admin, options.owner) }) };
+    return admin.operator.clients.update.mutate({ id, patch });
+  }
   return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
 }
 
@@ -117,17 +129,20 @@ async function updated(
 const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members: Members) =>
   members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
 
-/** The internal id of a client that is named by it or by its client_id; what is neither is left for the server to miss. */
+/** The internal id of a client that is named by it or by its client_id; what is no client_id is left for the server to find or to miss. */
 export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
-  if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(given)) return given;
-  const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
+  const clients = operator ? await everyClient(admin, given.slice(0, 200)) : (await admin.clients.list.query()).clients;
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;
 }
 
-async function everyClient(admin: AdminClient): Promise<readonly AnyClient[]> {
+async function everyClient(admin: AdminClient, search?: string): Promise<readonly AnyClient[]> {
   const all: AnyClient[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await admin.operator.clients.list.query({ limit: 200, ...(cursor !== undefined && { cursor }) });
+    const page = await admin.operator.clients.list.query({
+      limit: 200,
+      ...(cursor !== undefined && { cursor }),
+      ...(search !== undefined && search !== "" && { search }),
+    });
     all.push(...page.clients);
     if (page.nextCursor === null) return all;
     cursor = page.nextCursor;

@@ -103,7 +103,7 @@ async function everyone(admin: AdminClient, search: string | undefined): Promise
   }
 }
 
-/** @throws {CommandFailure} for an address that is nobody's, or that people of several realms have */
+/** The id of a person, by it or by e-mail address. @throws {CommandFailure} for an address that is nobody's, or of people of several realms */
 export async function userId(admin: AdminClient, person: string): Promise<string> {
   if (!person.includes("@")) return person;
   const [first, ...others] = (await everyone(admin, person)).filter(({ email }) => email.toLowerCase() === person.toLowerCase());

@@ -65,6 +65,8 @@ export interface Client {
   readonly name: string;
   readonly description: string | null;
   readonly redirectUris: readonly string[];
+  /** Where people may be sent after signing out at the client's request; an operator's to give. */
+  readonly postLogoutRedirectUris: readonly string[];
   readonly scopes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly responseTypes: readonly "code"[];

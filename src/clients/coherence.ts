@@ -8,6 +8,7 @@ export type ClientSettings = Pick<
   | "name"
   | "description"
   | "redirectUris"
+  | "postLogoutRedirectUris"
   | "scopes"
   | "grantTypes"
   | "responseTypes"
@@ -42,6 +43,15 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
   grantTypes.includes("authorization_code") ? ["code"] : [];
 
 /**
+ * What is of no use to a client, though it contradicts nothing: a grant for which it would have to prove who it is, and cannot. Who asks for
+ * it is told; a provisioning file may lay down what the token endpoint will refuse (specification §4.7, token exchange rule 2). Pure.
+ */
+export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
+  client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))
+    ? [{ path: "tokenEndpointAuthMethod", message: "none does not go with a grant for which the client must prove who it is" }]
+    : [];
+
+/**
  * What of a client contradicts itself, judged on the whole record as it would be stored. Pure; an empty list is a coherent client.
  * Keys are no condition of private_key_jwt: they are the operator's to give, and until then the client authenticates nowhere.
  * @see RFC 7591 §2, specification §2.2, §4.6
@@ -54,13 +64,12 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
   const usesCode = client.grantTypes.includes("authorization_code");
   if (usesCode !== client.responseTypes.includes("code"))
     fault("responseTypes", "must be code if, and only if, grantTypes has authorization_code");
-  if (client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))) {
-    fault("tokenEndpointAuthMethod", "none does not go with a grant for which the client must prove who it is");
+  for (const member of ["redirectUris", "postLogoutRedirectUris"] as const) {
+    client[member].forEach((uri, index) => {
+      const wrong = redirectUriFault(uri, client.environment);
+      if (wrong !== undefined) fault(`${member}.${index}`, wrong);
+    });
   }
-  client.redirectUris.forEach((uri, index) => {
-    const wrong = redirectUriFault(uri, client.environment);
-    if (wrong !== undefined) fault(`redirectUris.${index}`, wrong);
-  });
   if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "goes with no jwks: give one of the two");
   return found;
 }

@@ -47,6 +47,7 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
     name: nameOf(members),
     description: null,
     redirectUris: redirectUrisOf(members),
+    postLogoutRedirectUris: [],
     scopes: scopesOf(members, policy.allowedScopes),
     grantTypes: grantsOf(members),
     responseTypes: responsesOf(members),

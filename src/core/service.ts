@@ -19,6 +19,7 @@ import { refreshTokenGrant } from "./grants/refresh-token.ts";
 import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
 import { introspection } from "./introspection.ts";
+import { validateLogout } from "./logout.ts";
 import { GRANT_RULES } from "./policy/grant-type.ts";
 import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
@@ -112,6 +113,10 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const client = await resolveClient(clientId, address, core);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
+    },
+
+    async validateLogout(request) {
+      return validateLogout(request, core);
     },
 
     async explain({ subject }) {

@@ -7,8 +7,10 @@ import { apiErrorPrinter } from "./middleware/errors.ts";
 import type { FixedRoute, RouteGroup } from "./routes.ts";
 
 const MAX_AGE = 300;
-/** Seconds for which the realm is not asked again. */
-const FRESH = 3;
+/** Seconds for which a realm that did not answer is not asked again. */
+const PAUSE = 3;
+/** Milliseconds that a client waits for it. */
+const PATIENCE = 500;
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
 export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
@@ -41,14 +43,14 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
       listed,
       document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
     });
-    let made = prepare(scopes());
+    let made = prepare(options.defaultScopes);
     return {
       cors: true,
       essential: true,
       print: apiErrorPrinter(issuer),
       methods: {
-        GET(ctx) {
-          const listed = scopes();
+        async GET(ctx) {
+          const listed = await scopes();
           if (listed !== made.listed) made = prepare(listed);
           sendDocument(ctx, made.document, MAX_AGE);
         },
@@ -70,25 +72,37 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
 }
 
 /**
- * The scopes that a client may register for itself: those of the default realm. Whoever asks gets the last ones known and waits for nothing;
- * the realm is asked behind their back, at most every few seconds. While it cannot be asked the last ones stay.
+ * The scopes that a client may register for itself: those of the default realm, as they are when they are asked for. While the realm cannot be
+ * asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
  * @returns the same list as before, unless it has changed
  */
-function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => readonly string[] {
+function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
   let known = defaultScopes;
-  let asked = Number.NEGATIVE_INFINITY;
-  const renew = async (): Promise<void> => {
+  let failed = Number.NEGATIVE_INFINITY;
+  const current = async (): Promise<readonly string[]> => {
     const { dynamicRegistrationScopes } = await realms.default();
-    const current = dynamicRegistrationScopes ?? defaultScopes;
-    if (current.join(" ") !== known.join(" ")) known = current;
+    const scopes = dynamicRegistrationScopes ?? defaultScopes;
+    return scopes.join(" ") === known.join(" ") ? known : scopes;
   };
-  return () => {
-    const now = clock();
-    if (now - asked >= FRESH) {
-      asked = now;
-      // An outage is told by the health check; these documents go on being served.
-      renew().catch(() => undefined);
+  return async () => {
+    if (clock() - failed < PAUSE) return known;
+    try {
+      known = await within(PATIENCE, current());
+    } catch {
+      failed = clock();
     }
     return known;
   };
+}
+
+/** @param milliseconds after which it is given up, whatever becomes of it @throws {Error} then */
+function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const late = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => reject(new Error("the realm does not answer")), milliseconds);
+    work.then(
+      () => clearTimeout(timer),
+      () => clearTimeout(timer),
+    );
+  });
+  return Promise.race([work, late]);
 }

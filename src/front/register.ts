@@ -86,6 +86,7 @@ function newDynamicClient(metadata: RegistrableMetadata, realmId: string, secret
     origin: "dynamic",
     name: name ?? clientId,
     description: null,
+    postLogoutRedirectUris: [],
     secretHash: secret === undefined ? null : hashSecret(secret),
     enabled: true,
     environment: null,

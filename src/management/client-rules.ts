@@ -1,6 +1,13 @@
 import type { Client, GrantType } from "../clients/client.ts";
 import { SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
-import { type ClientSettings, impliedResponseTypes, incoherences, usesSecret } from "../clients/coherence.ts";
+import {
+  type ClientSettings,
+  type Incoherence,
+  impliedResponseTypes,
+  incoherences,
+  uselessGrants,
+  usesSecret,
+} from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
@@ -9,8 +16,16 @@ import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 const MANAGE_CLIENTS = "clients:manage";
 
 /** @throws {Refusal} invalid_request, naming every member that is at fault */
-export function assertCoherent(settings: ClientSettings): void {
-  const issues = incoherences(settings);
+function assertCoherent(settings: ClientSettings): void {
+  assertNone(incoherences(settings));
+}
+
+/** @throws {Refusal} invalid_request for a client that would hold a grant which it could never use */
+export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
+  assertNone(uselessGrants(settings));
+}
+
+function assertNone(issues: readonly Incoherence[]): void {
   if (issues.length > 0)
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
 }
@@ -35,10 +50,20 @@ export function developerChange(client: Client, patch: ClientPatch): ClientChang
 }
 
 /**
- * What a patch makes of a client, judged on the record as a whole. Response types that are not named follow the grants. Pure.
+ * What an operator's patch makes of a client: mergedChange, and none that makes it hold a grant which it could never use. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function operatorChange(client: Client, patch: OperatorClientPatch): ClientChange {
+  const change = mergedChange(client, patch);
+  if (uselessGrants(client).length === 0) assertUsable(change.settings);
+  return change;
+}
+
+/**
+ * What members make of a client, judged on the record as a whole. Response types that are not named follow the grants. Pure.
+ * @throws {Refusal} invalid_request, forbidden
+ */
+export function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
   if (client.origin === "built_in")
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
   const { requirePkce: _, ...members } = patch;
@@ -63,6 +88,7 @@ export function newSettings(said: Said): ClientSettings {
     name: said.name,
     description: said.description ?? null,
     redirectUris: said.redirectUris ?? [],
+    postLogoutRedirectUris: said.postLogoutRedirectUris ?? [],
     scopes: said.scopes ?? [],
     grantTypes: said.grantTypes,
     responseTypes: said.responseTypes ?? impliedResponseTypes(said.grantTypes),
@@ -90,6 +116,7 @@ const settingsOf = (client: Client): ClientSettings => ({
   name: client.name,
   description: client.description,
   redirectUris: client.redirectUris,
+  postLogoutRedirectUris: client.postLogoutRedirectUris,
   scopes: client.scopes,
   grantTypes: client.grantTypes,
   responseTypes: client.responseTypes,

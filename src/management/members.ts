@@ -34,6 +34,7 @@ const jwk = z
 /** Attributes that an operator alone sets (specification §2.2). */
 export const operatorAttributes = {
   environment: z.enum(ENVIRONMENTS).nullable().optional(),
+  postLogoutRedirectUris: redirectUris.optional(),
   isAgent: z.boolean().optional(),
   maxAgentMode: z.enum(AGENT_MODES).nullable().optional(),
   audience: z

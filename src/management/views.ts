@@ -35,6 +35,7 @@ export const operatorClientView = (client: Client) => ({
   origin: client.origin,
   ownerId: client.ownerId,
   realmId: client.realmId,
+  postLogoutRedirectUris: client.postLogoutRedirectUris,
   isAgent: client.isAgent,
   maxAgentMode: client.maxAgentMode,
   audience: client.audience,

@@ -49,6 +49,7 @@ export function authorizationServerMetadata(facts: MetadataFacts): Record<string
 export const openidConfiguration = (facts: MetadataFacts): Record<string, unknown> => ({
   ...authorizationServerMetadata(facts),
   userinfo_endpoint: `${facts.issuer}/oauth/userinfo`,
+  end_session_endpoint: `${facts.issuer}/logout`,
   subject_types_supported: ["public"],
   id_token_signing_alg_values_supported: facts.idTokenAlgorithms,
   claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "name", "email", "email_verified"],

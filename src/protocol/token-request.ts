@@ -20,7 +20,9 @@ export function parseGrant(form: Form, served: readonly string[]): Grant {
   const { get } = form;
   const grantType = get("grant_type");
   if (grantType === undefined) throw new Refusal("invalid_request", "grant_type_missing", { description: "grant_type is missing." });
-  if (!served.includes(grantType)) throw new Refusal("unsupported_grant_type", "grant_type_unsupported");
+  const unsupported = (reason: string) =>
+    new Refusal("unsupported_grant_type", reason, { description: `grant_type must be one of ${served.join(", ")}.` });
+  if (!served.includes(grantType)) throw unsupported("grant_type_unsupported");
   const scope = get("scope");
   const resource = [...form.all("resource")];
   const needed = (name: string): string => get(name) ?? "";
@@ -38,7 +40,7 @@ export function parseGrant(form: Form, served: readonly string[]): Grant {
     case JWT_BEARER:
       return { case: "jwtBearer", value: { assertion: needed("assertion"), scope, resource } };
     default:
-      throw new Refusal("unsupported_grant_type", "grant_type_unreadable");
+      throw unsupported("grant_type_unreadable");
   }
 }
 

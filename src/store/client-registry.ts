@@ -10,13 +10,13 @@ const REGISTER = statement(
   "client_register",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       id uuid, client_id text, realm_id uuid, owner_id uuid, origin text, name text, description text, redirect_uris text[], scopes text[],
+       id uuid, client_id text, realm_id uuid, owner_id uuid, origin text, name text, description text, redirect_uris text[], post_logout_redirect_uris text[], scopes text[],
        grant_types text[], response_types text[], token_endpoint_auth_method text, secret_hash text, enabled boolean, environment text,
        is_agent boolean, max_agent_mode text, audience text[], jwks jsonb, jwks_uri text, audit jsonb)),
    added as (
-     insert into clients (id, client_id, realm_id, owner_id, origin, name, description, redirect_uris, scopes, grant_types, response_types,
+     insert into clients (id, client_id, realm_id, owner_id, origin, name, description, redirect_uris, post_logout_redirect_uris, scopes, grant_types, response_types,
        token_endpoint_auth_method, secret_hash, enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri)
-     select coalesce(id, uuid_v7()), client_id, realm_id, owner_id, origin, name, description, redirect_uris, scopes, grant_types, response_types,
+     select coalesce(id, uuid_v7()), client_id, realm_id, owner_id, origin, name, description, redirect_uris, post_logout_redirect_uris, scopes, grant_types, response_types,
        token_endpoint_auth_method, decode(secret_hash, 'hex'), enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri from input
      on conflict (client_id) do nothing returning *),
    logged as (${insertAudit("added, (select audit from input) as given")})
@@ -38,6 +38,7 @@ export async function storeNewClient(
     name: client.name,
     description: client.description,
     redirect_uris: client.redirectUris,
+    post_logout_redirect_uris: client.postLogoutRedirectUris,
     scopes: client.scopes,
     grant_types: client.grantTypes,
     response_types: client.responseTypes,

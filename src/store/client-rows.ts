@@ -12,6 +12,7 @@ export interface ClientColumns {
   readonly name: string;
   readonly description: string | null;
   readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris: readonly string[];
   readonly scopes: readonly string[];
   readonly grant_types: readonly GrantType[];
   readonly response_types: readonly "code"[];
@@ -30,7 +31,7 @@ export interface ClientColumns {
 }
 
 /** What to select from `clients` (or a CTE that returns its rows) for clientOf. */
-export const CLIENT_COLUMNS = `id::text, client_id, realm_id::text, owner_id::text, origin, name, description, redirect_uris, scopes, grant_types,
+export const CLIENT_COLUMNS = `id::text, client_id, realm_id::text, owner_id::text, origin, name, description, redirect_uris, post_logout_redirect_uris, scopes, grant_types,
   response_types, token_endpoint_auth_method, secret_hash, enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri,
   ${preciseSeconds("created_at")} as created_at, ${preciseSeconds("updated_at")} as updated_at, ${preciseSeconds("last_used_at")} as last_used_at`;
 
@@ -43,6 +44,7 @@ export const clientOf = (row: ClientColumns): Client => ({
   name: row.name,
   description: row.description,
   redirectUris: row.redirect_uris,
+  postLogoutRedirectUris: row.post_logout_redirect_uris,
   scopes: row.scopes,
   grantTypes: row.grant_types,
   responseTypes: row.response_types,

@@ -40,12 +40,13 @@ const CHANGE = statement(
   "client_change",
   `with input as (
      select * from jsonb_to_record($2::jsonb) as i(
-       name text, description text, redirect_uris text[], scopes text[], grant_types text[], response_types text[],
+       name text, description text, redirect_uris text[], post_logout_redirect_uris text[], scopes text[], grant_types text[], response_types text[],
        token_endpoint_auth_method text, enabled boolean, environment text, is_agent boolean, max_agent_mode text, audience text[], jwks jsonb,
        jwks_uri text, owner_id uuid, keep_secret boolean, secret_hash text)),
    changed as (
      update clients set
-       name = input.name, description = input.description, redirect_uris = input.redirect_uris, scopes = input.scopes,
+       name = input.name, description = input.description, redirect_uris = input.redirect_uris,
+       post_logout_redirect_uris = input.post_logout_redirect_uris, scopes = input.scopes,
        grant_types = input.grant_types, response_types = input.response_types, token_endpoint_auth_method = input.token_endpoint_auth_method,
        enabled = input.enabled, environment = input.environment, is_agent = input.is_agent, max_agent_mode = input.max_agent_mode,
        audience = input.audience, jwks = nullif(input.jwks, 'null'::jsonb), jwks_uri = input.jwks_uri,
@@ -88,6 +89,7 @@ const changeRow = ({ settings, secret }: ClientChange) => ({
   name: settings.name,
   description: settings.description,
   redirect_uris: settings.redirectUris,
+  post_logout_redirect_uris: settings.postLogoutRedirectUris,
   scopes: settings.scopes,
   grant_types: settings.grantTypes,
   response_types: settings.responseTypes,

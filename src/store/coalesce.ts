@@ -57,8 +57,11 @@ export function coalesceReads<Key, Value>(
 ): (key: Key) => Promise<Value | undefined> {
   return coalesce<Key, Value | undefined>(limits, async (batch) => {
     try {
-      const found = await load([...new Map(batch.map(({ item }) => [keyOf(item), item])).values()]);
-      for (const { item, resolve } of batch) resolve(found.get(keyOf(item)));
+      const texts = batch.map(({ item }) => keyOf(item));
+      const found = await load([...new Map(batch.map(({ item }, at) => [texts[at], item])).values()]);
+      batch.forEach(({ resolve }, at) => {
+        resolve(found.get(texts[at] ?? ""));
+      });
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

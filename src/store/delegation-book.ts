@@ -41,7 +41,10 @@ const NODES = `select node.id::text, node.kind, node.jti, node.parent_id::text, 
      join users on users.id = node.user_id
      cross join lateral (select ${END} as reason) ends`;
 
-const LIVE = (parameter: string): string => `(${parameter}::boolean is null or (ends.reason is null) = ${parameter}::boolean)`;
+// What is cheap to see comes first, so that those which have ended long since are not judged one by one to find the few that count.
+const LIVE = (parameter: string): string =>
+  `(${parameter}::boolean is distinct from true or (node.cut_at is null and node.expires_at > now()))
+     and (${parameter}::boolean is null or (ends.reason is null) = ${parameter}::boolean)`;
 
 const LIST = statement(
   "delegations_list",

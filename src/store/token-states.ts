@@ -11,7 +11,7 @@ import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.t
 const OF = rowsStatement(
   "token_states",
   `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
-     ${pausedFor("i.agent", "i.user_id")} as agent_paused,
+     i.agent is not null and ${pausedFor("i.agent", "i.user_id")} as agent_paused,
      grants.id is not null and grants.revoked_at is null as grant_lives,
      (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
        and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as client_enabled,

@@ -45,6 +45,30 @@ const fewWords = (most: number) => {
   };
 };
 
+/**
+ * Counts under a text, and hands the sums over when somebody reads them: what the library does with the labels of each count costs more than
+ * a request spends on anything else but its answer.
+ */
+function tally<Label extends string>(counter: Counter<Label>, names: readonly Label[]) {
+  const sums = new Map<string, { readonly values: readonly string[]; count: number }>();
+  return {
+    add(...values: readonly string[]): void {
+      const key = values.join(" ");
+      const sum = sums.get(key);
+      if (sum === undefined) sums.set(key, { values, count: 1 });
+      else sum.count += 1;
+    },
+    handOver(): void {
+      for (const { values, count } of sums.values()) {
+        // Each name with its value, in the order in which add() is given them.
+        const labels = Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""])) as Record<Label, string>;
+        counter.inc(labels, count);
+      }
+      sums.clear();
+    },
+  };
+}
+
 /** @param routes every route pattern that the front serves; a front adds its own when it has built them */
 export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const register = new Registry();
@@ -83,6 +107,8 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   for (const grant of GRANTS) tokens.inc({ grant }, 0);
   for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);
 
+  const requestTally = tally(requests, ["route", "method", "status"]);
+  const authenticationTally = tally(authentications, ["surface", "outcome", "reason"]);
   const route = among(routes);
   const method = among(new Set<string>(METHODS));
   const surface = among(new Set<string>(SURFACES));
@@ -93,15 +119,18 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   return {
     httpRequest: (path, verb, status, seconds) => {
       const known = route(path);
-      requests.inc({ route: known, method: method(verb), status: status >= 100 && status <= 599 ? Math.trunc(status) : "other" });
+      requestTally.add(known, method(verb), status >= 100 && status <= 599 ? String(Math.trunc(status)) : "other");
       durations.observe({ route: known }, seconds);
     },
-    authentication: (where, outcome, why) =>
-      authentications.inc({ surface: surface(where), outcome, reason: why === undefined ? "none" : reason(why) }),
+    authentication: (where, outcome, why) => authenticationTally.add(surface(where), outcome, why === undefined ? "none" : reason(why)),
     tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
     refusal: (name) => refusals.inc({ code: code(name) }),
     batch: (name, size) => batches.observe({ kind: kind(name) }, size),
-    text: () => register.metrics(),
+    text() {
+      requestTally.handOver();
+      authenticationTally.handOver();
+      return register.metrics();
+    },
     contentType: register.contentType,
   };
 }

@@ -134,9 +134,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
       grpc.status.OK,
     );
     expect(seen).toEqual([]);
-    const begun = performance.now();
-    expect(await statusOf(call(client, "Introspect", { token: "slow-1500" }, RS_BASIC))).toBe(grpc.status.UNAVAILABLE);
-    expect(performance.now() - begun).toBeLessThan(1_400);
+    expect(await statusOf(call(client, "Introspect", { token: "slow-120000" }, RS_BASIC))).toBe(grpc.status.UNAVAILABLE);
   });
 
   test("health tells of the server and of its services, and of changes to whoever watches", async () => {

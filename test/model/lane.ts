@@ -1,6 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
+import { knownMarks } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
+import { revocationDigest } from "../../src/core/revocation-digest.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { isRefusal } from "../../src/errors.ts";
 import {
@@ -14,6 +16,7 @@ import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-cuts.ts";
+import { revocationMarks } from "../../src/store/revocation-marks.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
 import { managedUsers } from "../../src/store/users-admin.ts";
@@ -64,9 +67,30 @@ export async function openWorld(sql: Sql) {
       await sql.query(on, [jsonRows(rows)]);
       return rows.map(() => undefined);
     });
+  const marks = knownMarks();
+  let cursor: string | undefined;
+  let looking = Promise.resolve();
+  /** A look that has not begun yet serves whoever asks meanwhile. */
+  let next: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    const page = await revocationMarks(sql).since(cursor);
+    const news = page.marks.map((mark) => ({ ...mark, digest: revocationDigest(mark), sequence: BigInt(mark.sequence) }));
+    marks.take({ marks: news, cursor: page.cursor, reset: page.whole }, 0);
+    cursor = page.cursor;
+  };
   return {
     sql,
     ports,
+    /** What a guard knows that has just been told of revocations. */
+    async told() {
+      next ??= looking.then(() => {
+        next = undefined;
+        looking = look();
+        return looking;
+      });
+      await next;
+      return marks;
+    },
     register: changing<{ id: string; realm_id: string; email: string }>(REGISTER),
     age: changing<{ user_id: string; secs: number }>(AGE),
     enable: changing<{ client_id: string; enabled: boolean }>(ENABLE),

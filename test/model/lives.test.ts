@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { databaseKinds } from "../support/database.ts";
+import { claimsOf } from "../support/flow.ts";
 import { type Lane, openLane, openWorld } from "./lane.ts";
 import { Model } from "./model.ts";
 import { type Step, sequence } from "./steps.ts";
@@ -29,6 +31,13 @@ async function assertStates(model: Model): Promise<void> {
   expect(orphans).toEqual([]);
 }
 
+/** A guard that is told of revocations makes the same of every token as the model does. */
+async function assertMarks(model: Model): Promise<void> {
+  const told = await model.lane.world.told();
+  const ends = await Promise.all(model.nodes.map(({ token }) => endsOf(claimsOf(token))));
+  expect(ends.map((digests) => digests && !told.anyEnded(digests))).toEqual(model.nodes.map((node) => model.stands(node)));
+}
+
 /** One record for every effect, and none without. */
 async function assertRecords({ lane: { world }, records }: Model): Promise<void> {
   const found = await Promise.all(
@@ -43,10 +52,11 @@ async function run(lane: Lane, steps: readonly Step[]): Promise<void> {
     await step.apply(model);
     await assertStates(model);
   }
+  await assertMarks(model);
   await assertRecords(model);
 }
 
-test(`whatever happens, no token is wider than its parent, none lives under what has ended, and every effect has one record (${RUNS} sequences)`, {
+test(`whatever happens, no token is wider than its parent, none lives under what has ended, guards are told the same, and every effect has one record (${RUNS} sequences)`, {
   timeout: 60_000 + RUNS * 1_000,
 }, async () => {
   const share = (lane: number) => Math.floor(RUNS / LANES) + (lane < RUNS % LANES ? 1 : 0);

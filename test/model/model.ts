@@ -79,9 +79,15 @@ export class Model {
   sessionLives = (): boolean => this.session !== undefined && this.session.expiresAt > this.passed;
 
   lives(node: Node): boolean {
-    const itself = !node.revoked && !node.cut && node.exp > this.lane.clock.now() && this.isEnabled(node.holder);
-    if (!itself) return false;
-    return node.parent === undefined ? this.userEnabled && !node.grant.revoked : !this.paused.has(node.holder) && this.lives(node.parent);
+    return this.stands(node) && lineOf(node).every(({ exp }) => exp > this.lane.clock.now());
+  }
+
+  /** Whether nothing has ended it before its time: what a guard can be told, which reads the time itself. */
+  stands(node: Node): boolean {
+    const standing = lineOf(node).every(
+      (one) => !one.revoked && !one.cut && this.isEnabled(one.holder) && !(one.parent && this.paused.has(one.holder)),
+    );
+    return standing && this.userEnabled && !node.grant.revoked;
   }
 
   /** What signing out everywhere ends. */
@@ -105,3 +111,6 @@ export class Model {
     }
   }
 }
+
+/** A token and those that it came of. */
+const lineOf = (node: Node): readonly Node[] => [node, ...(node.parent === undefined ? [] : lineOf(node.parent))];

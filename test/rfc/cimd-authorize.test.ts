@@ -55,6 +55,8 @@ describe("specification §5: clients of metadata documents", () => {
     const client = published();
     const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     expect(page.html).toContain("Document client");
+    expect(page.html).toMatch(/Published by<\/dt><dd><span class="host">localhost:\d+<\/span> <span class="tag tag-good">Verified/);
+    expect(page.html).toContain("Name not verified");
     expect(page.html).toContain(`localhost:${site.port}`);
     expect(page.html).toContain("app.client.example.test");
   });
@@ -175,11 +177,11 @@ async function withFreshCache(use: (url: string) => Promise<void>): Promise<void
 
 describe("what is no client", () => {
   const refused = async (clientId: string) => {
-    const [connections, began] = [site.connections(), performance.now()];
+    const connections = site.connections();
     const answer = await authorize(clientId);
     expect(answer.headers.get("location")).toBeNull();
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_client"]);
-    return { connections: site.connections() - connections, took: performance.now() - began };
+    return { connections: site.connections() - connections };
   };
 
   test.for([
@@ -222,12 +224,15 @@ describe("what is no client", () => {
   test("abuse 55: one byte a second", async () => {
     site.serve((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
-      const drip = setInterval(() => response.write(" "), 1_000);
+      const drip = setInterval(() => {
+        dripped += 1;
+        response.write(" ");
+      }, 1_000);
       response.on("close", () => clearInterval(drip));
     });
-    const { took, connections } = await refused(address("/slow.json"));
-    expect(took).toBeLessThan(6_500);
-    expect(connections).toBe(1);
+    let dripped = 0;
+    expect((await refused(address("/slow.json"))).connections).toBe(1);
+    expect(dripped).toBeLessThanOrEqual(6);
   });
 
   test("abuse 57: a document for another client_id; it is not kept", async () => {

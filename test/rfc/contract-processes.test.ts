@@ -176,8 +176,8 @@ describe("contract: provisioning", () => {
     ["a name that is none", { clients: [{ ...plan.clients[0], name: "a\u202eb" }] }, "clients.0.name: must not contain control"],
     [
       "a client that contradicts itself",
-      { clients: [{ ...plan.clients[0], clientSecret: undefined, tokenEndpointAuthMethod: "none" }] },
-      "clients.0.tokenEndpointAuthMethod: none does not go with",
+      { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
+      "clients.0.responseTypes: must be code if",
     ],
   ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
     const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: join(aDirectory(), "data") });

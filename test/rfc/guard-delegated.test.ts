@@ -2,6 +2,10 @@ import { setTimeout } from "node:timers/promises";
 import { localWithRevocations } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
+import { signJwt } from "../../src/core/signing/jws.ts";
+import { signingKey } from "../../src/core/signing/keys.ts";
+import { createSigner } from "../../src/core/signing/signer.ts";
+import { developmentKey } from "../../src/development-keys.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { delegationBook } from "../../src/store/delegation-book.ts";
 import { statement } from "../../src/store/sql.ts";
@@ -110,6 +114,21 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
       await becomes(guard, line.deep, "good");
     },
   );
+
+  test("a delegated token that does not say what it came of, as an earlier release issued them, is asked about each time", async ({
+    server,
+  }) => {
+    const guard = aGuard(server);
+    const { deep } = await aLine(server);
+    const { exchanged_from, ...claims } = claimsOf(deep);
+    const silent = await signJwt(claims, "at+jwt", signingKey(developmentKey(server.dataDir, "ed25519")), createSigner());
+    expect(await verdict(guard, silent)).toBe("good"); // and the guard watches
+    const before = await introspections(server);
+    expect(await verdict(guard, silent)).toBe("good");
+    expect((await introspections(server)) - before).toBe(1);
+    await cut(server, { kind: "delegation", id: await delegationOf(server, deep) });
+    expect(await verdict(guard, silent)).toBe("token_inactive");
+  });
 
   test("a person's pause of an agent is no matter for another person", async ({ server }) => {
     const guard = aGuard(server);

@@ -43,6 +43,16 @@ describe("specification §4.7 client_credentials", () => {
     expect(claimsOf(one.body.access_token).aud).toBe("https://crm.example.test/mcp");
   });
 
+  test("§7.1: invalid_target says what a resource may be, and repeats nothing of what was sent", async ({ server }) => {
+    for (const [resource, description] of [
+      ["https://x.example.test/", "A resource lies outside of those that the grant is bound to."],
+      ["<script>", "A resource must be an absolute URI without fragment, or the client_id of a client that exists."],
+    ]) {
+      const answer = await server.token(server.clients.worker, { ...grant, scope: "notes:read", resource });
+      expect(answer.body).toEqual({ error: "invalid_target", error_description: description });
+    }
+  });
+
   test("§7.1: a client without the grant, and a public client, are unauthorized_client", async ({ server }) => {
     const lacking = await server.token(server.clients.oneShot, { ...grant, scope: "notes:read" });
     expect([lacking.status, lacking.body.error]).toEqual([400, "unauthorized_client"]);
@@ -114,6 +124,10 @@ describe("specification §7.1 unsupported_grant_type", () => {
       for (const client of [server.clients.worker, { ...server.clients.worker, secret: "wrong" }]) {
         const answer = await server.token(client, { grant_type, assertion: "a.b.c" });
         expect([answer.status, answer.body.error]).toEqual([400, "unsupported_grant_type"]);
+        expect(answer.body.error_description).toMatch(
+          /^grant_type must be one of authorization_code, refresh_token, client_credentials, urn/,
+        );
+        expect(answer.body.error_description).not.toContain(grant_type);
       }
     },
   );

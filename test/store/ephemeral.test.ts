@@ -94,10 +94,10 @@ if (TEST_REDIS_URL !== undefined)
         const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 3, 60);
         expect(await limiter.hit("k")).toBe(0);
         await wire[how]();
-        const started = performance.now();
+        const before = wire.heard();
         const waits: number[] = [];
         for (let n = 0; n < 20; n++) waits.push(await limiter.hit("k"));
-        expect(performance.now() - started).toBeLessThan(1_000);
+        expect(wire.heard() - before).toBeLessThan(20); // who does not answer is asked now and then, and not by every call
         // One of three was used up before.
         expect(waits.filter((wait) => wait === 0)).toHaveLength(2);
         expect(await ephemeral.ping()).toBe(false);

@@ -24,6 +24,7 @@ export const aClient = (members: Partial<Client> = {}): Client => ({
   name: "Notes",
   description: null,
   redirectUris: ["https://notes.example.test/cb"],
+  postLogoutRedirectUris: [],
   scopes: ["openid", "profile", "email", "notes:read", "notes:write"],
   grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
   responseTypes: ["code"],

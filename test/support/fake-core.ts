@@ -18,6 +18,7 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
     publicKeys: absent,
     resolveClient: absent,
     explain: absent,
+    validateLogout: absent,
     ...methods,
   };
   return localTokenCore(implementation);

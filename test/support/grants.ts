@@ -20,6 +20,7 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
     name: "A client",
     description: null,
     redirectUris: ["https://client.example.test/cb"],
+    postLogoutRedirectUris: [],
     scopes: ["openid", "crm:read", "crm:write"],
     grantTypes: ["authorization_code", "refresh_token"],
     responseTypes: ["code"],

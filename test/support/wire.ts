@@ -8,6 +8,8 @@ export interface Wire {
   cut(): Promise<void>;
   /** Keeps connections open and lets nothing through any more, not even later: a network that has died without a word. */
   hold(): void;
+  /** How often something came from this end, carried or not. */
+  heard(): number;
   /** Carries again what goes over new connections. */
   mend(): Promise<void>;
   close(): Promise<void>;
@@ -17,6 +19,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   const silent = new WeakSet<Socket>();
   let held = false;
+  let heard = 0;
   const server = createServer((inner) => {
     const outer = connect(port, host);
     for (const [from, to] of [
@@ -25,6 +28,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
     ] as const) {
       sockets.add(from);
       from.on("data", (data) => {
+        if (from === inner) heard += 1;
         if (held) silent.add(from);
         if (!silent.has(from)) to.write(data);
       });
@@ -50,6 +54,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
   return {
     port: own,
     cut,
+    heard: () => heard,
     hold: () => {
       held = true;
       for (const socket of sockets) silent.add(socket);

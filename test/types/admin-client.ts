@@ -23,6 +23,11 @@ export async function wrongFieldsAreCompileErrors(admin: AdminClient): Promise<v
   // @ts-expect-error there is no such procedure
   await admin.clients.purge.mutate({ id: created.id });
 
+  const { ended } = await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent", userId: created.id });
+  ended satisfies number;
+  // @ts-expect-error a grant has an id and no client_id
+  await admin.operator.delegations.cut.mutate({ kind: "grant", clientId: "agent" });
+
   await admin.operator.clients.update.mutate({ id: created.id, patch: { isAgent: true, maxAgentMode: "exec", environment: "staging" } });
   // @ts-expect-error no such mode
   await admin.operator.clients.update.mutate({ id: created.id, patch: { maxAgentMode: "root" } });

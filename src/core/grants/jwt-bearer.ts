@@ -49,7 +49,11 @@ export async function jwtBearerGrant(grant: JwtBearerGrant, client: Client, requ
 
 /** @throws {Refusal} unsupported_grant_type while ID_JAG_ENABLED is false */
 export function servedPorts({ identityAssertions }: Pick<Core, "identityAssertions">): IdentityAssertionPorts {
-  if (identityAssertions === undefined) throw new Refusal("unsupported_grant_type", "grant_not_served", { rule: GRANT_SERVED.name });
+  if (identityAssertions === undefined)
+    throw new Refusal("unsupported_grant_type", "grant_not_served", {
+      description: "This grant is not served here.",
+      rule: GRANT_SERVED.name,
+    });
   return identityAssertions;
 }
 

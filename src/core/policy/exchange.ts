@@ -89,7 +89,9 @@ export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
 function assertForeignIssuer(facts: ExchangeFacts): void {
   const [audience = ""] = facts.grant.audience;
   if (mintsAssertion(facts) && (audience === facts.issuer || !isWebResource(audience)))
-    throw new Refusal("invalid_target", "audience_is_no_other_issuer");
+    throw new Refusal("invalid_target", "audience_is_no_other_issuer", {
+      description: "An identity assertion is for one other authorization server: audience must be its issuer.",
+    });
 }
 
 /** An assertion names those who acted before it was asked for, and not who asks: the draft leaves the actor open. */

@@ -2,8 +2,17 @@ import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { isAbsoluteUri, isWebResource, MAX_RESOURCES } from "../../protocol/resource.ts";
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_target", reason);
+const DESCRIPTIONS = {
+  too_many_resources: `At most ${MAX_RESOURCES} resources can be named.`,
+  resource_not_allowed:
+    "A resource must be an absolute http or https URI without fragment, or the client_id of a client that exists; this service itself is one for clients only that may manage clients.",
+  resource_outside_grant: "A resource lies outside of those that the grant is bound to.",
+  resource_malformed: "A resource must be an absolute URI without fragment, or the client_id of a client that exists.",
+  resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
+} as const;
+
+const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
+  throw new Refusal("invalid_target", reason, { description: DESCRIPTIONS[reason] });
 };
 
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];

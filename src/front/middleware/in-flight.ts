@@ -21,6 +21,7 @@ const overloaded = () => new Refusal("temporarily_unavailable", "front_overloade
 /** @param cap requests that may be in flight  @param deadline milliseconds that each may take */
 export function inFlight(cap = 512, deadline = 15_000): InFlight {
   let size = 0;
+  const deadlines = commonDeadline(deadline);
   const receive: Receive = async (body) => {
     size -= 1;
     const received = await body().finally(() => {
@@ -37,7 +38,7 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
       if (size >= cap && !essential) throw overloaded();
       size += 1;
       try {
-        await beforeDeadline((signal) => work(signal, receive), deadline);
+        await beforeDeadline((signal) => work(signal, receive), deadlines);
       } finally {
         size -= 1;
       }
@@ -45,16 +46,67 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
   };
 }
 
-const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, deadline: number): Promise<void> =>
+interface Waiting {
+  /** By performance.now(). */
+  readonly until: number;
+  giveUp(): void;
+}
+
+interface Deadlines {
+  begin(giveUp: () => void): Waiting;
+  end(one: Waiting): void;
+}
+
+/** One timer for whatever must end within the same time: it waits for the oldest, for a timer each would cost more than all else here. */
+function commonDeadline(milliseconds: number): Deadlines {
+  const open = new Set<Waiting>(); // in the order of their beginning, which is that of their ends
+  let armed = false;
+  const arm = (wait: number): void => {
+    armed = true;
+    setTimeout(look, wait).unref(); // what is under way has a socket that keeps the process alive
+  };
+  function look(): void {
+    armed = false;
+    const now = performance.now();
+    for (const one of open) {
+      if (one.until > now) {
+        arm(one.until - now);
+        return;
+      }
+      open.delete(one);
+      one.giveUp();
+    }
+  }
+  return {
+    begin(giveUp) {
+      const one = { until: performance.now() + milliseconds, giveUp };
+      open.add(one);
+      if (!armed) arm(milliseconds);
+      return one;
+    },
+    end: (one) => {
+      open.delete(one);
+    },
+  };
+}
+
+const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, deadlines: Deadlines): Promise<void> =>
   new Promise((resolve, reject) => {
     const abort = new AbortController();
-    const timer = setTimeout(() => {
+    const waiting = deadlines.begin(() => {
       const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
       abort.abort(refusal);
       reject(refusal);
-    }, deadline);
+    });
     const settle = async () => work(abort.signal);
-    settle()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
+    settle().then(
+      () => {
+        deadlines.end(waiting);
+        resolve();
+      },
+      (error) => {
+        deadlines.end(waiting);
+        reject(error);
+      },
+    );
   });

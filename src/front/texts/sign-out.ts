@@ -8,6 +8,8 @@ export interface SignOutTexts {
   readonly accessStays: string;
   readonly submit: string;
   readonly stay: string;
+  /** An application's request to sign out cannot be trusted. */
+  readonly badRequest: { readonly title: string; readonly text: string; readonly signOut: string };
 }
 
 export const signOutTexts: Catalogue<SignOutTexts> = {
@@ -18,6 +20,11 @@ export const signOutTexts: Catalogue<SignOutTexts> = {
     accessStays: "Applications that you allowed keep their access.",
     submit: "Sign out",
     stay: "Stay signed in",
+    badRequest: {
+      title: "You are not signed out",
+      text: "An application asked to sign you out, but its request was not in order. You can do it here.",
+      signOut: "Sign out here",
+    },
   },
   de: {
     title: "Abmelden",
@@ -26,5 +33,10 @@ export const signOutTexts: Catalogue<SignOutTexts> = {
     accessStays: "Anwendungen, denen Sie es erlaubt haben, behalten ihren Zugriff.",
     submit: "Abmelden",
     stay: "Angemeldet bleiben",
+    badRequest: {
+      title: "Sie wurden nicht abgemeldet",
+      text: "Eine Anwendung wollte Sie abmelden, aber ihre Anfrage war nicht in Ordnung. Sie können es hier selbst tun.",
+      signOut: "Hier abmelden",
+    },
   },
 };

@@ -15,6 +15,7 @@ export const ClientRow = defineEntity({
     name: p.text(),
     description: p.text().nullable(),
     redirectUris: words(),
+    postLogoutRedirectUris: words().default([]),
     scopes: words(),
     grantTypes: words(),
     responseTypes: words(),

@@ -9,6 +9,7 @@ import { ConfiguredKeys } from "./0008-configured-keys.ts";
 import { DelegationCuts } from "./0010-delegation-cuts.ts";
 import { AgentPauses } from "./0011-agent-pauses.ts";
 import { RefusedRequests } from "./0012-refused-requests.ts";
+import { SignOutAddresses } from "./0013-sign-out-addresses.ts";
 import { WalletLinks } from "./0014-wallet-links.ts";
 import { WalletCredentials } from "./0015-wallet-credentials.ts";
 import { PasswordResets } from "./0016-password-resets.ts";
@@ -29,6 +30,7 @@ export const migrations = [
   { name: "0010_delegation_cuts", class: DelegationCuts },
   { name: "0011_agent_pauses", class: AgentPauses },
   { name: "0012_refused_requests", class: RefusedRequests },
+  { name: "0013_sign_out_addresses", class: SignOutAddresses },
   { name: "0014_wallet_links", class: WalletLinks },
   { name: "0015_wallet_credentials", class: WalletCredentials },
   { name: "0016_password_resets", class: PasswordResets },

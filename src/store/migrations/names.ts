@@ -11,6 +11,7 @@ export const MIGRATION_NAMES = [
   "0010_delegation_cuts",
   "0011_agent_pauses",
   "0012_refused_requests",
+  "0013_sign_out_addresses",
   "0014_wallet_links",
   "0015_wallet_credentials",
   "0016_password_resets",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { impliedResponseTypes, incoherences } from "../../../src/clients/coherence.ts";
+import { impliedResponseTypes, incoherences, uselessGrants } from "../../../src/clients/coherence.ts";
 import { aClient } from "../../support/builders.ts";
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -12,12 +12,6 @@ describe("a client must not contradict itself", () => {
     ["private_key_jwt without keys yet", { tokenEndpointAuthMethod: "private_key_jwt" }, []],
     ["code without authorization_code", { grantTypes: ["client_credentials"] }, ["responseTypes"]],
     ["authorization_code without code", { responseTypes: [] }, ["responseTypes"]],
-    ["public and acting for itself", { tokenEndpointAuthMethod: "none" }, ["tokenEndpointAuthMethod"]],
-    [
-      "public and exchanging",
-      { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", EXCHANGE] },
-      ["tokenEndpointAuthMethod"],
-    ],
     ["public with codes", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] }, []],
     ["http on loopback in production", { redirectUris: ["https://a.test/", "http://127.0.0.1/cb"] }, ["redirectUris.1"]],
     ["http on loopback in staging", { redirectUris: ["http://127.0.0.1/cb"], environment: "staging" }, []],
@@ -27,6 +21,15 @@ describe("a client must not contradict itself", () => {
   ] as const)("%s", ([, members, expected]) => {
     expect(paths(members)).toEqual(expected);
   });
+});
+
+test.for([
+  ["public and acting for itself", { tokenEndpointAuthMethod: "none", grantTypes: ["client_credentials"] }, 1],
+  ["public and exchanging", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", EXCHANGE] }, 1],
+  ["public with codes", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] }, 0],
+  ["with a secret", { tokenEndpointAuthMethod: "client_secret_post", grantTypes: ["client_credentials", EXCHANGE] }, 0],
+] as const)("a grant that a client could never use: %s", ([, members, faults]) => {
+  expect(uselessGrants(members)).toHaveLength(faults);
 });
 
 test("response types that nobody names follow the grants", () => {

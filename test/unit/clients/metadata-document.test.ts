@@ -27,6 +27,7 @@ describe("what a document makes of a client", () => {
       origin: "metadata_document",
       name: "A client",
       description: null,
+      postLogoutRedirectUris: [],
       redirectUris: ["https://client.example.test/cb"],
       scopes: POLICY.allowedScopes,
       grantTypes: ["authorization_code"],

@@ -1,5 +1,5 @@
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { admission } from "../../../src/grpc/admission.ts";
@@ -151,9 +151,8 @@ test("a core that is gone is 503 at once, and found again soon after its restart
   const core = aFront(first.listener.port);
   await conversing(core);
   await first.listener.close(0);
-  const begun = performance.now();
-  expect(await refusalOf(core.token(clientCredentials("a")))).toBe("temporarily_unavailable");
-  expect(performance.now() - begun).toBeLessThan(1_000);
+  const gone = { code: "temporarily_unavailable", reason: "core_unavailable", detail: { cause: { code: status.UNAVAILABLE } } };
+  await expect(core.token(clientCredentials("a"))).rejects.toMatchObject(gone); // and not DEADLINE_EXCEEDED
   expect(await core.ready()).toBe(false);
   await aCore({ port: first.listener.port });
   await expect.poll(() => core.ready(), { timeout: 3_000, interval: 50 }).toBe(true);
@@ -168,23 +167,19 @@ test.for([true, false])(
     if (byStream) await conversing(core);
     const calls = Promise.all(["slow-400", "slow-300"].map((name) => core.token(clientCredentials(name))));
     await new Promise((resolve) => setTimeout(resolve, 100));
-    const begun = performance.now();
-    const closed = listener.close(10);
+    const closed = listener.close(120);
     expect((await calls).map(({ accessToken }) => accessToken)).toEqual(["live-slow-400", "live-slow-300"]);
-    await closed;
-    expect(performance.now() - begun).toBeLessThan(1_500);
+    await closed; // long before its grace is over
     expect(await refusalOf(core.token(clientCredentials("late")))).toBe("temporarily_unavailable");
   },
 );
 
 test("what does not finish in its grace is cut", async () => {
-  const { listener } = await aCore();
+  const { listener, seen } = await aCore();
   const core = aFront(listener.port);
-  const call = refusalOf(core.token(clientCredentials("slow-2500")));
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const begun = performance.now();
+  const call = refusalOf(core.token(clientCredentials("slow-120000")));
+  await expect.poll(() => seen).toEqual(["slow-120000"]);
   await listener.close(0.2);
-  expect(performance.now() - begun).toBeLessThan(1_000);
   expect(await call).toBe("temporarily_unavailable");
 });
 
@@ -229,16 +224,18 @@ test.for([true, false])("nobody waits longer than he said (by stream: %s)", asyn
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   if (byStream) await conversing(core);
-  const begun = performance.now();
-  expect(await refusalOf(core.token(clientCredentials("slow-2000"), { timeoutMs: 200 }))).toBe("temporarily_unavailable");
-  expect(performance.now() - begun).toBeLessThan(1_000);
+  const order: string[] = [];
+  const waits = (timeoutMs: number) =>
+    refusalOf(core.token(clientCredentials("slow-120000"), { timeoutMs })).then((code) => order.push(`${code} after ${timeoutMs}`));
+  await Promise.all([waits(2_000), waits(200)]);
+  expect(order).toEqual(["temporarily_unavailable after 200", "temporarily_unavailable after 2000"]);
   const gone = new AbortController();
   const call = refusalOf(core.token(clientCredentials("slow-2001"), { signal: gone.signal }));
   setTimeout(() => gone.abort(), 50);
   expect(await call).toBe("temporarily_unavailable");
   expect(await refusalOf(core.token(clientCredentials("never"), { signal: gone.signal }))).toBe("temporarily_unavailable");
   expect(await refusalOf(core.token(clientCredentials("too-late"), { timeoutMs: 40 }))).toBe("temporarily_unavailable");
-  expect(seen).toEqual(["slow-2000", "slow-2001"]);
+  expect(seen).toEqual(["slow-120000", "slow-120000", "slow-2001"]);
 });
 
 test("a message that no core takes is refused, and the calls beside it are answered", async () => {

@@ -26,7 +26,7 @@ export function smallCore() {
       if (isCode(name)) throw new Refusal(name, "asked_for", FULL_DETAIL);
       if (name === "fault") throw new Error("the password of the database is hunter2");
       const wait = /^slow-(\d+)$/.exec(name)?.[1];
-      if (wait) await sleep(Number(wait), undefined, { signal });
+      if (wait) await sleep(Number(wait), undefined, { signal, ref: false });
       if (grant.case !== "clientCredentials") throw new Refusal("unsupported_grant_type", "only_client_credentials");
       return { accessToken: `live-${name}`, tokenType: "Bearer", expiresIn: 900, scope: grant.value.scope ?? "" };
     },
@@ -49,7 +49,7 @@ export function smallCore() {
       if (clientId !== "rs" || clientSecret !== "rs-secret:+ü") throw new Refusal("invalid_client", "secret_wrong");
       for (const token of tokens) {
         const wait = /^slow-(\d+)$/.exec(token)?.[1];
-        if (wait) await sleep(Number(wait));
+        if (wait) await sleep(Number(wait), undefined, { ref: false });
       }
       return {
         results: tokens.map((token) =>
@@ -80,6 +80,9 @@ export function smallCore() {
     },
     async resolveClient({ clientId }) {
       return { client: { clientId, name: "A client", openRegistration: true } };
+    },
+    async validateLogout({ idTokenHint }) {
+      return { hintedSub: idTokenHint };
     },
     async explain({ subject }) {
       return { rules: [{ rule: subject.case ?? "none" }] };

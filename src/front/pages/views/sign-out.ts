@@ -3,6 +3,7 @@ import { signOutTexts } from "../../texts/sign-out.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { hidden, layout } from "./layout.ts";
+import { noticeView } from "./notices.ts";
 
 export interface SignOutPage {
   readonly token: string;
@@ -25,4 +26,15 @@ ${hidden(token)}
 </section>
 <p class="below"><a href="${site.path("/account")}">${texts.stay}</a></p>`,
   );
+}
+
+/** When an application asks for a sign-out in a way that cannot be trusted: nobody is signed out, and nobody is sent to it. */
+export function badLogoutRequestView(site: Site, language: Language): Markup {
+  const { title, text, signOut } = signOutTexts[language].badRequest;
+  return noticeView(site, language, {
+    tone: "bad",
+    title,
+    text,
+    more: html`<a class="button button-wide" href="${site.path("/logout")}">${signOut}</a>`,
+  });
 }

@@ -1,0 +1,24 @@
+import { Refusal } from "../errors.ts";
+import type { ValidateLogoutRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { Core } from "./core.ts";
+
+const refuse = (reason: string, description: string): never => {
+  throw new Refusal("invalid_request", reason, { description });
+};
+
+/**
+ * Whose sign-out a client asks for, by an ID token of ours that was issued to it and may have expired, and where the person may be sent.
+ * @throws {Refusal} invalid_request for what is no ID token of ours, another client's, or an address that its client did not register
+ * @see OpenID Connect RP-Initiated Logout §2 and §3
+ */
+export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {
+  const { sub, aud } = core.ownTokens.verify(idTokenHint, "JWT") ?? {};
+  if (typeof sub !== "string" || typeof aud !== "string")
+    return refuse("id_token_hint_invalid", "id_token_hint is no ID token of this issuer");
+  if (clientId !== undefined && clientId !== aud) refuse("id_token_hint_of_another_client", "id_token_hint was issued to another client");
+  if (postLogoutRedirectUri === undefined) return { hintedSub: sub };
+  const client = await core.clients.byClientId(aud);
+  if (client?.enabled !== true || !client.postLogoutRedirectUris.includes(postLogoutRedirectUri))
+    refuse("post_logout_redirect_uri_not_registered", "post_logout_redirect_uri is not registered for this client");
+  return { hintedSub: sub, postLogoutRedirectUri };
+}

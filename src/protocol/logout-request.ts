@@ -1,0 +1,34 @@
+import { parseForm } from "./form.ts";
+
+/** A client's request to sign a person out. @see OpenID Connect RP-Initiated Logout §2 */
+export interface LogoutRequest {
+  readonly idTokenHint: string | undefined;
+  readonly clientId: string | undefined;
+  readonly postLogoutRedirectUri: string | undefined;
+  readonly state: string | undefined;
+}
+
+/**
+ * Reads the query of a GET, or the form of a POST, to the end session endpoint. `logout_hint` and `ui_locales` are let pass.
+ * @throws {Refusal} invalid_request for text that is no form, and for repeated parameters
+ */
+export function parseLogoutRequest(text: string): LogoutRequest {
+  const { get } = parseForm(text);
+  return {
+    idTokenHint: get("id_token_hint"),
+    clientId: get("client_id"),
+    postLogoutRedirectUri: get("post_logout_redirect_uri"),
+    state: get("state"),
+  };
+}
+
+/** Whether a form is such a request, and none of our own pages. */
+export const isLogoutRequest = ({ idTokenHint, clientId, postLogoutRedirectUri }: LogoutRequest): boolean =>
+  [idTokenHint, clientId, postLogoutRedirectUri].some((value) => value !== undefined);
+
+/** The request as a query. */
+export function printLogoutRequest({ idTokenHint, clientId, postLogoutRedirectUri, state }: LogoutRequest): string {
+  const members = { id_token_hint: idTokenHint, client_id: clientId, post_logout_redirect_uri: postLogoutRedirectUri, state };
+  const sent = Object.entries(members).filter((member): member is [string, string] => member[1] !== undefined);
+  return new URLSearchParams(sent).toString();
+}

@@ -1,0 +1,145 @@
+import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runText } from "../support/database.ts";
+import { formBody } from "../support/flow.ts";
+import { aBrowser, type Browser } from "../support/person.ts";
+import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+
+const BACK = "https://app.example.test/signed-out?from=countersign";
+const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+
+let server: TestServer;
+let admin: AdminClient;
+beforeAll(async () => {
+  const clients = PROVISIONED.clients.map((client) => (client.clientId === "web" ? { ...client, postLogoutRedirectUris: [BACK] } : client));
+  server = await startServer({ provision: { ...PROVISIONED, clients } });
+  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
+  admin = createAdminClient({ url: server.url, token: body.access_token });
+});
+afterAll(() => server.close());
+
+/** A person who is signed in, with an ID token of hers. */
+async function signedIn() {
+  const person = await server.person();
+  const { id_token: hint } = await server.tokens(server.clients.web, person.browser, { scope: "openid" });
+  return { ...person, hint: hint as string };
+}
+
+const path = (fields: Record<string, string | readonly string[] | undefined>): string => `/logout?${formBody(fields)}`;
+const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.json("/consents", undefined, "GET")).status === 200;
+
+describe("OpenID Connect RP-Initiated Logout §2", () => {
+  test("an ID token of the person ends her session without a question, and she goes back as registered, with state", async () => {
+    const { browser, hint } = await signedIn();
+    const answer = await browser.request(path({ id_token_hint: hint, client_id: "web", post_logout_redirect_uri: BACK, state: "a b&c" }));
+    expect([answer.status, answer.headers.get("location")]).toEqual([302, `${BACK}&state=a%20b%26c`]);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  test("without state the address is the registered one, byte by byte; without an address there is a page that says so", async () => {
+    const first = await signedIn();
+    const bare = await first.browser.request(path({ id_token_hint: first.hint, post_logout_redirect_uri: BACK }));
+    expect(bare.headers.get("location")).toBe(BACK);
+    const second = await signedIn();
+    const page = await second.browser.follow(path({ id_token_hint: second.hint }));
+    expect(page.html).toContain("You are signed out");
+    expect(await isSignedIn(second.browser)).toBe(false);
+  });
+
+  test("the hint may have expired, and to sign nobody out is no error", async () => {
+    const { browser, hint } = await signedIn();
+    await browser.request(path({ id_token_hint: hint }));
+    const again = await browser.request(path({ id_token_hint: hint, post_logout_redirect_uri: BACK }));
+    expect([again.status, again.headers.get("location")]).toEqual([302, BACK]);
+  });
+
+  test("POST does the same: the request waits for a GET of our own, since the cookie does not come along", async () => {
+    const { browser, hint } = await signedIn();
+    const body = formBody({ id_token_hint: hint, post_logout_redirect_uri: BACK, state: "x\r\ny" });
+    const sent = await fetch(new URL("/logout", server.url), {
+      method: "POST",
+      body,
+      redirect: "manual",
+      headers: { origin: "https://app.example.test" },
+    });
+    expect(sent.status).toBe(303);
+    expect(await isSignedIn(browser)).toBe(true);
+    const answer = await browser.request(sent.headers.get("location") ?? "");
+    expect(answer.headers.get("location")).toBe(`${BACK}&state=x%0D%0Ay`);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  test("without a hint she is asked, and goes nowhere else when she says yes", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(path({ client_id: "web", post_logout_redirect_uri: BACK, state: "s" }));
+    expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
+    const done = await browser.submit(page, { form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" });
+    expect(done.url).toBe(`${server.url}/logout`);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  test("a hint of another person signs nobody out: she is asked", async () => {
+    const [one, other] = [await signedIn(), await signedIn()];
+    const answer = await one.browser.request(path({ id_token_hint: other.hint, post_logout_redirect_uri: BACK }));
+    expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
+    expect(await answer.text()).toContain(one.email);
+    expect(await isSignedIn(one.browser)).toBe(true);
+  });
+
+  test("an error never redirects and ends no session, in the person's language", async () => {
+    const { browser, hint, login } = await signedIn();
+    const cases: readonly Record<string, string | string[]>[] = [
+      { id_token_hint: hint, post_logout_redirect_uri: `${BACK}&x=1` },
+      { id_token_hint: hint, post_logout_redirect_uri: BACK.replace("https", "HTTPS") },
+      { id_token_hint: hint, post_logout_redirect_uri: "https://evil.test/" },
+      { id_token_hint: hint, client_id: "other", post_logout_redirect_uri: BACK },
+      { id_token_hint: `${hint.slice(0, -4)}AAAA`, post_logout_redirect_uri: BACK },
+      { id_token_hint: login.access_token, post_logout_redirect_uri: BACK },
+      { id_token_hint: "x", post_logout_redirect_uri: BACK },
+      { id_token_hint: [hint, hint], post_logout_redirect_uri: BACK },
+    ];
+    for (const fields of cases) {
+      const answer = await browser.request(path(fields));
+      expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+    }
+    const german = await browser.request(path({ id_token_hint: "x" }), { headers: { "accept-language": "de" } });
+    expect(await german.text()).toContain("Sie wurden nicht abgemeldet");
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  test("a disabled client sends nobody anywhere", async () => {
+    const { browser, hint } = await signedIn();
+    await runText(server.database.sql, "update clients set enabled = false where client_id = 'web'");
+    const answer = await browser.request(path({ id_token_hint: hint, post_logout_redirect_uri: BACK }));
+    await runText(server.database.sql, "update clients set enabled = true where client_id = 'web'");
+    expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+  });
+
+  test("the address of the endpoint stands in the OpenID document alone", async () => {
+    expect((await server.get("/.well-known/openid-configuration")).body.end_session_endpoint).toBe(`${server.url}/logout`);
+    expect((await server.get("/.well-known/oauth-authorization-server")).body).not.toHaveProperty("end_session_endpoint");
+  });
+});
+
+describe("postLogoutRedirectUris", () => {
+  test("are the operator's to set, judged like redirect URIs, and no member of /api/clients", async () => {
+    const { id } = await admin.operator.clients.create.mutate({ name: "Desk", grantTypes: ["client_credentials"] });
+    const { operator } = admin;
+    const patch = { postLogoutRedirectUris: ["https://desk.example.test/bye"] };
+    expect(await operator.clients.update.mutate({ id, patch })).toMatchObject(patch);
+    expect(await operator.clients.get.query({ id })).toMatchObject(patch);
+    const wrong = operator.clients.update.mutate({ id, patch: { postLogoutRedirectUris: ["javascript:alert(1)"] } });
+    expect(refusalOf(await wrong.catch((error: unknown) => error))?.issues[0]?.path).toBe("postLogoutRedirectUris.0");
+    const person = await server.person();
+    const headers = { authorization: `Bearer ${person.login.access_token}` };
+    const sent = await aBrowser(server.url).json("/api/clients", { name: "Mine", ...patch }, "POST", headers);
+    expect(sent.status).toBe(400);
+    const made = await aBrowser(server.url).json(
+      "/api/clients",
+      { name: "Mine", redirectUris: ["https://a.example.test/cb"] },
+      "POST",
+      headers,
+    );
+    expect([made.status, Object.keys(made.body)]).toEqual([201, expect.not.arrayContaining(["postLogoutRedirectUris"])]);
+  });
+});
