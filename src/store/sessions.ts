@@ -87,8 +87,8 @@ const END_WHAT_BEGAN = statement(
    update refresh_families set revoked_at = now() from theirs where grant_id = theirs.id and revoked_at is null`,
 );
 
-// What is being born of these sessions holds a share lock on them until it is there (Grants.open, AuthorizationCodes.issue). So this statement
-// waits for it, and the next ones see it; they would not within one statement.
+// What is being born of these sessions holds them until it is there (Grants.open, AuthorizationCodes.issue). So this statement waits for it, and
+// the next ones see it; they would not within one statement.
 const END_ALL = statement("session_end_all", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
 const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
 const END_FAMILIES = statement(
