@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { axeFlaws } from "../support/axe.ts";
 import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
 import { DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
 import { tourOfPages } from "../support/page-tour.ts";
@@ -11,7 +11,6 @@ import { PROVISIONED, startServer } from "../support/server.ts";
 
 /** `npm run screenshots` names a folder: then the tour leaves a picture of every page there. */
 const PICTURES = process.env.SCREENSHOTS_DIR;
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 800 };
 const NARROWEST = { width: 320, height: 640 };
@@ -26,15 +25,6 @@ afterAll(async () => {
   await browser.close();
   await Promise.all([callback.close(), people.close()]);
 });
-
-/** What axe finds, in words. The page's own policy would not let it in: the context passes over it. */
-async function axeFlaws(page: Page): Promise<string[]> {
-  await page.addScriptTag({ content: axe.source });
-  const run = (tags: string[]) => (globalThis as unknown as { axe: typeof axe }).axe.run({ runOnly: tags });
-  const { violations, passes } = await page.evaluate(run, RULES);
-  expect(passes.length).toBeGreaterThan(10);
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`));
-}
 
 /** Of these pages a picture of the wide view is kept as well. */
 const ALSO_WIDE = ["account", "consent-to-more", "sign-in-to-application", "sign-up-faults"];
