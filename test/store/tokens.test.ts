@@ -7,7 +7,7 @@ import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
-import { anAudit, anId, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 
@@ -121,6 +121,35 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
         const held = await Promise.all(families.map(({ tokenHash }) => refreshFamilies(database.sql).holding(tokenHash)));
         expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
       }
+    });
+
+    test("a sign-in and the end of its one session at once: no living family is left", async () => {
+      for (let round = 0; round < 15; round++) {
+        const here = await aScene(database.sql);
+        const family = aFamily();
+        await Promise.all([
+          grants(database.sql).open(aGrant(here), family, here.sessionId, anAudit("token.issued")),
+          sessions(database.sql).endOne(here.sessionId, here.userId, anAudit("session.ended")),
+        ]);
+        const state = await refreshFamilies(database.sql).holding(family.tokenHash);
+        expect(state === undefined || state.revoked).toBe(true);
+      }
+    });
+
+    test("the end of the other sessions ends what began with them, and leaves what began with this one", async () => {
+      const [here, elsewhere] = [await aScene(database.sql), aFamily()];
+      const kept = aFamily();
+      const other = await sessions(database.sql).start(
+        { id: anId(), hash: aHash(), userId: here.userId, ttl: 60 },
+        anAudit("session.started"),
+      );
+      await grants(database.sql).open(aGrant(here), kept, here.sessionId, anAudit("token.issued"));
+      await grants(database.sql).open(aGrant(here), elsewhere, other?.id ?? "", anAudit("token.issued"));
+      await sessions(database.sql).endOthers(here.sessionId, here.userId, anAudit("session.ended"));
+      const [keptState, elsewhereState] = await Promise.all(
+        [kept, elsewhere].map(({ tokenHash }) => refreshFamilies(database.sql).holding(tokenHash)),
+      );
+      expect([keptState?.revoked, elsewhereState?.revoked]).toEqual([false, true]);
     });
 
     test("signing out everywhere leaves the grant, so that access tokens live to their expiry", async () => {

@@ -2,7 +2,7 @@ import { accountNavTexts } from "../../texts/account-nav.ts";
 import type { Catalogue, Language } from "../../texts/language.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
-import { layout } from "./layout.ts";
+import { type Fault, formTitle, layout } from "./layout.ts";
 
 interface Place {
   readonly path: string;
@@ -27,18 +27,26 @@ export interface AccountFrame {
   readonly title: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
+  /** Of the form on the page: told first, in the title, to whoever hears the page. */
+  readonly faults?: readonly Fault[];
   /** What the page needs in its head besides. */
   readonly head?: Part;
 }
 
 /** The frame around every page of a signed-in person's own. */
-export function accountFrame(site: Site, { language, path, title, done, head }: AccountFrame, content: Part): Markup {
+export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
   const texts = accountNavTexts[language];
   const place = (one: Place) =>
     html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
   return layout(
     site,
-    { language, title, width: "wide", head, aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>` },
+    {
+      language,
+      title: formTitle(language, title, faults),
+      width: "wide",
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+      head,
+    },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
 <ul>${PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true).map(place)}</ul>
