@@ -44,6 +44,7 @@ export function accountFrame(site: Site, { language, path, title, done, faults =
       language,
       title: formTitle(language, title, faults),
       width: "wide",
+      head,
       aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
       head,
     },
