@@ -46,7 +46,6 @@ export function accountFrame(site: Site, { language, path, title, done, faults =
       width: "wide",
       head,
       aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
-      head,
     },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
