@@ -1,7 +1,7 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
 
 /** Records that are sealed in one transaction; few on the embedded database, on whose one connection everybody else waits for its end. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
@@ -39,9 +39,9 @@ const UNSEALED = statement(
 
 const SEAL = statement(
   "audit_seal",
-  `update audit_records set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
-   from jsonb_to_recordset($1::jsonb) as sealed(id uuid, seq bigint, hash text)
-   where audit_records.id = sealed.id and audit_records.seq is null`,
+  `with sealed as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, seq bigint, hash text))
+   update audit_records set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
+   from sealed where ${amongKeys("audit_records.id", "id", "sealed")} and audit_records.id = sealed.id and audit_records.seq is null`,
 );
 
 const SIGN = statement(

@@ -5,11 +5,12 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
 import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
-import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
-       and consents.scopes @> i.scopes and consents.resources @> i.resources`;
+       and consents.scopes @> i.scopes and consents.resources @> i.resources
+       and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
 // Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
 const ISSUE = statement(
@@ -22,7 +23,7 @@ const ISSUE = statement(
      select i.n from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled
-     where ${clientStands("i.client_id", "i.document_client")}
+     where ${amongKeys("sessions.id", "session_id", "input")} and ${clientStands("i.client_id", "i.document_client")}
      for share of sessions),
    agreed as materialized (
      select i.n from input i join consents on ${covers} where i.client_mark is null
@@ -50,7 +51,7 @@ const BY_HASH = rowsStatement(
      ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at, grant_id::text, document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from authorization_codes join users on users.id = authorization_codes.user_id
-   where code_hash = any(select decode(key, 'hex') from unnest($1::text[]) as key)`,
+   where ${amongKeys("code_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")}`,
 );
 
 const REDEEM = statement(
@@ -58,7 +59,7 @@ const REDEEM = statement(
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(n int, code_hash text, ${GRANT_INPUT}, audit jsonb)),
    won as (
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
-     where code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
+     where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
        and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input", "code.document_client")}
      returning input.n, code.document_client),
    winners as (select input.*, won.document_client from input join won using (n)),

@@ -5,7 +5,7 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
 import { standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
-import { fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 const HOLDING = rowsStatement(
@@ -13,8 +13,10 @@ const HOLDING = rowsStatement(
   `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
    held as (
      select key, hash, id, null::timestamptz as used_at from keys join refresh_families on current_hash = hash
+     where ${amongKeys("current_hash", "hash", "keys")}
      union all
-     select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash)
+     select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
+     where ${amongKeys("token_hash", "hash", "keys")})
    select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
      ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
      ${seconds("used_at")} as used_at, encode(family.current_hash, 'hex') as current_hash, grants.document_client, ${seconds("now()")} as now,
@@ -35,7 +37,7 @@ const ROTATE = statement(
    won as (
      update refresh_families family
      set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
-     from input where family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
+     from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
      returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
    used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
    used_again as (select grants.client_id, grants.user_id from won join grants on grants.id = won.grant_id),

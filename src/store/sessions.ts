@@ -4,7 +4,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 interface SessionColumns {
@@ -47,7 +47,7 @@ const BY_HASH = rowsStatement(
   `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
      ${seconds("expires_at")} as expires_at, last_seen_at < now() - ${LAST_SEEN} as stale, ${userColumns("users")}
    from sessions join users on users.id = sessions.user_id and users.enabled
-   where token_hash = any(select decode(key, 'hex') from unnest($1::text[]) as key) and ended_at is null and expires_at > now()`,
+   where ${amongKeys("token_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")} and ended_at is null and expires_at > now()`,
 );
 const SEEN = statement(
   "session_seen",
