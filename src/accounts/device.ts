@@ -12,11 +12,15 @@ export interface Device {
 const MAX_AGENT = 512;
 const MAX_WORD = 40;
 
+/** What a program that is no browser begins with (RFC 9110 §10.1.5). */
+const PRODUCT = /^[A-Za-z][\w.-]*(?=\/)/;
+
 /** Browser and system of a User-Agent, which may say anything: the words are short and of letters, digits and the marks of a name. Pure. */
 export function deviceOf(userAgent: string): Device {
   if (userAgent === "") return { browser: null, system: null };
-  const { browser, os } = Bowser.parse(userAgent.slice(0, MAX_AGENT));
-  return { browser: word(browser.name), system: word(os.name) };
+  const agent = userAgent.slice(0, MAX_AGENT);
+  const { browser, os } = Bowser.parse(agent);
+  return { browser: word(browser.name) ?? word(PRODUCT.exec(agent)?.[0]), system: word(os.name) };
 }
 
 function word(name: string | undefined): string | null {

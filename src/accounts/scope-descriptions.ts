@@ -1,4 +1,4 @@
-import type { Catalogue, Language } from "../language.ts";
+import { type Catalogue, LANGUAGES, type Language } from "../language.ts";
 
 /** Words in one language at least; whoever reads another gets those that there are. */
 export type Wording = { readonly [L in Language]?: string | undefined };
@@ -71,5 +71,11 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   ),
 ];
 
-/** The words for a reader of one language, else those that there are. Pure. */
-export const wordingFor = (language: Language, wording: Wording): string | undefined => wording[language] ?? wording.en ?? wording.de;
+/** The words for a reader of one language, else those that there are, with the language that they are in. Pure. */
+export function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language } | undefined {
+  for (const each of [language, ...LANGUAGES]) {
+    const text = wording[each];
+    if (text !== undefined) return { text, language: each };
+  }
+  return undefined;
+}

@@ -219,12 +219,13 @@ async function walletsOf(config: Config, sql: Sql, log: Log): Promise<WalletRout
 
 /** Loaded when the description is first asked for, to spare the start. */
 async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }] = await Promise.all([
+  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }, { walletPaths }] = await Promise.all([
     import("../front/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
     import("../front/schemas/client-paths.ts"),
     import("../front/schemas/connect-paths.ts"),
+    import("../front/schemas/wallet-paths.ts"),
   ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths]);
+  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths, walletPaths]);
 }

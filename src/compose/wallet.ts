@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import { walletPageRoutes } from "../front/pages/wallet.ts";
 import type { WalletRoutes } from "../front/people.ts";
 import { walletRoutes } from "../front/wallet/routes.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
@@ -19,7 +20,7 @@ import { verifyPresentation } from "../wallet/verify.ts";
 /** Wallet linking. To be imported when it is switched on, for the libraries that come with it. */
 export function composeWallet(config: Config, sql: Sql): WalletRoutes {
   const linking = linkingPorts(config, sql);
-  return (kit) => [walletRoutes({ ...kit, linking })];
+  return (kit) => [walletRoutes({ ...kit, linking }), walletPageRoutes({ ...kit, linking })];
 }
 
 function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql): LinkingPorts {

@@ -20,7 +20,13 @@ const PREFIXES = [
   "REGISTER_CLIENT_",
   "SIGN_UP_",
   "TOKEN_CORE_",
-  "WALLET_",
+  "WALLET_CLIENT_ID_",
+  "WALLET_CREDENTIAL_",
+  "WALLET_FEDERATION_",
+  "WALLET_ISSUER_",
+  "WALLET_SUBJECT_",
+  "WALLET_TRUSTED_",
+  "WALLET_VERIFIER_",
 ];
 
 /** Settings of the gRPC library itself, and what an orchestrator injects for each service that it knows by name. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LANGUAGES, type Language } from "../language.ts";
+import type { Language } from "../language.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
 /** Line breaks, other controls, and whatever turns or hides the text around it. */
@@ -15,11 +15,8 @@ const line = (max: number) =>
     .refine((text) => text.isWellFormed() && !HIDDEN.test(text), "must not contain control, bidirectional or invisible characters");
 
 /** The same in every language; a language may be left out. */
-function wording(max: number) {
-  const words: Partial<Record<Language, z.ZodOptional<z.ZodType<string>>>> = {};
-  for (const language of LANGUAGES) words[language] = line(max).optional();
-  return z.strictObject(words as Record<Language, z.ZodOptional<z.ZodType<string>>>);
-}
+const wording = (max: number) =>
+  z.strictObject({ en: line(max).optional(), de: line(max).optional() } satisfies Readonly<Record<Language, z.ZodType>>);
 
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");
 

@@ -4,7 +4,7 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
-import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -65,10 +65,7 @@ const REDEEM = statement(
    winners as (select input.*, won.document_client from input join won using (n)),
    ${openGrants("winners")},
    ${touchClients("winners")},
-   remembered as (
-     update consents set last_used_at = now() where id in (
-       select consents.id from consents join winners using (user_id, client_id)
-       where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked)),
+   ${touchConsents("winners")},
    logged as (${insertAudit("winners")})
    select n from won`,
 );

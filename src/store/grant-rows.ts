@@ -40,6 +40,13 @@ export const touchClients = (source: string): string =>
          and (last_used_at is null or last_used_at < now() - interval '1 minute')
        for no key update skip locked))`;
 
+/** Likewise for when the consents of the people and clients named in `source` were last used. */
+export const touchConsents = (source: string): string =>
+  `remembered as (
+     update consents set last_used_at = now() where id in (
+       select consents.id from consents join ${source} using (user_id, client_id)
+       where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked))`;
+
 /** A grant whose person and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
 export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)

@@ -4,7 +4,7 @@ import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
-import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -40,8 +40,9 @@ const ROTATE = statement(
      from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
      returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
    used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
-   of_client as (select grants.client_id from won join grants on grants.id = won.grant_id),
-   ${touchClients("of_client")},
+   used_again as (select grants.client_id, grants.user_id from won join grants on grants.id = won.grant_id),
+   ${touchClients("used_again")},
+   ${touchConsents("used_again")},
    logged as (${insertAudit("won")})
    select n from won`,
 );

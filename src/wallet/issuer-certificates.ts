@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { PublishedKey } from "../clients/key-set.ts";
+import { isRefusal } from "../errors.ts";
 import { refuse } from "./refused.ts";
 
 const MAX_CHAIN = 5;
@@ -12,11 +13,7 @@ export const certificatesOf = (pem: string): readonly X509Certificate[] =>
 /** The header member `x5c`: base64 of DER, the leaf first (RFC 7515 §4.1.6). */
 function readChain(x5c: unknown): readonly X509Certificate[] {
   if (!Array.isArray(x5c) || x5c.length === 0 || x5c.length > MAX_CHAIN) return refuse("issuer_certificate_malformed");
-  try {
-    return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
-  } catch (cause) {
-    return refuse("issuer_certificate_malformed", cause);
-  }
+  return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
 }
 
 /** Names of a certificate's subject as node prints them: `DNS:a.example, URI:https://a.example`. Quoted ones hold commas and are no names of ours. */
@@ -32,13 +29,8 @@ const isInTime = (certificate: X509Certificate, now: number): boolean =>
 const isIssuedBy = (certificate: X509Certificate, by: X509Certificate): boolean =>
   certificate.checkIssued(by) && certificate.verify(by.publicKey);
 
-/**
- * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times, names and the
- * mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
- * @param now seconds since the epoch
- * @throws {Refusal} access_denied
- */
-export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+/** The leaf's key, once the chain has held. @throws {Refusal} access_denied; whatever the parser says to bytes of a stranger's */
+function judgedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
   const chain = readChain(x5c);
   const [leaf] = chain;
   const last = chain.at(-1);
@@ -49,4 +41,18 @@ export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509C
   if (![...chain, root].every((certificate) => isInTime(certificate, now))) refuse("issuer_certificate_out_of_time");
   if (!isOf(leaf, issuer)) refuse("issuer_certificate_of_another");
   return leaf.publicKey.export({ format: "jwk" }) as PublishedKey; // an object of public members alone
+}
+
+/**
+ * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times, names and the
+ * mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
+ * @param now seconds since the epoch
+ * @throws {Refusal} access_denied
+ */
+export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+  try {
+    return judgedKey(x5c, issuer, roots, now);
+  } catch (error) {
+    return isRefusal(error) ? refuse(error.reason) : refuse("issuer_certificate_malformed", error);
+  }
 }

@@ -5,7 +5,7 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { presentationOf, type WalletAnswer, walletErrorReason } from "./answer.ts";
-import { decidePoll, isOpen, type LinkStatus, publicState } from "./link-state.ts";
+import { type Asker, decidePoll, isOpen, type LinkStatus, publicState } from "./link-state.ts";
 import type { LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "./ports.ts";
 import { nonceOf, stateOf, type WalletRequests } from "./request.ts";
 
@@ -20,6 +20,12 @@ export interface LinkingPorts {
   readonly verify: (presentation: unknown, nonce: string) => Promise<WalletIdentity>;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+}
+
+/** A link as its owner sees it; `expiresAt` in seconds since the epoch. */
+export interface SeenLink extends LinkStatus {
+  readonly sameDevice: boolean;
+  readonly expiresAt: number;
 }
 
 /** A link that has begun; `expiresAt` in seconds since the epoch. */
@@ -38,7 +44,7 @@ const about = (event: AuditEntry["event"], userId: string, caller: Caller, reaso
   ...whence(caller),
 });
 
-const NO_LINK = () => new Refusal("not_found", "link_unknown", { description: "There is no such link." });
+const noLink = () => new Refusal("not_found", "link_unknown", { description: "There is no such link." });
 
 /**
  * Begins a link: one request to a wallet, for the signed-in person and by this session (specification §2.4).
@@ -70,7 +76,8 @@ export async function signedRequest(
 ): Promise<string> {
   const expiresAt = await links.unanswered(hashSecret(state));
   const request = expiresAt === undefined ? undefined : await requests.requestObject(state, { from: clock(), to: expiresAt }, walletNonce);
-  return request ?? fail(NO_LINK());
+  if (request === undefined) throw noLink();
+  return request;
 }
 
 /**
@@ -109,36 +116,37 @@ async function judged(answer: WalletAnswer, nonce: string, verify: LinkingPorts[
  * Where a link stands; completes it when its wallet has answered well (specification §3).
  * @throws {Refusal} not_found, alike for an unknown link and for somebody else's
  */
-export async function pollLink(handle: string, { user, session }: SignedIn, ports: LinkingPorts, caller: Caller): Promise<LinkStatus> {
+export async function pollLink(handle: string, { user, session }: SignedIn, ports: LinkingPorts, caller: Caller): Promise<SeenLink> {
   const link = await ports.links.byHandle(hashSecret(handle));
-  return link === undefined || link.userId !== user.id ? fail(NO_LINK()) : advance(link, session.id, undefined, ports, caller);
+  if (link === undefined || link.userId !== user.id) throw noLink();
+  return seen(link, await advance(link, { sessionId: session.id, returnHash: undefined }, ports, caller));
 }
 
 /**
  * The same for a browser that comes back from a wallet on its own device.
  * @param returned what the wallet was told to bring back
- * @throws {Refusal} not_found
+ * @throws {Refusal} not_found, also for another session of the person
  */
-export async function pollReturned(
-  returned: string,
-  { user, session }: SignedIn,
-  ports: LinkingPorts,
-  caller: Caller,
-): Promise<LinkStatus> {
-  const link = await ports.links.byReturn(hashSecret(returned));
-  if (link === undefined || link.userId !== user.id || link.sessionId !== session.id) return fail(NO_LINK());
-  return advance(link, session.id, returned, ports, caller);
+export async function pollReturned(returned: string, { user, session }: SignedIn, ports: LinkingPorts, caller: Caller): Promise<SeenLink> {
+  const returnHash = hashSecret(returned);
+  const link = await ports.links.byReturn(returnHash);
+  if (link === undefined || link.userId !== user.id || link.sessionId !== session.id) throw noLink();
+  return seen(link, await advance(link, { sessionId: session.id, returnHash }, ports, caller));
 }
 
-async function advance(
-  link: WalletLink,
-  sessionId: string,
-  returned: string | undefined,
-  { links }: LinkingPorts,
-  caller: Caller,
-): Promise<LinkStatus> {
+/** The request of a link that is not decided, to be shown again. */
+export const invocationOf = (handle: string, { requests }: LinkingPorts): Promise<string> => requests.invocationUri(stateOf(handle));
+
+const seen = ({ sameDevice, expiresAt }: WalletLink, { status, reason }: LinkStatus): SeenLink => ({
+  status,
+  reason,
+  sameDevice,
+  expiresAt,
+});
+
+async function advance(link: WalletLink, asker: Asker, { links }: LinkingPorts, caller: Caller): Promise<LinkStatus> {
   const { handleHash, userId } = link;
-  const decision = decidePoll(link, { sessionId, returnHash: returned === undefined ? undefined : hashSecret(returned) });
+  const decision = decidePoll(link, asker);
   if (decision.kind === "told") return decision;
   if (decision.kind === "expire") {
     await links.expire(handleHash, about("wallet.refused", userId, caller, "link_expired"));
@@ -150,16 +158,11 @@ async function advance(
   if (done !== undefined) return { status: done.state, reason: "reason" in done ? done.reason : undefined };
   // Somebody else has completed it just now, or its time has run out just now: a second look tells.
   const again = await links.byHandle(handleHash);
-  return again === undefined
-    ? fail(NO_LINK())
-    : { status: again.over && isOpen(again.state) ? "expired" : publicState(again.state), reason: again.reason };
+  if (again === undefined) throw noLink();
+  return { status: again.over && isOpen(again.state) ? "expired" : publicState(again.state), reason: again.reason };
 }
 
 /** Ends the link. @throws {Refusal} not_found when there is none */
 export async function unlinkWallet({ user }: SignedIn, { wallets }: LinkingPorts, caller: Caller): Promise<void> {
-  if (!(await wallets.unlink(user.id, about("wallet.unlinked", user.id, caller)))) throw NO_LINK();
-}
-
-function fail(refusal: Refusal): never {
-  throw refusal;
+  if (!(await wallets.unlink(user.id, about("wallet.unlinked", user.id, caller)))) throw noLink();
 }

@@ -4,15 +4,15 @@ import type { CredentialPolicy } from "./ports.ts";
 /** The one credential that is asked for, by this id in request and answer. */
 export const QUERY_ID = "link";
 
-export type AskedFor = ReturnType<typeof askedFor>;
+export type AskedFor = DcqlQuery.Input;
 
 /** The question to the wallet: a credential of these types, bound to its holder, of which the claim that tells people apart is disclosed. @see OpenID4VP 1.0 §6 */
-export function askedFor({ types, subjectClaim }: Pick<CredentialPolicy, "types" | "subjectClaim">) {
+export function askedFor({ types, subjectClaim }: Pick<CredentialPolicy, "types" | "subjectClaim">): AskedFor {
   const [first = "", ...more] = types;
-  const query = DcqlQuery.parse({
+  const query: AskedFor = {
     credentials: [{ id: QUERY_ID, format: "dc+sd-jwt", meta: { vct_values: [first, ...more] }, claims: [{ path: [subjectClaim] }] }],
-  });
-  DcqlQuery.validate(query);
+  };
+  DcqlQuery.validate(DcqlQuery.parse(query));
   return query;
 }
 
@@ -24,5 +24,6 @@ export function satisfies(asked: AskedFor, claims: Readonly<Record<string, unkno
     claims: claims as DcqlSdJwtVcPresentation.Model["Output"]["claims"], // they were parsed from JSON
     cryptographic_holder_binding: true,
   };
-  return DcqlPresentationResult.fromDcqlPresentation({ [QUERY_ID]: [credential] }, { dcqlQuery: asked }).can_be_satisfied;
+  const result = DcqlPresentationResult.fromDcqlPresentation({ [QUERY_ID]: [credential] }, { dcqlQuery: DcqlQuery.parse(asked) });
+  return result.can_be_satisfied;
 }

@@ -1,15 +1,16 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { axeFlaws } from "../support/axe.ts";
 import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
 import { tourOfPages } from "../support/page-tour.ts";
 import { type People, startPeople } from "../support/people.ts";
+import { PROVISIONED, startServer } from "../support/server.ts";
 
 /** `npm run screenshots` names a folder: then the tour leaves a picture of every page there. */
 const PICTURES = process.env.SCREENSHOTS_DIR;
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 800 };
 const NARROWEST = { width: 320, height: 640 };
@@ -25,14 +26,8 @@ afterAll(async () => {
   await Promise.all([callback.close(), people.close()]);
 });
 
-/** What axe finds, in words. The page's own policy would not let it in: the context passes over it. */
-async function axeFlaws(page: Page): Promise<string[]> {
-  await page.addScriptTag({ content: axe.source });
-  const run = (tags: string[]) => (globalThis as unknown as { axe: typeof axe }).axe.run({ runOnly: tags });
-  const { violations, passes } = await page.evaluate(run, RULES);
-  expect(passes.length).toBeGreaterThan(10);
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`));
-}
+/** Of these pages a picture of the wide view is kept as well. */
+const ALSO_WIDE = ["account", "consent-to-more", "sign-in-to-application", "sign-up-faults"];
 
 const picture = (page: Page, name: string) => {
   mkdirSync(PICTURES ?? "", { recursive: true });
@@ -40,16 +35,16 @@ const picture = (page: Page, name: string) => {
 };
 
 const VIEWS = [
-  { locale: "en-GB", colorScheme: "light", viewport: PHONE, pictures: "phone" },
-  { locale: "en-GB", colorScheme: "dark", viewport: DESKTOP, pictures: undefined },
-  { locale: "de-DE", colorScheme: "light", viewport: NARROWEST, pictures: undefined },
-  { locale: "de-DE", colorScheme: "dark", viewport: DESKTOP, pictures: "desktop-de-dark" },
+  { locale: "en-GB", colorScheme: "light", viewport: PHONE, suffix: "phone", pictured: () => true },
+  { locale: "en-GB", colorScheme: "dark", viewport: DESKTOP, suffix: "", pictured: () => false },
+  { locale: "de-DE", colorScheme: "light", viewport: NARROWEST, suffix: "", pictured: () => false },
+  { locale: "de-DE", colorScheme: "dark", viewport: DESKTOP, suffix: "wide-dark-de", pictured: (name: string) => ALSO_WIDE.includes(name) },
 ] as const;
 
 let count = 0;
 
 describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways", () => {
-  test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", { timeout: 240_000 }, async ({ pictures, ...options }) => {
+  test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", { timeout: 240_000 }, async ({ suffix, pictured, ...options }) => {
     const { page, wrongs, close } = await openPage(browser, { ...options, bypassCSP: true, reducedMotion: "reduce" });
     const seen: string[] = [];
     const flaws: Record<string, string[]> = {};
@@ -57,14 +52,37 @@ describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways",
       seen.push(name);
       expect(new URL(page.url()).origin).toBe(people.url);
       expect(await page.locator("html").getAttribute("lang")).toBe(options.locale.slice(0, 2));
-      if (PICTURES !== undefined && pictures !== undefined) await picture(page, `${name}-${pictures}`);
+      if (PICTURES !== undefined && pictured(name)) await picture(page, `${name}-${suffix}`);
       const found = [...(await flawsOf(page)), ...(await axeFlaws(page))];
       if (found.length > 0) flaws[name] = found;
     };
     await tourOfPages({ page, people, callback: callback.uri, email: `tour${++count}@example.test`, look });
     expect(flaws).toEqual({});
     expect(wrongs).toEqual([]);
-    expect(new Set(seen).size).toBeGreaterThanOrEqual(20);
+    expect(new Set(seen).size).toBeGreaterThanOrEqual(30);
+    await close();
+  });
+});
+
+describe("the page of agents, with agents that act and one that is held", () => {
+  let server: ReturnType<typeof delegating<Awaited<ReturnType<typeof startServer>>>>;
+  beforeAll(async () => {
+    server = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
+  });
+  afterAll(() => server.close());
+
+  test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", async ({ suffix, pictured, ...options }) => {
+    const { person } = await server.chainOf(["agent-1", "agent-2"]);
+    const { page, wrongs, close } = await openPage(browser, { ...options, bypassCSP: true });
+    const cookies = [...person.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
+    await page.context().addCookies(cookies);
+    await page.goto(`${server.url}/account/agents`);
+    await page.locator('form[action="/account/agents/pause"] button').first().click();
+    await page.waitForURL(/done=/);
+    expect(await page.getByRole("heading", { level: 2 }).count()).toBe(2);
+    if (PICTURES !== undefined && pictured("account-agents-acting")) await picture(page, `account-agents-acting-${suffix}`);
+    expect([...(await flawsOf(page)), ...(await axeFlaws(page))]).toEqual([]);
+    expect(wrongs).toEqual([]);
     await close();
   });
 });
@@ -81,7 +99,7 @@ test.for([true, false])(
     };
     await tourOfPages({ page, people, callback: callback.uri, email: `tour${++count}@example.test`, look });
     expect(wrongs).toEqual([]);
-    expect(seen.size).toBeGreaterThanOrEqual(20);
+    expect(seen.size).toBeGreaterThanOrEqual(30);
     await close();
   },
 );

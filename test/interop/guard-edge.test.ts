@@ -4,11 +4,13 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { build } from "rolldown";
-import { afterAll, describe, expect, onTestFinished } from "vitest";
+import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
 import { install, packed, scratch } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { freePort, type TestServer, test } from "../support/server.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 
 const { clientId, clientSecret } = AS_RESOURCE_SERVER;
 const { dir, remove } = scratch();

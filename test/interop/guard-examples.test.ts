@@ -4,9 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { describe, expect, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 
 const root = join(import.meta.dirname, "../..");
 const examples = join(root, "examples");

@@ -4,9 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, describe, expect, onTestFinished } from "vitest";
+import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
 import { freePort, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "guard-sdk/README.md"), "utf8");

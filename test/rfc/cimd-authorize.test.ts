@@ -55,6 +55,8 @@ describe("specification §5: clients of metadata documents", () => {
     const client = published();
     const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     expect(page.html).toContain("Document client");
+    expect(page.html).toMatch(/Published by<\/dt><dd><span class="host">localhost:\d+<\/span> <span class="tag tag-good">Verified/);
+    expect(page.html).toContain("Name not verified");
     expect(page.html).toContain(`localhost:${site.port}`);
     expect(page.html).toContain("app.client.example.test");
   });

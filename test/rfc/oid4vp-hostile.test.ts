@@ -190,6 +190,14 @@ describe("POST /auth/link/wallet/response", () => {
     expect((await at.poll(person, handle)).body.status).toBe("pending");
   });
 
+  test("a wallet that is a web page may send its answer; the poll is for our own pages alone", async () => {
+    const origin = { origin: "https://wallet.example.test" };
+    const sent = await post("state=x&error=access_denied", { ...origin, "content-type": "application/x-www-form-urlencoded" });
+    expect([sent.headers.get("access-control-allow-origin"), sent.headers.get("access-control-allow-credentials")]).toEqual(["*", null]);
+    const poll = await fetch(`${server.url}/auth/link/wallet/handle`, { headers: origin });
+    expect(poll.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
   test("other methods are 405 in the same shape", async () => {
     const response = await fetch(`${server.url}/auth/link/wallet/response`);
     expect([response.status, await response.json()]).toEqual([405, { message: expect.any(String) }]);

@@ -39,6 +39,14 @@ test("specification §7.2: without wallets their paths are 404 with a message al
   }
 });
 
+test("without wallets the account has no page for them", async () => {
+  const browser = aBrowser(people.url);
+  await browser.json("/auth/register", { email: "no-wallet@example.test", password: "correct horse battery" });
+  await browser.json("/auth/login", { email: "no-wallet@example.test", password: "correct horse battery" });
+  expect((await browser.follow("/account")).html).not.toContain("/account/wallet");
+  expect((await browser.follow("/account/wallet")).status).toBe(404);
+});
+
 test("an old verification link leads to a new mail and to sign-in", async () => {
   const browser = aBrowser(people.url);
   const email = "late@example.test";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pageRoutes } from "../../src/front/pages/routes.ts";
+import { siteOf } from "../../src/front/pages/site.ts";
 import { authorizePath, type People, startPeople } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => people.close());
 
 /** Every path of a page and the methods that it takes, read off the routes themselves: a new page is walked too. */
-const { fixed = {} } = pageRoutes({} as Parameters<typeof pageRoutes>[0]);
+const { fixed = {} } = pageRoutes({ ports: {}, site: siteOf("http://localhost") } as Parameters<typeof pageRoutes>[0]);
 const routes = Object.entries(fixed)
   .filter(([path]) => !path.startsWith("/assets/"))
   .flatMap(([path, { methods }]) => Object.keys(methods).map((method) => [method, path] as const));

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { aBrowser, type Browser, formsOf } from "../support/person.ts";
 import { type TestServer, test } from "../support/server.ts";
@@ -132,6 +133,26 @@ describe("where one is signed in", () => {
     expect((await refresh(server, login.refresh_token)).status).toBe(200);
     expect((await server.refresh(server.clients.web, tokens.refresh_token)).status).toBe(200);
     expect((await security(browser)).html).not.toContain("Sign out all others");
+  });
+});
+
+describe("applications with access", () => {
+  test("the last use of a consent follows its refresh tokens, to the minute", async ({ server }) => {
+    const { browser } = await server.person();
+    const { web } = server.clients;
+    const tokens = await server.tokens(web, browser, { scope: "openid offline_access" });
+    const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+    const age = async (set: string) => {
+      await runText(server.database.sql, `update consents set last_used_at = ${set} where id = $1::uuid`, [consents[0].id]);
+    };
+    const lastUsed = async () => (await browser.json("/consents", undefined, "GET")).body.consents[0].lastUsedAt;
+    await age("now() - interval '1 day'");
+    const before = await lastUsed();
+    const renewed = await server.refresh(web, tokens.refresh_token);
+    const after = await lastUsed();
+    expect(after - before).toBeGreaterThan(86_000_000);
+    await server.refresh(web, renewed.body.refresh_token);
+    expect(await lastUsed()).toBe(after);
   });
 });
 

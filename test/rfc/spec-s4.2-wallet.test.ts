@@ -74,7 +74,7 @@ describe("the request (OID4VP 1.0 §5)", () => {
       dcql_query: expect.any(String),
       client_metadata: expect.any(String),
     });
-    expect(JSON.parse(uri.searchParams.get("dcql_query") ?? "")).toMatchObject({
+    expect(JSON.parse(uri.searchParams.get("dcql_query") ?? "")).toEqual({
       credentials: [{ id: "link", format: "dc+sd-jwt", meta: { vct_values: ["urn:eudi:pid:1"] }, claims: [{ path: ["sub"] }] }],
     });
     expect(JSON.parse(uri.searchParams.get("client_metadata") ?? "")).toEqual({
@@ -206,4 +206,13 @@ test("when a person's account goes, its wallet is free for another", async () =>
   await at.link(gone, wallet, credential);
   await runText(server.database.sql, "delete from users where id = $1::uuid", [gone.id]);
   expect((await at.link(next, wallet, credential)).body.status).toBe("linked");
+});
+
+test("the API description has the paths of wallet linking, with the statuses of specification §7.2", async () => {
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { responses: object }>>;
+  };
+  expect(Object.keys(paths["/auth/link/wallet"]?.post?.responses ?? {})).toEqual(["200", "401", "404", "500"]);
+  expect(Object.keys(paths["/auth/link/wallet/{handle}"]?.get?.responses ?? {})).toEqual(["200", "401", "404", "500"]);
+  expect(paths).toHaveProperty(["/auth/link/wallet/response", "post"]);
 });

@@ -51,7 +51,7 @@ describe("the consent page says what a scope allows in the operators' words", ()
     const page = await consent();
     expect(page).toContain("Read &lt;b&gt;all&lt;/b&gt; customers");
     expect(page).toContain("Names &amp; more.");
-    expect(await consent({}, "de")).toContain("Read &lt;b&gt;all&lt;/b&gt; customers");
+    expect(await consent({}, "de")).toContain('<bdi lang="en">Read &lt;b&gt;all&lt;/b&gt; customers</bdi>');
     await operator.operator.scopes.remove.mutate({ name: "crm:read" });
     expect(await consent()).toContain("<bdi>crm:read</bdi>");
     const { records } = await operator.operator.audit.list.query({ limit: 20 });

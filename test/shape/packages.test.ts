@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
 import { publint } from "publint";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 
 const root = join(import.meta.dirname, "../..");
 const { dir, remove } = scratch();

@@ -5,7 +5,7 @@ import { sessions } from "../../src/store/sessions.ts";
 import { statement } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 
 const mail = { to: "ada@example.test", subject: "Verify", text: "text", html: "<p>text</p>" };
 const count = async (database: Database, table: string): Promise<number> => {
@@ -157,6 +157,55 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       await sessions(database.sql).start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
       await database.sql.query(expire("sessions"), []);
       expect(await sessions(database.sql).byHash(hash)).toBeUndefined();
+    });
+
+    test("a person's living sessions are listed with where they were started, the one seen last first", async () => {
+      const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
+      const store = sessions(database.sql);
+      const place = { address: "192.0.2.7", browser: "Firefox", system: "Linux" };
+      const start = (userId: string, more = {}) =>
+        store.start({ id: anId(), hash: aHash(), userId, ttl: 60, ...more }, anAudit("session.started"));
+      const first = await start(user.id, { place });
+      const ended = aHash();
+      await start(user.id, { hash: ended });
+      await start(other.id);
+      const last = await start(user.id);
+      await store.end(ended, anAudit("session.ended"));
+      await runText(database.sql, "update sessions set last_seen_at = now() - interval '1 hour' where id = $1::uuid", [first?.id ?? ""]);
+      const listed = await store.ofUser(user.id);
+      expect(listed.map(({ id }) => id)).toEqual([last?.id, first?.id]);
+      expect(listed[1]).toMatchObject({ ...place, authTime: first?.authTime });
+      expect(listed[0]).toMatchObject({ address: null, browser: null, system: null });
+    });
+
+    test("a session is seen seldom: 10 minutes pass before it is written again", async () => {
+      const user = await aUser(database.sql);
+      const hash = aHash();
+      const store = sessions(database.sql);
+      await store.start({ id: anId(), hash, userId: user.id, ttl: 3600 }, anAudit("session.started"));
+      const seenAt = async (ago: string) => {
+        await runText(database.sql, `update sessions set last_seen_at = now() - interval '${ago}' where token_hash = $1::bytea`, [hash]);
+        await store.byHash(hash);
+        const [live] = await store.ofUser(user.id);
+        return Math.round(Date.now() / 1000 - (live?.lastSeenAt ?? 0));
+      };
+      expect(await seenAt("9 minutes")).toBeGreaterThan(500);
+      expect(await seenAt("11 minutes")).toBeLessThan(60);
+    });
+
+    test("one session is ended, once; another person's is not", async () => {
+      const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
+      const store = sessions(database.sql);
+      const hash = aHash();
+      const session = await store.start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      const id = session?.id ?? "";
+      const audit = anAudit("session.ended", { userId: user.id });
+      expect([await store.endOne(id, other.id, audit), await store.endOne("x", user.id, audit)]).toEqual([false, false]);
+      expect(await store.byHash(hash)).toBeDefined();
+      const ended = await Promise.all(Array.from({ length: 64 }, () => store.endOne(id, user.id, audit)));
+      expect(ended.filter(Boolean)).toHaveLength(1);
+      expect(await store.byHash(hash)).toBeUndefined();
+      expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
     test("signing out everywhere ends every session of that person, and of nobody else", async () => {

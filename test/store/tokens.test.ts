@@ -7,7 +7,7 @@ import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
-import { anAudit, anId, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 
@@ -123,6 +123,35 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       }
     });
 
+    test("a sign-in and the end of its one session at once: no living family is left", async () => {
+      for (let round = 0; round < 15; round++) {
+        const here = await aScene(database.sql);
+        const family = aFamily();
+        await Promise.all([
+          grants(database.sql).open(aGrant(here), family, here.sessionId, anAudit("token.issued")),
+          sessions(database.sql).endOne(here.sessionId, here.userId, anAudit("session.ended")),
+        ]);
+        const state = await refreshFamilies(database.sql).holding(family.tokenHash);
+        expect(state === undefined || state.revoked).toBe(true);
+      }
+    });
+
+    test("the end of the other sessions ends what began with them, and leaves what began with this one", async () => {
+      const [here, elsewhere] = [await aScene(database.sql), aFamily()];
+      const kept = aFamily();
+      const other = await sessions(database.sql).start(
+        { id: anId(), hash: aHash(), userId: here.userId, ttl: 60 },
+        anAudit("session.started"),
+      );
+      await grants(database.sql).open(aGrant(here), kept, here.sessionId, anAudit("token.issued"));
+      await grants(database.sql).open(aGrant(here), elsewhere, other?.id ?? "", anAudit("token.issued"));
+      await sessions(database.sql).endOthers(here.sessionId, here.userId, anAudit("session.ended"));
+      const [keptState, elsewhereState] = await Promise.all(
+        [kept, elsewhere].map(({ tokenHash }) => refreshFamilies(database.sql).holding(tokenHash)),
+      );
+      expect([keptState?.revoked, elsewhereState?.revoked]).toEqual([false, true]);
+    });
+
     test("signing out everywhere leaves the grant, so that access tokens live to their expiry", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       await sessions(database.sql).endAll(scene.userId, anAudit("session.ended"));
@@ -185,6 +214,22 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       await run("update clients set last_used_at = now() - interval '2 minutes' where client_id = $1", scene.clientId);
       await log.recordIssue(entry);
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBeGreaterThan(before as number);
+    });
+
+    test("a refused request is found by its id, with its rule; nothing else is", async () => {
+      const log = auditLog(database.sql);
+      const refusal = { outcome: "failure", clientId: scene.clientId, grantType: "refresh_token", reason: "because" } as const;
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-1", rule: "scope", error: "invalid_scope" }));
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-2" }));
+      await log.record(anAudit("session.refused", { outcome: "failure", requestId: "told-3" }));
+      await log.record(anAudit("token.issued", { ...refusal, outcome: "success", requestId: "told-4" }));
+      const { clientId, grantType, reason } = refusal;
+      expect(await log.refusalOf("told-1")).toEqual({
+        ...{ clientId, grantType, reason, rule: "scope", error: "invalid_scope" },
+        at: expect.any(Number),
+      });
+      expect(await log.refusalOf("told-2")).toMatchObject({ reason, rule: undefined, error: undefined });
+      for (const other of ["told-3", "told-4", "told", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
     });
 
     test("a refusal that stands alone does not count as a use of the client", async () => {

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { SETTING_NAMES } from "../../src/config/settings.ts";
 import { distance } from "../../src/config/unknown-settings.ts";
 import { ConfigError, type Environment, loadConfig, type Role } from "../../src/config.ts";
+import { privateCa } from "../support/private-ca.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "config-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -28,6 +29,8 @@ const rsa = (modulusLength: number) =>
 const ed = pair("ed25519");
 const other = pair("ed25519");
 const mldsa = pair("ml-dsa-65");
+const VERIFIER = "https://id.example.test";
+const [verifier, stranger] = [privateCa().serverFor("id.example.test"), privateCa().serverFor("id.example.test")];
 const PRODUCTION = { NODE_ENV: "production", JWT_PRIVATE_KEY: ed.private };
 
 const faultsOf = (env: Environment, role?: Role): readonly string[] => {
@@ -209,6 +212,13 @@ describe("faults of one setting", () => {
     ["DEFAULT_DYNAMIC_REGISTRATION_SCOPES", { DEFAULT_DYNAMIC_REGISTRATION_SCOPES: 'openid "x"' }],
     ["DEFAULT_DYNAMIC_REGISTRATION_SCOPES", { DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid\tprofile" }],
     ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "https://a.example.test/" }],
+    ["WALLET_TRUSTED_ISSUERS", { WALLET_TRUSTED_ISSUERS: "https://a.example.test/" }],
+    ["WALLET_CREDENTIAL_TYPES", { WALLET_CREDENTIAL_TYPES: "urn:a:1 pid" }],
+    ["WALLET_SUBJECT_CLAIM", { WALLET_SUBJECT_CLAIM: "cnf" }],
+    ["WALLET_SUBJECT_CLAIM", { WALLET_SUBJECT_CLAIM: "a.b" }],
+    ["WALLET_ISSUER_ROOTS", { WALLET_ISSUER_ROOTS: "rubbish" }],
+    ["WALLET_CREDENTIAL_STATUS", { WALLET_CREDENTIAL_STATUS: "lax" }],
+    ["WALLET_VERIFIER_KEY", { WALLET_VERIFIER_CERT: verifier.cert, WALLET_CLIENT_ID_PREFIX: "x509_hash", WALLET_VERIFIER_KEY: ed.private }],
     ["PROVISION_FILE", { PROVISION_FILE: join(directory, "absent.json") }],
     ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: "secret" }],
     ["JWT_PRIVATE_KEY", { JWT_PRIVATE_KEY: ed.public }],
@@ -254,6 +264,11 @@ describe("contradictions", () => {
     ["DATABASE_URL", { TOKEN_CORE_URL: "http://127.0.0.1:3001" }, "front"],
     ["TOKEN_CORE_URL", { TOKEN_CORE_URL: "http://core:3001" }, "all"],
     ["GRPC_TLS_KEY", { GRPC_TLS_KEY: ed.private }],
+    ["WALLET_TRUSTED_ISSUERS", { WALLET_TRUSTED_ISSUERS: "http://localhost:4000" }],
+    ["WALLET_VERIFIER_CERT", { JWT_ISSUER: VERIFIER, WALLET_VERIFIER_CERT: verifier.cert }],
+    ["WALLET_VERIFIER_KEY", { WALLET_VERIFIER_KEY: verifier.key }],
+    ["WALLET_VERIFIER_KEY", { JWT_ISSUER: VERIFIER, WALLET_VERIFIER_CERT: verifier.cert, WALLET_VERIFIER_KEY: stranger.key }],
+    ["WALLET_VERIFIER_CERT", { WALLET_VERIFIER_CERT: verifier.cert, WALLET_VERIFIER_KEY: verifier.key }],
     ["TOKEN_CORE_TLS_KEY", { TOKEN_CORE_TLS_KEY: ed.private }],
     ["ID_JAG_TRUSTED_ISSUERS", { JWT_ISSUER: "https://a.example.test", ID_JAG_TRUSTED_ISSUERS: "https://a.example.test" }],
     ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "http://a.example.test" }],
@@ -273,6 +288,14 @@ describe("contradictions", () => {
     ["a core on loopback without secret", { DATABASE_URL }, "core"],
     ["a core of a test without a database of its own", { NODE_ENV: "test" }, "core"],
     ["a core beyond loopback with secret", { DATABASE_URL, GRPC_HOST: "0.0.0.0", TOKEN_CORE_SECRET: "s" }, "core"],
+    [
+      "a verifier whose certificate names it",
+      { JWT_ISSUER: VERIFIER, WALLET_VERIFIER_CERT: verifier.cert, WALLET_VERIFIER_KEY: verifier.key },
+    ],
+    [
+      "a verifier by its certificate's hash",
+      { WALLET_CLIENT_ID_PREFIX: "x509_hash", WALLET_VERIFIER_CERT: verifier.cert, WALLET_VERIFIER_KEY: verifier.key },
+    ],
     ["acknowledged self-contained delivery", { PQC_TOKEN_DELIVERY: "self-contained", PQC_SELF_CONTAINED_ACK: "true" }],
     ["a loopback issuer of assertions in development", { ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
     [

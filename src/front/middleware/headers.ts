@@ -16,7 +16,7 @@ export function sendJson(ctx: FrontContext, body: object, status = 200): void {
 }
 
 /** No `form-action`: browsers would apply it to the redirect that follows the form, and so stop the way back to the client. */
-const PAGE_POLICY =
+export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
 /** Headers of every page that a person sees. A page with scripts of its own may pass a wider policy. */

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Handler } from "../routes.ts";
 
-const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml" } as const;
+const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
 
 /** A file of ours whose path names its content: a changed file is another path, so that it can be kept for ever. */
 export interface Asset {
@@ -31,3 +31,5 @@ function asset(file: string, type: keyof typeof TYPES): Asset {
 
 export const STYLE = asset("style", "css");
 export const MARK = asset("mark", "svg");
+/** Looks after a link to a wallet, where the browser runs scripts; the page works without. */
+export const WALLET_SCRIPT = asset("wallet", "js");

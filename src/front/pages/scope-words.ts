@@ -7,6 +7,9 @@ import { shownResource } from "./client-words.ts";
 export interface ScopeWords {
   readonly title: string;
   readonly detail: string;
+  /** The languages that they are in, where that is not the page's (WCAG 2.2, 3.1.2). */
+  readonly titleIn: Language | undefined;
+  readonly detailIn: Language | undefined;
 }
 
 /** How the operators describe scopes, by name. */
@@ -20,8 +23,13 @@ const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, 
  */
 export function scopeWords(language: Language, scope: string, described: Described, resources: readonly string[] = []): ScopeWords {
   const own = described.get(scope) ?? BUILT_IN.get(scope);
+  const other = (words: { readonly language: Language } | undefined) => (words?.language === language ? undefined : words?.language);
   const title = own && wordingFor(language, own.title);
-  if (own !== undefined && title !== undefined) return { title, detail: wordingFor(language, own.detail) ?? "" };
+  if (own !== undefined && title !== undefined) {
+    const detail = wordingFor(language, own.detail);
+    return { title: title.text, titleIn: other(title), detail: detail?.text ?? "", detailIn: other(detail) };
+  }
   const { ownPermission, permissionAt } = scopesTexts[language];
-  return { title: scope, detail: resources.length === 0 ? ownPermission : permissionAt(shownList(language, resources.map(shownResource))) };
+  const detail = resources.length === 0 ? ownPermission : permissionAt(shownList(language, resources.map(shownResource)));
+  return { title: scope, titleIn: undefined, detail, detailIn: undefined };
 }

@@ -7,9 +7,13 @@ export { LANGUAGES };
 
 const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
 
+/** Characters of the header that are read: a person has not so many languages, and thousands of them take their time. */
+const MAX_ACCEPTED = 500;
+
 /** The language that the browser would rather have, by Accept-Language. @see RFC 9110 §12.5.4 */
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
-  const wanted = new Negotiator(req).language([...LANGUAGES]);
+  const accepted = req.headers["accept-language"]?.slice(0, MAX_ACCEPTED);
+  const wanted = new Negotiator({ headers: { "accept-language": accepted } }).language([...LANGUAGES]);
   return isLanguage(wanted) ? wanted : LANGUAGES[0];
 }
 

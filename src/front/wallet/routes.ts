@@ -3,20 +3,15 @@ import type { SignedIn } from "../../accounts/ports.ts";
 import { API_PURPOSE, isCsrfToken, readSession } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { readAnswer } from "../../wallet/answer.ts";
-import { type LinkingPorts, pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
+import { pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
 import { formBody } from "../middleware/body.ts";
 import { errorsAs } from "../middleware/errors.ts";
-import { noStore, sendJson } from "../middleware/headers.ts";
-import type { PageKit } from "../pages/kit.ts";
+import { noStore, openToScripts, sendJson } from "../middleware/headers.ts";
 import { callerOf } from "../people-ports.ts";
 import type { FrontContext, FrontState, Handler, RouteGroup } from "../routes.ts";
 import { walletErrorPrinter } from "./errors.ts";
+import type { WalletKit } from "./kit.ts";
 import { linkMessage } from "./messages.ts";
-
-/** What the wallet routes work with: the people's kit, and linking. */
-export interface WalletKit extends PageKit {
-  readonly linking: LinkingPorts;
-}
 
 /** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
 async function signedInBy(ctx: FrontContext, { cookies, ports }: WalletKit): Promise<SignedIn & { readonly secret: string }> {
@@ -55,7 +50,7 @@ const responseRoute =
 
 /**
  * The paths of wallet linking (specification §4.2), and the two that wallets themselves use: the signed request that an invocation refers to,
- * and the address of the answer.
+ * and the address of the answer. These two know no cookies, so that wallets that are web pages may use them as well.
  */
 export function walletRoutes(kit: WalletKit): RouteGroup {
   const { fault, issuer } = kit.ports;
@@ -63,6 +58,7 @@ export function walletRoutes(kit: WalletKit): RouteGroup {
   const sendRequest = async (ctx: FrontContext, state: string, walletNonce: string | undefined): Promise<void> => {
     const request = await signedRequest(state, walletNonce, kit.linking);
     noStore(ctx);
+    openToScripts(ctx);
     ctx.set("Content-Type", "application/oauth-authz-req+jwt");
     ctx.body = request;
   };
@@ -80,7 +76,7 @@ export function walletRoutes(kit: WalletKit): RouteGroup {
   return {
     fixed: {
       "/auth/link/wallet": { methods: { POST: startRoute(kit) }, print },
-      "/auth/link/wallet/response": { methods: { POST: responseRoute(kit) }, print },
+      "/auth/link/wallet/response": { methods: { POST: responseRoute(kit) }, print, cors: true },
     },
     router,
   };

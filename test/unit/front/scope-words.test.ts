@@ -10,18 +10,18 @@ const own = described(
 );
 
 test.for([
-  ["en", "crm:read", "Read customers", "Names."],
-  ["de", "crm:read", "Kunden lesen", "Names."],
-  ["de", "openid", "Sie erkennen", ""],
-  ["en", "openid", "Sie erkennen", ""],
-  ["en", "profile", "See your name", "Your first and last name, if you gave them."],
-  ["de", "crm:write", "crm:write", "Eine Berechtigung bei crm.example und api.example/v1."],
-] as const)("in %s, %s is %s: %s", ([language, scope, title, detail]) => {
-  expect(scopeWords(language, scope, own, ["https://crm.example", "https://api.example/v1"])).toEqual({ title, detail });
+  ["en", "crm:read", "Read customers", "Names.", undefined, undefined],
+  ["de", "crm:read", "Kunden lesen", "Names.", undefined, "en"],
+  ["de", "openid", "Sie erkennen", "", undefined, undefined],
+  ["en", "openid", "Sie erkennen", "", "de", undefined],
+  ["en", "profile", "See your name", "Your first and last name, if you gave them.", undefined, undefined],
+  ["de", "crm:write", "crm:write", "Eine Berechtigung bei crm.example und api.example/v1.", undefined, undefined],
+] as const)("in %s, %s is %s: %s", ([language, scope, title, detail, titleIn, detailIn]) => {
+  expect(scopeWords(language, scope, own, ["https://crm.example", "https://api.example/v1"])).toEqual({ title, detail, titleIn, detailIn });
 });
 
 test("a scope that nobody has described is the application's own where no place is named", () => {
-  expect(scopeWords("en", "crm:write", new Map())).toEqual({ title: "crm:write", detail: "A permission of the application itself." });
+  expect(scopeWords("en", "crm:write", new Map())).toMatchObject({ title: "crm:write", detail: "A permission of the application itself." });
 });
 
 test("the built-in scopes are described in every language", () => {

@@ -219,3 +219,19 @@ test("every fetch has a connection of its own, and at most eight are under way",
   expect(most).toBe(8);
   expect(came()).toBe(20);
 });
+
+test("a text of one media type is read under the same rules, and asked for by it", async () => {
+  const type = "application/statuslist+jwt";
+  const text = (target: string, options: Partial<GuardedFetchOptions> = {}, maxBytes = 100) =>
+    fetcher(options)
+      .text(target, type, maxBytes)
+      .catch((error) => error.reason ?? error);
+  site.serve((_request, response) => response.writeHead(200, { "content-type": type }).end("a.b.c"));
+  expect(await text(url())).toBe("a.b.c");
+  expect(site.requests().at(-1)?.headers.accept).toBe(type);
+  expect(await text(url(), {}, 4)).toBe("too_large");
+  expect(await text(url(), { loopbackAllowed: false })).toBe("address_not_public");
+  expect(await text(`http://${HOST}:${site.port}/`)).toBe("scheme_not_https");
+  site.serveJson({});
+  expect(await text(url())).toBe("media_type_not_wanted");
+});

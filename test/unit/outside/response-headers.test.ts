@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { freshness, isJson } from "../../../src/outside/response-headers.ts";
+import { freshness, isJson, isMediaType } from "../../../src/outside/response-headers.ts";
 
 const DATE = "Sat, 21 Nov 2026 10:00:00 GMT";
 
@@ -39,4 +39,15 @@ test.for([
   [["application/json", "text/html"], false],
 ] as const)("media type %s is JSON: %s", ([type, expected]) => {
   expect(isJson(type as Parameters<typeof isJson>[0])).toBe(expected);
+});
+
+test.for([
+  ["application/statuslist+jwt", true],
+  ["Application/StatusList+JWT; charset=utf-8", true],
+  ["application/statuslist+jwtx", false],
+  ["text/plain", false],
+  [undefined, false],
+  [["application/statuslist+jwt", "text/html"], false],
+] as const)("media type %s is the one that is wanted: %s", ([type, expected]) => {
+  expect(isMediaType(type as Parameters<typeof isMediaType>[0], "application/statuslist+jwt")).toBe(expected);
 });

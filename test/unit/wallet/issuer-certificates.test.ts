@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { certificatesOf, certifiedKey } from "../../../src/wallet/issuer-certificates.ts";
@@ -54,6 +55,20 @@ describe("a credential's own certificates", () => {
   test("without roots nothing is trusted", () => {
     expect(verdict([leaf], ISSUER, nowSeconds(), [])).toBe("issuer_certificate_not_trusted");
   });
+});
+
+test("whatever a stranger puts where a certificate should be is refused, and no fault", () => {
+  const whole = Buffer.from(leaf, "base64");
+  const authority = Buffer.from(base64(ca.certificatePem), "base64");
+  fc.assert(
+    fc.property(fc.constantFrom(whole, authority), fc.nat(), fc.nat(255), fc.boolean(), (der, at, byte, first) => {
+      const changed = Buffer.from(der);
+      changed[at % changed.length] = byte;
+      const chain = first ? [changed.toString("base64"), base64(ca.certificatePem)] : [leaf, changed.toString("base64")];
+      expect(verdict(chain)).toMatch(/^(issuer_certificate_\w+|P-256)$/);
+    }),
+    { numRuns: 400 },
+  );
 });
 
 test.for([

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import { Refusal } from "../../../src/errors.ts";
@@ -268,6 +269,30 @@ test("a presentation has one spelling", async () => {
   const text = bound(good);
   for (const changed of [`${text}=`, ` ${text}`, `${text}\n`, text.replace(".", "..")])
     expect(typeof (await verdict(changed))).toBe("string");
+});
+
+test("whatever one character is changed to, a presentation proves nobody", async () => {
+  const text = bound(good);
+  const alphabet = "ABCxyz019-_~.= ";
+  await fc.assert(
+    fc.asyncProperty(fc.nat(text.length - 1), fc.constantFrom(...alphabet), async (at, character) => {
+      fc.pre(text[at] !== character);
+      expect(await verdict(text.slice(0, at) + character + text.slice(at + 1))).toMatch(/^\w+$/);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("whatever parts are left out, doubled or put elsewhere, a presentation proves nobody else", async () => {
+  const parts = bound(await issueCredential({ issuer: ISSUER, by, holder, header: { kid: "k1" } })).split("~");
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...parts), { maxLength: 7 }), async (shuffled) => {
+      const found = await verdict(shuffled.join("~"));
+      if (typeof found !== "string")
+        expect([shuffled.toSorted(), found]).toEqual([parts.toSorted(), { issuer: ISSUER, subject: "person-1" }]);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test("a credential signed as something else is none", async () => {

@@ -2,11 +2,13 @@ import { accountNavTexts } from "../../texts/account-nav.ts";
 import type { Catalogue, Language } from "../../texts/language.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
-import { layout } from "./layout.ts";
+import { type Fault, formTitle, layout } from "./layout.ts";
 
 interface Place {
   readonly path: string;
   readonly label: Catalogue<string>;
+  /** Whether this server has the page; without it every one has. */
+  readonly isOffered?: (site: Site) => boolean;
 }
 
 /** The pages of a signed-in person's own, in the order in which they are offered. */
@@ -14,6 +16,7 @@ const PLACES: readonly Place[] = [
   { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
@@ -24,19 +27,29 @@ export interface AccountFrame {
   readonly title: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
+  /** Of the form on the page: told first, in the title, to whoever hears the page. */
+  readonly faults?: readonly Fault[];
+  /** What the page needs in its head besides. */
+  readonly head?: Part;
 }
 
 /** The frame around every page of a signed-in person's own. */
-export function accountFrame(site: Site, { language, path, title, done }: AccountFrame, content: Part): Markup {
+export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
   const texts = accountNavTexts[language];
   const place = (one: Place) =>
     html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
   return layout(
     site,
-    { language, title, width: "wide", aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>` },
+    {
+      language,
+      title: formTitle(language, title, faults),
+      width: "wide",
+      head,
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${PLACES.map(place)}</ul>
+<ul>${PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true).map(place)}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,

@@ -6,7 +6,7 @@ import { html, type Markup } from "../html.ts";
 import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, hidden } from "./layout.ts";
 import { day } from "./times.ts";
 
 export interface AccountPage {
@@ -29,7 +29,7 @@ export function accountView(site: Site, language: Language, page: AccountPage): 
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
   return accountFrame(
     site,
-    { language, path: "/account", title: formTitle(language, texts.title, faults), done: doneWords(texts.done, done) },
+    { language, path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) },
     html`<section class="card" aria-labelledby="profile">
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">

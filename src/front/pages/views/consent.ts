@@ -55,7 +55,7 @@ ${
 ${
   known.length > 0 &&
   html`<h2>${texts.known}</h2>
-<ul class="known">${known.map((scope) => html`<li><bdi>${scopeWords(language, scope, described).title}</bdi></li>`)}</ul>`
+<ul class="known">${known.map((scope) => knownItem(scopeWords(language, scope, described)))}</ul>`
 }
 ${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
@@ -97,8 +97,16 @@ function howLong(language: Language, { accessToken, refreshToken, refreshFamilyM
   return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
 }
 
-const scopeItem = ({ title, detail }: ScopeWords): Markup =>
-  html`<li><p class="grant-title"><bdi>${title}</bdi></p>${detail !== "" && html`<p class="grant-detail">${detail}</p>`}</li>`;
+const scopeItem = ({ title, titleIn, detail, detailIn }: ScopeWords): Markup =>
+  html`<li><p class="grant-title"><bdi${lang(titleIn)}>${title}</bdi></p>${
+    detail !== "" && html`<p class="grant-detail"${lang(detailIn)}>${detail}</p>`
+  }</li>`;
+
+const lang = (language: Language | undefined): Part => language !== undefined && html` lang="${language}"`;
+
+function knownItem({ title, titleIn }: ScopeWords): Markup {
+  return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
+}
 
 const placeItem = (language: Language, resource: string, isNew: boolean): Markup =>
   html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">${consentTexts[language].isNew}</span>`}</li>`;

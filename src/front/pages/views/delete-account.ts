@@ -4,7 +4,7 @@ import { shownName } from "../client-words.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { accountFrame } from "./account-nav.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, hidden } from "./layout.ts";
 import { noticeView } from "./notices.ts";
 
 export interface DeleteAccountPage {
@@ -18,7 +18,7 @@ export function deleteAccountView(site: Site, language: Language, { token, clien
   const texts = deleteAccountTexts[language];
   return accountFrame(
     site,
-    { language, path: "/account/delete", title: formTitle(language, texts.title, faults) },
+    { language, path: "/account/delete", title: texts.title, faults },
     html`<section class="card" aria-labelledby="what">
 <h2 id="what">${texts.what}</h2>
 <ul class="sentences">${texts.consequences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
@@ -36,7 +36,7 @@ ${hidden(token)}
 ${field(language, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password", error: faultOf(faults, "currentPassword") })}
 <button class="button button-deny" type="submit">${texts.submit}</button>
 </form>
-<p class="small"><a href="${site.path("/account")}">${texts.keep}</a></p>
+<p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
 </section>`,
   );
 }

@@ -36,8 +36,8 @@ ${field(language, { name: "email", label: texts.email, type: "email", autocomple
 /** After asking, whether or not there is such an account. */
 export function forgotSentView(site: Site, language: Language, requestId: string | undefined): Markup {
   const { sent, toSignIn } = forgottenPasswordTexts[language];
-  const more = html`<p>${sent.nothingThere}</p>
-<a class="button button-wide" href="${site.path("/login", requestId)}">${toSignIn}</a>`;
+  const more = html`<a class="button button-wide" href="${site.path("/login", requestId)}">${toSignIn}</a>
+<p class="small after-form">${sent.nothingThere}</p>`;
   return noticeView(site, language, { tone: "plain", title: sent.title, text: sent.text, more });
 }
 

@@ -12,10 +12,12 @@ export interface Frame {
   readonly width?: "narrow" | "wide";
   /** Stands at the top right, for people who are signed in. */
   readonly aside?: Part;
+  /** What a page needs in its head besides. */
+  readonly head?: Part;
 }
 
 /** The frame around every page. */
-export const layout = (site: Site, { language, title, width = "narrow", aside }: Frame, content: Part): Markup => html`<!doctype html>
+export const layout = (site: Site, { language, title, width = "narrow", aside, head }: Frame, content: Part): Markup => html`<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
@@ -25,6 +27,7 @@ export const layout = (site: Site, { language, title, width = "narrow", aside }:
 <title>${title} · Countersign</title>
 <link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
+${head}
 </head>
 <body>
 <div class="page page-${width}">

@@ -4,7 +4,7 @@ import { type SecurityTexts, securityTexts } from "../../texts/security.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden } from "./layout.ts";
+import { type Fault, faultOf, faultSummary, field, hidden } from "./layout.ts";
 import { moment } from "./times.ts";
 
 export interface SecurityPage {
@@ -21,17 +21,18 @@ export interface SecurityPage {
 export function securityView(site: Site, language: Language, page: SecurityPage): Markup {
   const { token, sessions, current, done, faults } = page;
   const texts = securityTexts[language];
-  const elsewhere = sessions.some(({ id }) => id !== current);
+  const here = sessions.filter(({ id }) => id === current);
+  const elsewhere = sessions.filter(({ id }) => id !== current);
   return accountFrame(
     site,
-    { language, path: "/account/security", title: formTitle(language, texts.title, faults), done: doneWords(texts.done, done) },
+    { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) },
     html`${passwordForm(site, language, token, faults)}
 <section class="card" aria-labelledby="sessions">
 <h2 id="sessions">${texts.sessions}</h2>
 <p>${texts.sessionsText}</p>
-<ul class="applications">${sessions.map((session) => sessionItem(site, language, session, session.id === current, token))}</ul>
+<ul class="applications">${here.map((session) => sessionItem(site, language, session, true, token))}${elsewhere.map((session) => sessionItem(site, language, session, false, token))}</ul>
 ${
-  elsewhere &&
+  elsewhere.length > 0 &&
   html`<form method="post" action="${site.path("/account/sessions/end-others")}">
 ${hidden(token)}
 <button class="button button-quiet" type="submit">${texts.signOutOthers}</button>
@@ -61,7 +62,7 @@ ${field(language, { name: "currentPassword", label: texts.currentPassword, type:
 ${field(language, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password") })}
 <button class="button" type="submit">${texts.passwordSubmit}</button>
 </form>
-<p class="small"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>
+<p class="small after-form"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>
 </section>`;
 }
 

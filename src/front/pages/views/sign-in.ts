@@ -32,7 +32,7 @@ ${field(language, { name: "email", label: texts.email, type: "email", autocomple
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
-<p class="small centred"><a href="${site.path("/forgot", requestId)}">${texts.forgotten}</a></p>
+<p class="small centred after-form"><a href="${site.path("/forgot", requestId)}">${texts.forgotten}</a></p>
 </section>
 <p class="below">${texts.newHere} <a href="${site.path("/signup", requestId)}">${texts.createAccount}</a></p>`,
   );

@@ -17,6 +17,8 @@ test.for([
   ["DE", "de"],
   ["__proto__, constructor;q=0.9", "en"],
   [",;q=,=;;de;q=zz", "en"],
+  [`${"xx,".repeat(160)}de`, "de"],
+  [`${"xx,".repeat(5000)}de`, "en"],
 ] as const)("Accept-Language %s is answered in %s", ([accept, language]) => {
   expect(asked(accept)).toBe(language);
 });

@@ -1,0 +1,179 @@
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
+import { type People, startPeople } from "../support/people.ts";
+import { aBrowser } from "../support/person.ts";
+
+const PASSWORD = "correct horse battery";
+const NEW = "a brand new battery";
+
+let browser: Browser;
+let people: People;
+beforeAll(async () => {
+  [browser, people] = await Promise.all([startChromium(), startPeople()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await people.close();
+});
+
+let count = 0;
+async function person() {
+  const email = `a${++count}@example.test`;
+  await aBrowser(people.url).json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
+  await people.mailsTo(email, 1);
+  return email;
+}
+
+async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.goto(`${people.url}/login`);
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Somebody at the account page. */
+async function atAccount(options: BrowserContextOptions = {}) {
+  const [opened, email] = [await openPage(browser, options), await person()];
+  await signIn(opened.page, email, PASSWORD);
+  await opened.page.getByRole("heading", { name: "Your account" }).waitFor();
+  return { ...opened, email };
+}
+
+const toPart = (page: Page, name: string) => page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name }).click();
+
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a person's own pages, %o", (options) => {
+  test("a forgotten password: from sign-in by a mail to a new one", async () => {
+    const { page, wrongs, close } = await openPage(browser, options);
+    const email = await person();
+    await page.goto(`${people.url}/login`);
+    await page.getByRole("link", { name: "Forgotten your password?" }).click();
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByRole("button", { name: "Send me the link" }).click();
+    await page.getByRole("heading", { name: "Check your mail" }).waitFor();
+    const link = `${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`;
+    await page.goto(link);
+    await page.getByLabel("New password").fill("short");
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByRole("alert").getByText("at least 8 characters").waitFor();
+    await page.getByLabel("New password").fill(NEW);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByRole("heading", { name: "Your password has been changed" }).waitFor();
+    await page.goto(link);
+    await page.getByRole("heading", { name: "This link no longer works" }).waitFor();
+    await signIn(page, email, NEW);
+    await page.getByRole("heading", { name: "Your account" }).waitFor();
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("a name, and a new password that signs out everything else", async () => {
+    const { page, email, wrongs, close } = await atAccount(options);
+    const other = aBrowser(people.url);
+    await other.json("/auth/login", { email, password: PASSWORD });
+    await page.getByLabel("Last name").fill("Lovelace");
+    await page.getByRole("button", { name: "Save name" }).click();
+    await page.getByRole("status").getByText("Your name has been saved.").waitFor();
+    expect(await page.getByText("Ada Lovelace").isVisible()).toBe(true);
+
+    await toPart(page, "Security");
+    await page.getByLabel("Current password").fill("wrong");
+    await page.getByLabel("New password").fill(NEW);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByRole("alert").getByRole("link", { name: "This is not your password." }).click();
+    expect(await page.getByLabel("Current password").getAttribute("aria-invalid")).toBe("true");
+    await page.getByLabel("Current password").fill(PASSWORD);
+    await page.getByLabel("New password").fill(NEW);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByRole("status").getByText("Your password has been changed.").waitFor();
+    expect((await other.json("/consents", undefined, "GET")).status).toBe(401);
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("a session elsewhere is known by its program, and signed out; then all others", async () => {
+    const { page, email, wrongs, close } = await atAccount(options);
+    const others = ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "curl/8.5.0", "wget/1.0"].map((agent) =>
+      aBrowser(people.url, { "user-agent": agent }),
+    );
+    for (const other of others) await other.json("/auth/login", { email, password: PASSWORD });
+    await toPart(page, "Security");
+    await page.getByRole("button", { name: /^Sign out Firefox on Linux, signed in on / }).click();
+    await page.getByRole("status").getByText("The session has been signed out.").waitFor();
+    const alive = () => Promise.all(others.map(async (other) => (await other.json("/consents", undefined, "GET")).status));
+    expect(await alive()).toEqual([401, 200, 200]);
+    await page.getByRole("button", { name: "Sign out all others" }).click();
+    await page.getByRole("status").getByText("All other sessions have been signed out.").waitFor();
+    expect(await alive()).toEqual([401, 401, 401]);
+    expect(await page.getByRole("button", { name: "Sign out all others" }).count()).toBe(0);
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("the account is deleted, and signing in is over", async () => {
+    const { page, email, wrongs, close } = await atAccount(options);
+    await toPart(page, "Delete account");
+    expect(await page.getByText("This cannot be undone.").isVisible()).toBe(true);
+    await page.getByRole("textbox", { name: "Password" }).fill("wrong");
+    await page.getByRole("button", { name: "Delete my account" }).click();
+    await page.getByRole("alert").getByText("This is not your password.").waitFor();
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await page.getByRole("button", { name: "Delete my account" }).click();
+    await page.getByRole("heading", { name: "Your account has been deleted" }).waitFor();
+    await signIn(page, email, PASSWORD);
+    await page.getByRole("alert").getByText("Wrong e-mail address or password.").waitFor();
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+});
+
+describe("WCAG 2.2 AA: structure, names, contrast and reflow of these pages, light and dark, in both languages", () => {
+  test.for([
+    { colorScheme: "light", viewport: { width: 320, height: 640 }, locale: "en-GB" },
+    { colorScheme: "dark", viewport: { width: 320, height: 640 }, locale: "de-DE" },
+    { colorScheme: "light", viewport: { width: 1280, height: 800 }, locale: "de-DE" },
+    { colorScheme: "dark", viewport: { width: 1280, height: 800 }, locale: "en-GB" },
+  ] as const)("%o", async (options) => {
+    const { page, close } = await openPage(browser, options);
+    const email = await person();
+    const flaws: Record<string, string[]> = {};
+    const look = async (name: string) => {
+      const found = await flawsOf(page);
+      if (found.length > 0) flaws[name] = found;
+    };
+    const fill = async (fields: Record<string, string>) => {
+      for (const [name, value] of Object.entries(fields)) await page.locator(`[name=${name}]`).fill(value);
+      const form = page.locator("form:has([name=currentPassword]), form:has([name=email]), form:has([name=password])").first();
+      await Promise.all([page.waitForEvent("load"), form.locator("button").click()]);
+    };
+    await page.goto(`${people.url}/forgot`);
+    await look("forgot");
+    await fill({ email: "x@" });
+    await look("forgot, faulty");
+    await fill({ email });
+    await look("forgot, sent");
+    await page.goto(`${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`);
+    await look("reset");
+    await fill({ password: "short" });
+    await look("reset, faulty");
+    await page.goto(`${people.url}/reset?token=x`);
+    await look("reset, stale");
+    await page.goto(`${people.url}/reset?done=changed`);
+    await look("reset, done");
+    await page.goto(`${people.url}/login`);
+    await fill({ email, password: PASSWORD });
+    await look("account");
+    await aBrowser(people.url).json("/auth/login", { email, password: PASSWORD });
+    await page.goto(`${people.url}/account/security`);
+    await look("security");
+    await fill({ currentPassword: "wrong", password: NEW });
+    await look("security, faulty");
+    await page.goto(`${people.url}/account/delete`);
+    await look("delete");
+    await fill({ currentPassword: PASSWORD });
+    await look("deleted");
+    expect(flaws).toEqual({});
+    expect(new URL(page.url()).pathname).toBe("/account/deleted");
+    await close();
+  });
+});

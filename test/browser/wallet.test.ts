@@ -1,0 +1,122 @@
+import readCode from "jsqr";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { axeFlaws } from "../support/axe.ts";
+import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
+import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
+import { type Linking, linkingAt } from "../support/linking.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { aWallet } from "../support/wallet.ts";
+
+let browser: Browser;
+let issuer: CredentialIssuer;
+let server: TestServer;
+let at: Linking;
+beforeAll(async () => {
+  [browser, issuer] = await Promise.all([startChromium(), credentialIssuer()]);
+  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: issuer.url } });
+  at = linkingAt(server);
+});
+afterAll(async () => {
+  expect(server.faults()).toEqual([]);
+  await browser.close();
+  await Promise.all([server.close(), issuer.close()]);
+});
+
+/** The wallet page of somebody who is signed in. */
+async function atWalletPage(options: BrowserContextOptions = {}) {
+  const { email } = await at.aPerson();
+  const opened = await openPage(browser, options);
+  await opened.page.goto(`${server.url}/login`);
+  await opened.page.getByLabel(/E-mail|E-Mail/).fill(email);
+  await opened.page.getByLabel(/Password|Passwort/).fill("correct horse battery");
+  await opened.page.getByRole("button", { name: /Sign in|Anmelden/ }).click();
+  await opened.page.getByRole("link", { name: "Wallet", exact: true }).click();
+  return { ...opened, email };
+}
+
+/** Pixels for each module of a code. */
+const SCALE = 4;
+
+/** What a phone's camera reads off the code on the page. */
+async function scanned(page: Page): Promise<string> {
+  const code = page.locator("svg.qr");
+  const size = Number((await code.getAttribute("viewBox"))?.split(" ")[2]) * SCALE;
+  const pixels = new Uint8ClampedArray(size * size * 4).fill(255);
+  const dark = (await code.locator("path").getAttribute("d")) ?? "";
+  for (const [, x, y] of dark.matchAll(/M(\d+) (\d+)/g)) {
+    for (let dy = 0; dy < SCALE; dy++) {
+      const start = ((Number(y) * SCALE + dy) * size + Number(x) * SCALE) * 4;
+      for (let at = start; at < start + SCALE * 4; at += 4) pixels.fill(0, at, at + 3);
+    }
+  }
+  return readCode.default(pixels, size, size)?.data ?? "";
+}
+
+describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("a person with a browser, %o", (options) => {
+  test("links a wallet that is on another device, watches it happen, and unlinks it", async () => {
+    const { page, wrongs, email, close } = await atWalletPage(options);
+    expect(await page.getByText(email).isVisible()).toBe(true);
+    await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
+    await page.getByRole("img", { name: "QR code with the request to your wallet" }).waitFor();
+    const wallet = aWallet();
+    const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: `browser ${options.javaScriptEnabled}` } });
+    await wallet.answer(await scanned(page), credential);
+    await page.getByText("Your wallet is linked.").waitFor();
+    await page.getByRole("button", { name: "Unlink the wallet" }).click();
+    await page.getByText("The wallet is no longer linked.").waitFor();
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("opens a wallet on the same device and comes back linked", async () => {
+    const { page, wrongs, close } = await atWalletPage(options);
+    await page.getByRole("button", { name: "Yes, the wallet is on this device" }).click();
+    const invocation = (await page.getByRole("link", { name: "Open the wallet" }).getAttribute("href")) ?? "";
+    const wallet = aWallet();
+    const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: `same ${options.javaScriptEnabled}` } });
+    const { body } = await wallet.answer(invocation, credential);
+    await page.goto(body.redirect_uri ?? "");
+    await page.getByText("Your wallet is linked.").waitFor();
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+});
+
+test("a link that fails says so, and can be begun anew", async () => {
+  const { page, close } = await atWalletPage();
+  await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
+  await aWallet().decline(await scanned(page));
+  await page.getByRole("alert").getByText("You declined in the wallet.").waitFor();
+  await page.getByRole("button", { name: "Yes, the wallet is on another device" }).waitFor();
+  await close();
+});
+
+describe.each([
+  { locale: "en-GB", colorScheme: "light", viewport: { width: 1280, height: 800 } },
+  { locale: "de-DE", colorScheme: "dark", viewport: { width: 320, height: 640 } },
+] as const)("WCAG 2.2 AA: neither axe nor we find a flaw: %o", (options) => {
+  test("on every state of the page", async () => {
+    const { page, close } = await atWalletPage({ ...options, bypassCSP: true });
+    const flaws = async () => [...(await flawsOf(page)), ...(await axeFlaws(page))];
+    const found = [await flaws()];
+    for (const device of ["same", "other"]) {
+      await page.locator(`button[name="device"][value="${device}"]`).click();
+      await page.locator("#waiting").waitFor();
+      found.push(await flaws());
+      if (device === "same") await page.goto(`${server.url}/account/wallet`);
+    }
+    const wallet = aWallet();
+    const asked = await wallet.open(await scanned(page));
+    await wallet.send(asked, { state: asked.state, error: "access_denied" });
+    await page.getByRole("alert").waitFor();
+    found.push(await flaws());
+    await page.locator('button[name="device"][value="other"]').click();
+    await page.locator("svg.qr").waitFor();
+    await wallet.answer(await scanned(page), await issuer.issue({ holder: wallet.holder, claims: { sub: `axe ${options.locale}` } }));
+    await page.locator("#linked").waitFor();
+    found.push(await flaws());
+    expect(found).toEqual([[], [], [], [], []]);
+    await close();
+  });
+});

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
+import { type Linking, linkingAt } from "../support/linking.ts";
+import { aBrowser, type Visit } from "../support/person.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { aWallet } from "../support/wallet.ts";
+
+let issuer: CredentialIssuer;
+let server: TestServer;
+let at: Linking;
+beforeAll(async () => {
+  issuer = await credentialIssuer();
+  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: issuer.url } });
+  at = linkingAt(server);
+});
+afterAll(async () => {
+  expect(server.faults()).toEqual([]);
+  await server.close();
+  await issuer.close();
+});
+
+const PATH = "/account/wallet";
+const link = /href="(openid4vp:[^"]+)"/;
+const invocationOf = ({ html }: Visit): string => (link.exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
+const credential = (wallet: ReturnType<typeof aWallet>, sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
+
+test("the page is one of the person's own, and says which account the wallet will be linked to before there is anything to scan", async () => {
+  const person = await at.aPerson();
+  const page = await person.browser.follow(PATH);
+  expect(page.status).toBe(200);
+  expect(page.html).toContain(`The wallet will be linked to the account <strong>${person.email}</strong>`);
+  expect(page.html).not.toContain("openid4vp:");
+  expect((await person.browser.follow("/account")).html).toContain(`href="${PATH}"`);
+  expect((await aBrowser(server.url).follow(PATH)).url).toContain("/login");
+});
+
+test("a wallet on another device: the QR code is part of the page, and the page follows the link without scripts", async () => {
+  const person = await at.aPerson();
+  const page = await person.browser.submit(await person.browser.follow(PATH), { device: "other" });
+  expect(page.html).toMatch(/<svg class="qr" viewBox="0 0 \d+ \d+" role="img" aria-label="QR code with the request to your wallet"/);
+  expect(page.html).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
+  expect(page.headers.get("content-security-policy")).toContain("connect-src 'self'");
+  const handle = new URL(page.url).searchParams.get("handle") ?? "";
+  const { body } = await at.poll(person, handle);
+  expect(body).toEqual({ status: "pending" });
+  expect((await person.browser.follow(page.url)).html).toContain('class="qr"');
+  await at.letExpire(person);
+  expect((await person.browser.follow(page.url)).html).toContain("The request has expired.");
+});
+
+describe("a wallet on the same device", () => {
+  test("brings the browser back with a response code, which completes the link", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
+    const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "same"));
+    expect(body.redirect_uri).toMatch(new RegExp(`^${server.url}${PATH}\\?response_code=[\\w-]{43}$`));
+    const handle = new URL(page.url).searchParams.get("handle") ?? "";
+    expect((await at.poll(person, handle)).body).toEqual({ status: "pending" });
+    const back = await person.browser.follow(body.redirect_uri ?? "");
+    expect(back.html).toContain("Your wallet is linked.");
+    expect(back.html).toContain(`localhost:${issuer.publisher.port}`);
+    expect((await at.poll(person, handle)).body).toEqual({ status: "linked" });
+  });
+
+  test("OID4VP session fixation: somebody else's request cannot be finished in one's own browser, nor without the response code", async () => {
+    const [attacker, victim, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+    const page = await attacker.browser.submit(await attacker.browser.follow(PATH), { device: "same" });
+    const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "victim"));
+    expect((await victim.browser.follow(body.redirect_uri ?? "")).status).toBe(404);
+    expect((await attacker.browser.follow(page.url)).html).toContain("Open your wallet");
+    expect((await attacker.browser.follow(`${PATH}?response_code=${"x".repeat(43)}`)).status).toBe(404);
+    expect((await at.poll(attacker, new URL(page.url).searchParams.get("handle") ?? "")).body).toEqual({ status: "pending" });
+  });
+
+  test("a refusal brings the browser back as well, and says what happened", async () => {
+    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
+    const { body } = await wallet.decline(invocationOf(page));
+    expect((await person.browser.follow(body.redirect_uri ?? "")).html).toContain("You declined in the wallet.");
+  });
+});
+
+test("what became of a link is said in words", async () => {
+  const [owner, other, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+  await at.link(owner, wallet, await credential(wallet, "owned"));
+  const { handle, invocation_uri } = await at.begin(other);
+  await wallet.answer(invocation_uri, await credential(wallet, "owned"));
+  expect((await other.browser.follow(`${PATH}?handle=${handle}`)).html).toContain("This wallet is linked to another account.");
+});
+
+test("a linked wallet is shown with its issuer, and unlinked by a button", async () => {
+  const [person, wallet] = [await at.aPerson(), aWallet()];
+  await at.link(person, wallet, await credential(wallet, "shown"));
+  const page = await person.browser.follow(PATH);
+  expect(page.html).toContain("Linked wallet");
+  const unlinked = await person.browser.follow(`${PATH}/unlink`, {
+    method: "POST",
+    body: new URLSearchParams({ form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" }),
+    headers: { origin: server.url },
+  });
+  expect(unlinked.html).toContain("The wallet is no longer linked.");
+  expect((await at.link(await at.aPerson(), wallet, await credential(wallet, "shown"))).body.status).toBe("linked");
+});
+
+test("forms that are not ours begin and end nothing", async () => {
+  const [person, wallet] = [await at.aPerson(), aWallet()];
+  await at.link(person, wallet, await credential(wallet, "forms"));
+  for (const path of [PATH, `${PATH}/unlink`]) {
+    const headers = { "content-type": "application/x-www-form-urlencoded", origin: "https://evil.test" };
+    const response = await person.browser.request(path, { method: "POST", headers, body: "device=other" });
+    expect(response.status).toBe(403);
+  }
+  expect((await person.browser.follow(PATH)).html).toContain("Linked wallet");
+  const page = await (await at.aPerson()).browser.follow(`${PATH}?handle=${"x".repeat(43)}`);
+  expect(page.status).toBe(404);
+});
+
+test("the page speaks German to those who ask for it", async () => {
+  const person = await at.aPerson();
+  const page = await person.browser.follow(PATH, { headers: { "accept-language": "de" } });
+  expect(page.html).toContain("Wallet verknüpfen");
+});

@@ -1,0 +1,69 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, describe, expect, test } from "vitest";
+import { API_PURPOSE, csrfToken } from "../../src/accounts/sessions.ts";
+import { systemClock } from "../../src/clock.ts";
+import { Refusal } from "../../src/errors.ts";
+import { walletPageRoutes } from "../../src/front/pages/wallet.ts";
+import { peopleRoutes } from "../../src/front/people.ts";
+import type { PeoplePorts } from "../../src/front/people-ports.ts";
+import { walletRoutes } from "../../src/front/wallet/routes.ts";
+import type { LinkingPorts } from "../../src/wallet/linking.ts";
+import { coreWith } from "../support/fake-core.ts";
+import { ISSUER, postForm, startFront, type TestFront } from "../support/front.ts";
+
+const gone = async (): Promise<never> => {
+  throw new Refusal("temporarily_unavailable", "unreachable", { retryAfter: 5 });
+};
+const away = new Proxy({}, { get: () => gone });
+const secret = "A".repeat(43);
+const headers = { cookie: `countersign=${secret}`, "x-csrf-token": csrfToken(secret, API_PURPOSE) };
+const user = { id: "u", email: "ada@example.test", emailVerified: true, realmId: "r", firstName: null, lastName: null };
+const session = { id: "s", userId: "u", authTime: 1, expiresAt: 9e9 };
+const signedIn = { session, user: { ...user, role: "developer", enabled: true, createdAt: 1, updatedAt: null } };
+
+const fronts: TestFront[] = [];
+afterAll(() => Promise.all(fronts.map((front) => front.close())));
+
+/** A front whose storage is out of reach, but for what is given. */
+async function front(sessions: object, links: object = away): Promise<TestFront> {
+  const linking = { links, wallets: away, requests: away, verify: gone, clock: systemClock, randomBytes } as unknown as LinkingPorts;
+  const ports = { users: away, consents: away, pendingRequests: away, signInFailures: away, passwords: away, realms: away, limits: {} };
+  const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
+  const groups = peopleRoutes({
+    ...({ ...ports, ...known } as unknown as PeoplePorts), // what is missing is asked by nobody here
+    wallets: (kit) => [walletRoutes({ ...kit, linking }), walletPageRoutes({ ...kit, linking })],
+  });
+  const running = await startFront({ groups });
+  fronts.push(running);
+  return running;
+}
+
+const answerOf = async (response: Response) => [response.status, response.headers.get("retry-after"), await response.json()];
+const UNAVAILABLE = [500, "5", { message: expect.any(String) }];
+
+describe("security §3: when storage is gone, wallet paths are 500 with a message alone and Retry-After", () => {
+  test("the session cannot be read", async () => {
+    const { url } = await front(away);
+    expect(await answerOf(await fetch(`${url}/auth/link/wallet`, { method: "POST", headers }))).toEqual(UNAVAILABLE);
+    expect(await answerOf(await fetch(`${url}/auth/link/wallet/handle`, { headers }))).toEqual(UNAVAILABLE);
+    expect((await fetch(`${url}/account/wallet`, { headers })).status).toBe(503);
+  });
+
+  test("the link can be neither begun nor read, and no answer is taken", async () => {
+    const { url } = await front({ byHash: async () => signedIn });
+    expect(await answerOf(await fetch(`${url}/auth/link/wallet`, { method: "POST", headers }))).toEqual(UNAVAILABLE);
+    expect(await answerOf(await fetch(`${url}/auth/link/wallet/handle`, { headers }))).toEqual(UNAVAILABLE);
+    expect(await answerOf(await fetch(`${url}/auth/link/wallet/request/state`))).toEqual(UNAVAILABLE);
+    const form = { state: "s", error: "access_denied" };
+    expect(await answerOf(await postForm(`${url}/auth/link/wallet/response`, form))).toEqual(UNAVAILABLE);
+  });
+
+  test("a fault of ours is 500 with a message that tells nothing", async () => {
+    const byHandle = async () => {
+      throw new Error("secret detail");
+    };
+    const { url } = await front({ byHash: async () => signedIn }, { byHandle });
+    const response = await fetch(`${url}/auth/link/wallet/handle`, { headers });
+    expect([response.status, await response.json()]).toEqual([500, { message: "This did not work." }]);
+  });
+});

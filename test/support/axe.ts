@@ -1,0 +1,14 @@
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** What axe finds, in words. The page's own policy would not let it in: the context has to pass over it. */
+export async function axeFlaws(page: Page): Promise<string[]> {
+  await page.addScriptTag({ content: axe.source });
+  const run = (tags: string[]) => (globalThis as unknown as { axe: typeof axe }).axe.run({ runOnly: tags });
+  const { violations, passes } = await page.evaluate(run, RULES);
+  expect(passes.length).toBeGreaterThan(10);
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`));
+}

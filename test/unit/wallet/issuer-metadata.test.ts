@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { issuerMetadata } from "../../../src/wallet/issuer-metadata.ts";
+import { aClock } from "../../support/clock.ts";
+import { type CredentialIssuer, credentialIssuer } from "../../support/credential-issuer.ts";
+import { walletKey } from "../../support/wallet.ts";
+
+let issuer: CredentialIssuer;
+beforeAll(async () => {
+  issuer = await credentialIssuer("/eu");
+});
+afterAll(() => issuer.close());
+beforeEach(() => {
+  issuer.metadata = {};
+});
+
+/** A fresh memory, with the time in one's hand. */
+function keys() {
+  const clock = aClock(1_000);
+  const known = issuerMetadata(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
+  const asked = issuer.publisher.requests().length;
+  const failure = () =>
+    known.at(issuer.url).then(
+      () => "found",
+      (error) => error.reason,
+    );
+  return { clock, known, failure, asked: () => issuer.publisher.requests().length - asked };
+}
+
+test("SD-JWT VC §5: keys stand in the issuer's metadata, or at the one address that it names", async () => {
+  expect(await keys().known.at(issuer.url)).toEqual([issuer.key.jwk]);
+  issuer.metadata = { jwks: undefined, jwks_uri: `https://localhost:${issuer.publisher.port}/keys` };
+  expect(await keys().known.at(issuer.url)).toEqual([issuer.key.jwk]);
+});
+
+test("keys are kept for ten minutes, and asked for anew after a minute when a key is missing", async () => {
+  const { clock, known, asked } = keys();
+  await Promise.all([known.at(issuer.url), known.at(issuer.url)]);
+  clock.pass(59);
+  await known.at(issuer.url);
+  await known.renewed(issuer.url);
+  expect(asked()).toBe(1);
+  clock.pass(2);
+  await known.renewed(issuer.url);
+  expect(asked()).toBe(2);
+  clock.pass(599);
+  await known.at(issuer.url);
+  expect(asked()).toBe(2);
+  clock.pass(2);
+  await known.at(issuer.url);
+  expect(asked()).toBe(3);
+});
+
+test.for([
+  [{ issuer: "https://other.example.test" }, "document_of_another_issuer"],
+  [{ issuer: undefined }, "document_of_another_issuer"],
+  [{ jwks: undefined }, "document_without_keys"],
+  [{ jwks_uri: "https://localhost/keys" }, "document_without_keys"],
+  [{ jwks: { keys: [walletKey().privateKey.export({ format: "jwk" })] } }, "no_public_key_set"],
+  [{ jwks: undefined, jwks_uri: 7 }, "no_public_key_set"],
+  [{ jwks: undefined, jwks_uri: "http://localhost/keys" }, "scheme_not_https"],
+  [{ jwks: undefined, jwks_uri: "https://10.0.0.1/keys" }, "host_is_an_address"],
+] as const)("metadata %j is refused: %s", async ([metadata, reason]) => {
+  issuer.metadata = metadata;
+  expect(await keys().failure()).toBe(reason);
+});
+
+test("a failure is not asked for again for five seconds", async () => {
+  issuer.metadata = { issuer: "https://other.example.test" };
+  const { clock, failure, asked } = keys();
+  expect([await failure(), await failure()]).toEqual(["document_of_another_issuer", "failed_just_now"]);
+  clock.pass(6);
+  expect([await failure(), asked()]).toEqual(["document_of_another_issuer", 2]);
+});
