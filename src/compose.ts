@@ -74,7 +74,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const ready = readiness(sql, epochMillis);
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer);
     closing.push(() => ephemeral.close());
-    const keys = role === "front" ? undefined : await keysOf(config, sql);
+    const keys = role === "front" ? undefined : await keysOf(config, database);
     const core = keys && (await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;

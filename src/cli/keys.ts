@@ -11,13 +11,14 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
     .action(
       running(terminal, async ({ json }: { readonly json?: true }) => {
         const { signingKeys } = await (await managing(terminal)).operator.signingKeys.list.query();
-        const rows = signingKeys.map(({ kid, jwk, publishedAt, inUseAt }) => [
+        const rows = signingKeys.map(({ kid, jwk, state, publishedAt, inUseAt }) => [
           kid,
           String(jwk.alg ?? ""),
+          state,
           when(publishedAt),
           when(inUseAt),
         ]);
-        terminal.write(json ? asJson(signingKeys) : table(["KID", "ALG", "PUBLISHED", "IN USE"], rows));
+        terminal.write(json ? asJson(signingKeys) : table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows));
       }),
     );
 }

@@ -31,6 +31,7 @@ import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
+import type { Database } from "../store/orm.ts";
 import type { Readiness } from "../store/readiness.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
@@ -51,7 +52,7 @@ export interface CoreSurroundings {
 /** Seconds between two looks at the keys of sibling cores. */
 const KEYS_EVERY = 30;
 /** Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of its use. */
-const KEYS_OUTLIVE = 25 * 60 * 60;
+export const KEYS_OUTLIVE = 25 * 60 * 60;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
 
@@ -157,7 +158,7 @@ function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPort
 }
 
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
-export async function keysOf(config: Config, sql: Sql): Promise<Keys> {
+export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
   const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const preferred = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
   const ring = {
@@ -165,6 +166,7 @@ export async function keysOf(config: Config, sql: Sql): Promise<Keys> {
     rsa: idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : undefined,
     published: publicKeysOf(retiredPublicKeysPem ?? ""),
     mldsa: await mldsaOf(config),
+    alone: kind === "embedded", // one process at a time holds its directory
   };
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }

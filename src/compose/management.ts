@@ -19,6 +19,7 @@ import { managedRealms } from "../store/realms-admin.ts";
 import { managedScopes } from "../store/scope-descriptions.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users-admin.ts";
+import { KEYS_OUTLIVE } from "./core.ts";
 
 /** What managing needs, over the stores. */
 export const managementPorts = (
@@ -37,7 +38,7 @@ export const managementPorts = (
   realms: realms(sql),
   managedRealms: managedRealms(sql),
   managedScopes: managedScopes(sql),
-  publishedKeys: publishedKeys(sql),
+  publishedKeys: publishedKeys(sql, KEYS_OUTLIVE),
   auditTrail: auditTrail(sql),
   delegations: delegationBook(sql),
   agentPauses: agentPauses(sql),

@@ -62,6 +62,8 @@ export interface PublishedKey {
   readonly publishedAt: number;
   /** When a core last said that it signs with it; null while none has. */
   readonly inUseAt: number | null;
+  /** Whether a core signs with it; or it is in the JWK Set and verifies, ahead of its use or after it; or neither. */
+  readonly state: "signing" | "published" | "withdrawn";
 }
 
 export interface PublishedKeys {

@@ -79,6 +79,7 @@ export const publishedKeyView = (key: PublishedKey) => ({
   jwk: key.jwk,
   publishedAt: milliseconds(key.publishedAt),
   inUseAt: millisecondsOrNull(key.inUseAt),
+  state: key.state,
 });
 
 /** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until it is sealed. */

@@ -2,7 +2,7 @@ import type { KeyRegister, ServedKey } from "../core/signing/key-ring.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 /** The last moment at which a core had the key in its configuration; a key of an older release has only the other two. */
-const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
+export const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
 
 // The rows are locked in one order, so that cores that publish the same keys at once wait for each other and never for ever. A key that was
 // withdrawn is as good as new: nobody has it any more.

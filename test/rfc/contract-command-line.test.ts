@@ -334,7 +334,7 @@ describe("the sign-in", () => {
 describe("keys and provisioning", () => {
   test("keys list shows every public key", async () => {
     const { run } = atTerminal(OPERATOR);
-    expect((await run("keys", "list")).out).toMatch(/^KID +ALG +PUBLISHED +IN USE\n\S+ +EdDSA +\d{4}-\d\d-\d\dT/);
+    expect((await run("keys", "list")).out).toMatch(/^KID +ALG +STATE +PUBLISHED +IN USE\n\S+ +EdDSA +signing +\d{4}-\d\d-\d\dT/);
     const [key] = JSON.parse((await run("keys", "list", "--json")).out);
     expect(key.jwk).toMatchObject({ kty: "OKP", crv: "Ed25519" });
     expect(key.jwk).not.toHaveProperty("d");

@@ -7,6 +7,7 @@ import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry } from "../../src/store/client-registry.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { publishedKeys } from "../../src/store/published-keys.ts";
 import { realms } from "../../src/store/realms.ts";
 import { aHash, anAudit, anId, aUser, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -148,6 +149,19 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       );
       for (const served of all) expect(served.find(({ jwk }) => jwk.kid === coming.kid)?.age).toBeGreaterThan(5_900);
       expect(await published()).toBe(before);
+    });
+
+    test("operators see which keys sign, which are published, and which no more", async () => {
+      const [own, coming, gone] = [aKey(), aKey(), aKey()];
+      const register = keyRegister(database.sql, 3_600);
+      const stateOf = async ({ kid }: { readonly kid: string }) =>
+        (await publishedKeys(database.sql, 3_600).all()).find((key) => key.kid === kid)?.state;
+      await register.publish([gone], [gone.kid]);
+      await pass("2 hours");
+      await register.publish([own, coming], [own.kid]);
+      expect([await stateOf(own), await stateOf(coming), await stateOf(gone)]).toEqual(["signing", "published", "withdrawn"]);
+      await pass("10 minutes");
+      expect(await stateOf(own)).toBe("published");
     });
 
     test("R9: during a rolling change each core signs with what all have known for 300 s, and all of them serve and verify both keys", async () => {

@@ -10,7 +10,7 @@ import { createTestDatabase } from "./postgres.ts";
 import { freePort } from "./server.ts";
 
 /** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
-export async function startTwoFronts(provision: object) {
+export async function startTwoFronts(provision: object, settings: Record<string, string> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
   const postgres = await createTestDatabase();
   const plan = parseProvisionFile(JSON.stringify(provision));
@@ -27,6 +27,7 @@ export async function startTwoFronts(provision: object) {
       JWT_ISSUER: `http://localhost:${ports[0]}`,
       TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
       ...(postgres && { DATABASE_URL: postgres.url }),
+      ...settings,
     };
     running.push(await compose(loadConfig(env, "core"), "core", { database, provision: plan }));
     const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };

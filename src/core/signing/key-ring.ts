@@ -66,12 +66,14 @@ export interface KeyRing {
   readonly published?: readonly PublicJwk[];
   /** The ML-DSA-65 key, where there is one, and whether access tokens are signed with it too. */
   readonly mldsa?: { readonly key: MldsaKey; readonly hybrid: boolean } | undefined;
+  /** Whether there can be no other core: then nobody could sign while this one waits, and to wait would help nobody. */
+  readonly alone?: boolean;
 }
 
 type Judgement = { readonly kind: "signs"; readonly keys: SigningKeys } | { readonly kind: "waits"; readonly seconds: number };
 
 /** Which keys sign now: all kinds that are wanted, or none. Pure. */
-export function judgeRing({ accessToken, rsa, mldsa }: KeyRing, served: readonly ServedKey[]): Judgement {
+export function judgeRing({ accessToken, rsa, mldsa, alone = false }: KeyRing, served: readonly ServedKey[]): Judgement {
   const wait = ({ jwk }: { readonly jwk: PublicJwk }): number => noticeLeft(jwk, served);
   const signer = accessToken.find((key) => wait(key) === 0);
   const hybrid = mldsa?.hybrid === true ? mldsa.key : undefined;
@@ -80,13 +82,17 @@ export function judgeRing({ accessToken, rsa, mldsa }: KeyRing, served: readonly
     rsa === undefined ? 0 : wait(rsa),
     hybrid === undefined ? 0 : wait(hybrid),
   );
-  if (signer === undefined || seconds > 0) return { kind: "waits", seconds };
-  return { kind: "signs", keys: { accessToken: signer, idToken: rsa ?? signer, hybrid } };
+  if ((signer === undefined || seconds > 0) && !alone) return { kind: "waits", seconds };
+  const chosen = signer ?? accessToken[0];
+  return { kind: "signs", keys: { accessToken: chosen, idToken: rsa ?? chosen, hybrid } };
 }
 
-const kidsOf = ({ accessToken, idToken, hybrid }: SigningKeys): readonly string[] => [
-  ...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid)),
-];
+/** Of the keys that sign. */
+function kidsOf(judgement: Judgement): readonly string[] {
+  if (judgement.kind === "waits") return [];
+  const { accessToken, idToken, hybrid } = judgement.keys;
+  return [...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid))];
+}
 
 /** The keys of this core, published together with those of its siblings and predecessors. */
 export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Keys> {
@@ -97,29 +103,32 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
   let document = "";
   let judgement: Judgement = { kind: "waits", seconds: NOTICE };
 
-  const signingKids = (): readonly string[] => (judgement.kind === "signs" ? kidsOf(judgement.keys) : []);
-
-  const publish = async (): Promise<void> => {
-    const served = await register.publish(configured, signingKids());
-    judgement = judgeRing(ring, served);
+  /** @returns what signs from now on, as the register has it */
+  const publish = async (signing: readonly string[]): Promise<Judgement> => {
+    const served = await register.publish(configured, signing);
     const all = new Map([...configured, ...served.map(({ jwk }) => jwk)].map((jwk) => [jwk.kid, jwk]));
     const classical = [...all.values()].filter((jwk): jwk is ClassicalJwk => jwk.kty !== "AKP");
     verifying = new Map(classical.map((jwk) => [jwk.kid, verifying.get(jwk.kid) ?? verificationKey(jwk)]));
     document = JSON.stringify({ keys: [...all.values()] });
+    return judgeRing(ring, served);
   };
 
   const refresh = async (): Promise<void> => {
-    const before = signingKids().join(" ");
-    await publish();
-    // What begins to sign is marked before it has.
-    if (signingKids().join(" ") !== before) await publish();
+    const before = kidsOf(judgement);
+    const next = await publish(before);
+    // What begins to sign is marked before it does.
+    if (kidsOf(next).join(" ") !== before.join(" ")) await publish(kidsOf(next));
+    judgement = next;
   };
   await refresh();
 
   return {
     signing() {
       if (judgement.kind === "signs") return judgement.keys;
-      throw new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", { retryAfter: judgement.seconds });
+      throw new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", {
+        description: `The signing key is new: it signs when it has been published for ${NOTICE} seconds.`,
+        retryAfter: judgement.seconds,
+      });
     },
     current: () => (judgement.kind === "signs" ? judgement.keys : undefined),
     own,

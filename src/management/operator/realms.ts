@@ -11,6 +11,14 @@ export const operatorRealmsRouter = router({
   update: operatorProcedure
     .input(z.strictObject({ id: RecordId, dynamicRegistrationScopes: RegistrationScopes }))
     .mutation(async ({ ctx, input: { id, dynamicRegistrationScopes } }) =>
-      realmView(found(await ctx.ports.managedRealms.setRegistrationScopes(id, dynamicRegistrationScopes, ctx.audit("realm.changed")))),
+      realmView(
+        found(
+          await ctx.ports.managedRealms.setRegistrationScopes(
+            id,
+            dynamicRegistrationScopes,
+            ctx.audit("realm.changed", dynamicRegistrationScopes === null ? {} : { scope: dynamicRegistrationScopes.join(" ") }),
+          ),
+        ),
+      ),
     ),
 });

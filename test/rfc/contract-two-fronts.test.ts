@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sweep } from "../../src/store/sweep.ts";
+import { runText } from "../support/database.ts";
+import type { Conversation, TestClient } from "../support/flow.ts";
+import { type Publisher, publisher } from "../support/publisher.ts";
+import { freshRedis } from "../support/redis.ts";
+import { PROVISIONED } from "../support/server.ts";
+import { startTwoFronts } from "../support/two-fronts.ts";
+
+const shared = process.env.TEST_REDIS_URL !== undefined;
+let fronts: Awaited<ReturnType<typeof startTwoFronts>>;
+let site: Publisher;
+beforeAll(async () => {
+  const redis = await freshRedis();
+  site = await publisher();
+  fronts = await startTwoFronts(PROVISIONED, { ...(redis !== undefined && { REDIS_URL: redis }), REGISTER_CLIENT_RATE_LIMIT: "30" });
+});
+afterAll(async () => {
+  await fronts.close();
+  await site.close();
+});
+
+const both = <Answer>(ask: (front: Conversation) => Promise<Answer>) => Promise.all([ask(fronts.here), ask(fronts.there)]);
+const times = <Answer>(count: number, ask: () => Promise<Answer>) => Promise.all(Array.from({ length: count }, ask));
+
+const register = (front: Conversation) =>
+  fetch(`${front.url}/oauth/register`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ grant_types: ["client_credentials"] }),
+  });
+const registered = async (front: Conversation): Promise<TestClient> => {
+  const { client_id, client_secret } = (await (await register(front)).json()) as { client_id: string; client_secret: string };
+  return { clientId: client_id, secret: client_secret, redirectUri: "" };
+};
+const statusOf = async (front: Conversation, client: TestClient) =>
+  (await front.token(client, { grant_type: "client_credentials", scope: "profile" })).status;
+
+test("ruling 18: an open registration that never got a token goes after a day, whichever process sweeps; one that was used stays, on both fronts", async () => {
+  const [unused, used] = [await registered(fronts.here), await registered(fronts.there)];
+  expect(await statusOf(fronts.here, used)).toBe(200);
+  await runText(fronts.database.sql, "update clients set created_at = created_at - interval '25 hours' where origin = 'dynamic'");
+  await Promise.all([sweep(fronts.database.sql), sweep(fronts.database.sql)]);
+  expect(await both((front) => statusOf(front, unused))).toEqual([401, 401]);
+  expect(await both((front) => statusOf(front, used))).toEqual([200, 200]);
+});
+
+describe.runIf(shared)("what two fronts and two cores count and remember together", () => {
+  test("specification §8: open registration, thirty a minute for an address over both", async () => {
+    const answers = (await both((front) => times(20, () => register(front)))).flat();
+    // Two were registered above.
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(28);
+    const refused = await both(register);
+    expect(refused.map(({ status }) => status)).toEqual([429, 429]);
+    for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  test("failures of client authentication, a hundred a minute for a client and an address over both", async () => {
+    const wrong: TestClient = { clientId: "poster", secret: "wrong", redirectUri: "" };
+    const form = (front: Conversation, client_secret: string) =>
+      front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", client_id: wrong.clientId, client_secret });
+    const answers = (await both((front) => times(49, () => form(front, "wrong")))).flat();
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
+    expect((await both((front) => form(front, "poster-secret"))).map(({ status }) => status)).toEqual([200, 200]);
+    for (let more = 0; more < 2; more += 1) await both((front) => form(front, "wrong"));
+    expect((await both((front) => form(front, "poster-secret"))).map(({ status }) => status)).toEqual([429, 429]);
+  });
+
+  test("a client's metadata document, fetched once for both", async () => {
+    const clientId = `https://localhost:${site.port}/client.json`;
+    site.serveJson({ client_id: clientId, client_name: "Fetched once", redirect_uris: ["https://app.client.example.test/cb"] });
+    const client: TestClient = { clientId, redirectUri: "https://app.client.example.test/cb" };
+    for (const front of [fronts.here, fronts.there]) {
+      const answer = await front.get(front.authorizeUrl(client, { code_challenge: front.pkce().challenge }));
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, expect.stringContaining("/login")]);
+    }
+    expect(site.requests()).toHaveLength(1);
+  });
+});
