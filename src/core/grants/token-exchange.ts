@@ -86,7 +86,7 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
     kind === "id_jag"
       ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
       : accessTokenAnswer(
-          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act, exchangedFrom: forebears(subject.claims) },
+          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom: forebears(subject.claims) },
           core,
         ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
