@@ -73,14 +73,21 @@ const DELEGATED = "d";
  * @see RevocationMark in the proto countersign.introspection.v1
  */
 export async function endsOf(claims: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
-  const { sub, act, exchanged_from: above = [] } = claims;
+  const line = lineOf(claims);
+  if (line === undefined) return undefined;
+  const person = line[0]?.jti.includes(".") ? [`user:${claims.sub}`] : [];
+  return Promise.all([...line.flatMap((one) => endsOfOne(one, claims.sub)), ...person].map(digestOf));
+}
+
+/** The token and those that it came of; undefined where it does not say. */
+function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | undefined {
   if (!isNamed(claims)) return undefined;
   const [kind, personal] = claims.jti.split(".");
-  const delegated = personal !== undefined && kind === DELEGATED;
-  if (act !== undefined && personal === undefined) return undefined; // who acts does so for a person
-  if (!delegated) return Promise.all([...endsOfOne(claims, sub), ...(personal === undefined ? [] : [`user:${sub}`])].map(digestOf));
-  if (!Array.isArray(above) || above.length === 0 || above.length > MOST_FOREBEARS || !above.every(isNamed)) return undefined;
-  return Promise.all([...[claims, ...above].flatMap((one) => endsOfOne(one, sub)), `user:${sub}`].map(digestOf));
+  if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // who acts does so for a person
+  if (kind !== DELEGATED) return [claims];
+  const { exchanged_from: above } = claims;
+  const told = Array.isArray(above) && above.length > 0 && above.length <= MOST_FOREBEARS && above.every(isNamed);
+  return told ? [claims, ...above] : undefined;
 }
 
 function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {
@@ -90,7 +97,7 @@ function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {
   return [...own, ...(kind === DELEGATED ? [`agent:${client_id}`, `agent:${client_id}\n${sub}`] : [`grant:${kind}`])];
 }
 
-function isNamed(value: unknown): value is Named {
+function isNamed<Value>(value: Value): value is Value & Named {
   const { jti, client_id } = (value ?? {}) as { readonly jti?: unknown; readonly client_id?: unknown };
   return typeof jti === "string" && typeof client_id === "string";
 }

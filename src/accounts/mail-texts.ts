@@ -94,14 +94,14 @@ export const accountClosedTexts: Catalogue<(host: string) => MailTexts> = {
   en: (host) => ({
     subject: "Your account was deleted",
     lead: [
-      `Your account at ${host} has been deleted, as its page was asked to with your password. This is the last message to this address.`,
+      `Your account at ${host} has been deleted: this was asked for on its page, with your password. This is the last message to this address.`,
     ],
     close: ["If it was not you, somebody knew your password: change it wherever else you use it."],
   }),
   de: (host) => ({
     subject: "Ihr Konto wurde gelöscht",
     lead: [
-      `Ihr Konto bei ${host} wurde gelöscht, so wie es auf seiner Seite mit Ihrem Passwort verlangt wurde. Dies ist die letzte Nachricht an diese Adresse.`,
+      `Ihr Konto bei ${host} wurde gelöscht: Das wurde auf seiner Seite verlangt, mit Ihrem Passwort. Dies ist die letzte Nachricht an diese Adresse.`,
     ],
     close: ["Wenn Sie es nicht waren, kannte jemand Ihr Passwort: Ändern Sie es überall, wo Sie es sonst noch verwenden."],
   }),

@@ -3,7 +3,10 @@ export interface RevocationMark {
   /** Digits. Of two marks of one thing the later one has the greater number. */
   readonly sequence: string;
   readonly kind: "jti" | "grant" | "client" | "user" | "agent";
-  /** The jti, UUID of the grant, client_id, UUID of the user; of a paused agent the client_id, and after a line feed the UUID of the user if it is paused for that one alone. */
+  /**
+   * The jti, UUID of the grant, client_id or UUID of the user; of a paused agent the client_id, and after a line feed the UUID of the user
+   * if it is paused for that one alone.
+   */
   readonly key: string;
   readonly lifted: boolean;
   /** Seconds since the epoch. */

@@ -1,7 +1,7 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
-import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
+import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
 /** Records that are sealed in one transaction; few on the embedded database, on whose one connection everybody else waits for its end. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
@@ -34,7 +34,8 @@ const STANDING = statement(
 
 const UNSEALED = statement(
   "audit_unsealed",
-  `select id::text, ${sealedRecord("r")} as record from audit_records as r where seq is null order by r.id limit $1::int`,
+  `select coalesce(json_agg(json_build_object('id', r.id, 'record', ${sealedRecord("r")}) order by r.id), '[]')::text as rows
+   from (select * from audit_records where seq is null order by id limit $1::int) as r`,
 );
 
 const SEAL = statement(
@@ -79,7 +80,7 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
       const [standing] = await tx.query<Standing>(STANDING, []);
       if (standing === undefined) return 0;
       let head = headOf(standing);
-      const rows = standing.waiting ? await tx.query<{ id: string; record: SealedRecord }>(UNSEALED, [size]) : [];
+      const rows = standing.waiting ? await readRows<{ id: string; record: SealedRecord }>(tx, UNSEALED, [size]) : [];
       const links = linkAll(
         head,
         rows.map(({ record }) => record),

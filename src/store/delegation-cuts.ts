@@ -29,9 +29,15 @@ const CUT = cutting(
   "exists (select 1 from delegations where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid))",
 );
 
+/** Delegations that one statement ends: so many fit well within the time that a statement has. */
+const BATCH = 1_000;
+
 const CUT_AGENT = cutting(
   "delegation_cut_agent",
-  "actor = $3 and ($4::uuid is null or user_id = $4::uuid) and expires_at > now()",
+  `id in (
+     select id from delegations
+     where cut_at is null and actor = $3 and ($2::uuid is null or user_id = $2::uuid) and ($4::uuid is null or user_id = $4::uuid) and expires_at > now()
+     order by id limit ${BATCH} for no key update)`,
   "exists (select 1 from clients where client_id = $3 and is_agent) or exists (select 1 from delegations where actor = $3)",
 );
 
@@ -51,17 +57,28 @@ interface Verdict {
   readonly known: boolean;
 }
 
+/** Batch after batch, each with its records: if one fails, what was ended before it stays so, and who tries again goes on from there. */
+async function cutAgent(sql: Sql, parameters: Parameters<Sql["query"]>[1]): Promise<Verdict | undefined> {
+  for (let total = 0; ; ) {
+    const [verdict] = await sql.query<Verdict>(CUT_AGENT, parameters);
+    if (verdict === undefined) return undefined;
+    total += verdict.ended;
+    if (verdict.ended < BATCH) return { ended: total, known: verdict.known };
+  }
+}
+
 export const delegationCuts =
   (sql: Sql): DelegationBook["cut"] =>
   async (whose, what, audit) => {
     const given = [jsonRows([auditRow(audit)]), personOf(whose)];
-    const [verdict] = await (async () => {
+    const verdict = await (async () => {
       if (what.kind === "agent") {
-        if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return [];
-        return sql.query<Verdict>(CUT_AGENT, [...given, what.clientId, what.userId ?? null]);
+        if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;
+        return cutAgent(sql, [...given, what.clientId, what.userId ?? null]);
       }
-      if (!isUuid(what.id)) return [];
-      return sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...given, what.id]);
+      if (!isUuid(what.id)) return undefined;
+      const [row] = await sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...given, what.id]);
+      return row;
     })();
     return verdict?.known ? verdict.ended : undefined;
   };

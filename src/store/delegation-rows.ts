@@ -5,7 +5,8 @@ export const pausedFor = (agent: string, userId: string): string =>
   `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
 
 /**
- * Whether something on a path ended: a delegation cut, its agent no longer enabled, or paused, its token or the one that it was exchanged for revoked.
+ * Whether something on a path ended: a delegation cut, its agent no longer enabled, or paused, its token or the one that it was exchanged
+ * for revoked.
  * @param path SQL expression of the ids of delegations
  */
 export const endedAbove = (path: string): string =>

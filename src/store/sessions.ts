@@ -5,6 +5,7 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { isUnavailable } from "./unavailable.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 interface SessionColumns {
@@ -86,8 +87,8 @@ const END_WHAT_BEGAN = statement(
    update refresh_families set revoked_at = now() from theirs where grant_id = theirs.id and revoked_at is null`,
 );
 
-// What is being born of these sessions holds a share lock on them until it is there (Grants.open, AuthorizationCodes.issue). So this statement
-// waits for it, and the next ones see it; they would not within one statement.
+// What is being born of these sessions holds them until it is there (Grants.open, AuthorizationCodes.issue). So this statement waits for it, and
+// the next ones see it; they would not within one statement.
 const END_ALL = statement("session_end_all", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
 const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
 const END_FAMILIES = statement(
@@ -148,9 +149,12 @@ const liveOf = ({ auth_time, last_seen_at, ...row }: LiveColumns): LiveSession =
 });
 
 export function sessions(sql: Sql): Sessions {
-  /** Remembers that they were seen. Only told to their owner, so that a database that takes no writes stops no reading. */
+  /** Remembers that they were seen. Only their owner is told of it, so that a database that takes no writes stops no reading. */
   const seen = async (ids: readonly string[]): Promise<void> => {
-    if (ids.length > 0) await sql.query(SEEN, [ids]).catch(() => undefined);
+    if (ids.length === 0) return;
+    await sql.query(SEEN, [ids]).catch((error: unknown) => {
+      if (!isUnavailable(error)) throw error;
+    });
   };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
     const rows = await readRows<FoundColumns>(sql, BY_HASH, [hashes.map(hex)]);

@@ -58,8 +58,33 @@ const RECORDS = statement(
   "select request_id as key, count(*)::int as n from audit_records where request_id = any($1::text[]) group by request_id",
 );
 
+/** Statements and transactions at a time, fewer than there are connections. */
+const AT_A_TIME = 6;
+
+/** The database with a queue before it: a sequence waits for its turn, where a server that is asked too much would give up. */
+function inTurn(sql: Sql): Sql {
+  const waiting: (() => void)[] = [];
+  let under = 0;
+  const turn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (under >= AT_A_TIME) await new Promise<void>((resolve) => waiting.push(resolve));
+    else under += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) under -= 1;
+      else next(); // takes the place over
+    }
+  };
+  return {
+    query: (...given) => turn(() => sql.query(...given)),
+    transaction: (work) => turn(() => sql.transaction(work)),
+  };
+}
+
 /** Everything of which there is one for all lanes, so that what they do at the same time goes together. */
-export async function openWorld(sql: Sql) {
+export async function openWorld(database: Sql) {
+  const sql = inTurn(database);
   await sql.query(statement("model_index", "create index if not exists model_requests on audit_records (request_id)"), []);
   const { ports } = await coreOver(sql, systemClock);
   const changing = <Row extends { readonly [member: string]: string | number | boolean }>(on: ReturnType<typeof statement>) =>

@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
 import { PUBLISHED } from "../support/client-documents.ts";
 import type { Answer, TestClient } from "../support/flow.ts";
+import { aBrowser } from "../support/person.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
-import { describe, startServer, type TestServer } from "../support/server.ts";
+import { describe, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 
 const rsa = keyFor("RS256", "r1");
 const REDIRECT = PUBLISHED.chatGpt.redirect_uris[0];
@@ -25,6 +27,7 @@ beforeAll(async () => {
   });
   server = await startServer({
     provision: {
+      users: PROVISIONED.users,
       clients: [
         {
           clientId: `https://localhost:${site.port}/registered.json`,
@@ -85,6 +88,27 @@ describe("CIMD and private_key_jwt", () => {
     const refresh = { grant_type: "refresh_token", refresh_token: first.body.refresh_token };
     expect(told(await token({ ...refresh, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
     expect((await token({ ...refresh, ...by(client) })).status).toBe(200);
+  });
+
+  test("operators have it explained like any other: the client as it was when the code was issued", async () => {
+    const { browser } = await server.person();
+    const client = published();
+    const { code_verifier = "", ...code } = await server.code(client, browser);
+    const { body } = await aBrowser(server.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
+    const { tokenRequest } = createAdminClient({ url: server.url, token: body.access_token }).operator.explain;
+    const parameters = { ...code, code_verifier, client_id: client.clientId };
+    const taken = await tokenRequest.mutate({ parameters });
+    expect(taken.granted).toBeDefined();
+    expect(taken.rules.find(({ rule }) => rule === "client_proven")?.verdict).toBe("taken_for_granted");
+    const proven = await tokenRequest.mutate({ parameters: { ...parameters, ...by(client) } });
+    expect(new Set(proven.rules.map(({ verdict }) => verdict))).toEqual(new Set(["passed"]));
+    const { rules } = await tokenRequest.mutate({ parameters: { ...parameters, code: "another" } });
+    expect(rules.find(({ verdict }) => verdict === "refused")).toMatchObject({
+      rule: "client_known",
+      reason: "nothing_granted_to_document",
+      error: "invalid_grant",
+    });
+    expect((await token({ ...code, code_verifier, ...by(client) })).status).toBe(200);
   });
 
   test("ruling 17: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {

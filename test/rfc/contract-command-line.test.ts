@@ -239,10 +239,19 @@ describe("what a command is told", () => {
     const file = join(dirname(configDir), "jwks.json");
     const keys = [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "k" }];
     writeFileSync(file, JSON.stringify({ keys }));
-    const none = ["--scope", "none", "--audience", "none", "--jwks-uri", "none"];
+    const bye = "https://crm.example.test/bye";
+    const goodbye = await run("clients", "update", made.id, "--operator", "--post-logout-redirect-uri", bye, "--json");
+    expect(JSON.parse(goodbye.out).postLogoutRedirectUris).toEqual([bye]);
+    const none = ["--scope", "none", "--audience", "none", "--jwks-uri", "none", "--post-logout-redirect-uri", "none"];
     const changed = await run("clients", "update", made.id, "--operator", ...none, "--jwks", `@${file}`, "--json");
     expect(changed.err).toBe("");
-    expect(JSON.parse(changed.out)).toMatchObject({ scopes: [], audience: null, jwksUri: null, jwks: { keys } });
+    expect(JSON.parse(changed.out)).toMatchObject({
+      scopes: [],
+      audience: null,
+      jwksUri: null,
+      jwks: { keys },
+      postLogoutRedirectUris: [],
+    });
     expect(JSON.parse((await run("clients", "update", made.id, "--operator", "--jwks", "none", "--json")).out).jwks).toBeNull();
     expect((await run("clients", "update", made.id, "--operator", "--jwks", "@/nowhere")).code).toBe(1);
   });

@@ -231,6 +231,19 @@ describe("a refusal of the past is explained by the id of its request", () => {
     expect(JSON.stringify([answer.body, [...answer.headers]])).not.toContain(String(past.refused?.reason));
   });
 
+  test("a paused agent is told as such, before and afterwards, to the operator alone", async () => {
+    const { subject } = await server.subjectFor(["agent-1"]);
+    await admin.operator.agents.pause.mutate({ clientId: "agent-1" });
+    const fields = { grant_type: TOKEN_EXCHANGE, subject_token: subject, subject_token_type: ACCESS_TOKEN };
+    const dry = await explain(server.agent("agent-1"), fields);
+    const answer = await server.exchange("agent-1", subject);
+    await admin.operator.agents.resume.mutate({ clientId: "agent-1" });
+    const past = await admin.operator.explain.refusal.query({ requestId: answer.headers.get("x-request-id") ?? "" });
+    for (const explained of [dry, past]) expect(decisive(explained)).toEqual(["agent_not_paused", "unauthorized_client", "agent_paused"]);
+    expect(answer.body).toEqual({ error: "unauthorized_client" });
+    expect((await explain(server.agent("agent-1"), fields)).granted).toMatchObject({ actors: ["agent-1"] });
+  });
+
   test("a replayed code says so afterwards, too", async () => {
     const { web } = server.clients;
     const code = await server.code(web, (await server.person()).browser);

@@ -1,6 +1,7 @@
 import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runText } from "../support/database.ts";
+import { expired } from "../support/expired.ts";
 import { formBody } from "../support/flow.ts";
 import { aBrowser, type Browser } from "../support/person.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -48,9 +49,12 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
 
   test("the hint may have expired, and to sign nobody out is no error", async () => {
     const { browser, hint } = await signedIn();
-    await browser.request(path({ id_token_hint: hint }));
-    const again = await browser.request(path({ id_token_hint: hint, post_logout_redirect_uri: BACK }));
-    expect([again.status, again.headers.get("location")]).toEqual([302, BACK]);
+    const late = path({ id_token_hint: expired(server, hint), post_logout_redirect_uri: BACK });
+    for (const live of [true, false]) {
+      expect(await isSignedIn(browser)).toBe(live);
+      const answer = await browser.request(late);
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, BACK]);
+    }
   });
 
   test("POST does the same: the request waits for a GET of our own, since the cookie does not come along", async () => {

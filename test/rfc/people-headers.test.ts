@@ -78,6 +78,7 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
     ["sign-in on the way to an application", authorizePath({ prompt: "login" }), 200],
     ["a request that has expired", "/consent?request=x", 400],
     ["a verification link that is no longer good", "/auth/verify?token=x", 400],
+    ["a sign-out that an application asks for wrongly", "/logout?id_token_hint=x", 400],
     ["nothing there", "/nowhere", 404],
   ] as const)("%s", async ([, path, status]) => {
     const page = await (await signedIn()).follow(path);

@@ -35,10 +35,10 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     await runText(sql, "update audit_checkpoints set at = now() - interval '1 minute'");
     await runText(sql, "alter table audit_checkpoints enable trigger user");
   };
-  const write = (count: number, requestId = anId()) =>
-    Promise.all(
-      Array.from({ length: count }, () => auditLog(sql).record(anAudit("token.refused", { requestId, scope: "a\0b \u{1f600}" }))),
-    );
+  const write = (count: number, requestId = anId()) => {
+    const log = auditLog(sql);
+    return Promise.all(Array.from({ length: count }, () => log.record(anAudit("token.refused", { requestId, scope: "a\0b \u{1f600}" }))));
+  };
   /** The whole trail, as `countersign audit export` reads it. */
   async function exported(limit = 1_000, after = 0): Promise<readonly ExportLine[]> {
     const lines: ExportLine[] = [];

@@ -120,6 +120,24 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       expect((await book().list(EVERYBODY, filter, 50)).items).toEqual([]);
   });
 
+  test("an agent that holds more than one statement ends is cut whole, with a record of each", async () => {
+    const { scene, grantId, agent, token } = await aChain();
+    await database.sql.query(
+      statement(
+        "test_many_delegations",
+        `insert into delegations (id, kind, jti, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
+         select id, 'access_token', 'd.' || id, $4, $1::uuid, $2::uuid, array[id], $3, '{a}', '{b}', now() + interval '10 minutes'
+         from (select uuid_v7() as id from generate_series(1, 1100)) as made`,
+      ),
+      [grantId, scene.userId, agent, token.jti],
+    );
+    const before = (await auditOf(database.sql, "delegation.cut")).length;
+    const what = { kind: "agent", clientId: agent } as const;
+    expect([await book().cut(EVERYBODY, what, byOperator), await book().cut(EVERYBODY, what, byOperator)]).toEqual([1103, 0]);
+    expect((await book().list(EVERYBODY, { agent, live: true }, 50)).items).toEqual([]);
+    expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1103);
+  });
+
   test("64 at once cut one delegation: one of them did, and there is one record", async () => {
     const { first } = await aChain();
     const before = (await auditOf(database.sql, "delegation.cut")).length;

@@ -161,6 +161,20 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(people[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test("whoever only asks is told what an assertion would meet, and nothing comes of it", async () => {
+    const present = await presenting();
+    const [subject, jti] = [anId(), anId()];
+    const identity = { issuer: "https://idp.example.test", subject, verifiedEmail: undefined, realmId: DEFAULT_REALM_ID };
+    const outlook = (id: string) => identityAssertions(database.sql).outlook({ ...identity, jti: id, newUserId: anId(), remember: 300 });
+    const before = [await count("users"), await count("audit_records"), await count("consumed_ids")];
+    expect(await outlook(jti)).toEqual({ enabled: true, used: false });
+    expect([await count("users"), await count("audit_records"), await count("consumed_ids")]).toEqual(before);
+    const userId = await present({ subject, jti });
+    expect(await outlook(jti)).toEqual({ enabled: true, used: true });
+    await database.sql.query(statement("test_disable_person", "update users set enabled = false where id = $1::uuid"), [userId]);
+    expect(await outlook("another")).toEqual({ enabled: false, used: false });
+  });
+
   test("the same identifier of another issuer is another one", async () => {
     const present = await presenting();
     const [one, two] = [await present(), await present({ issuer: "https://other.example.test" })];

@@ -151,6 +151,14 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(answers).toEqual(answers.map((_, n) => n < 2));
     });
 
+    test("whoever only asks uses nothing up", async () => {
+      const [store, id] = [consumedIds(database.sql), anId()];
+      const isConsumed = (issuer: string) => store.isConsumed("client_assertion", issuer, id);
+      expect([await isConsumed("robot"), await consume("robot", id)]).toEqual([false, true]);
+      expect([await isConsumed("robot"), await isConsumed("robot2")]).toEqual([true, false]);
+      expect(await store.isConsumed("identity_assertion", "robot", id)).toBe(false);
+    });
+
     test("issuer, identifier and use tell them apart", async () => {
       const id = anId();
       expect([await consume("robot", id), await consume("robot2", id), await consume("robot", id, "identity_assertion")]).toEqual([

@@ -216,6 +216,22 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBeGreaterThan(before as number);
     });
 
+    test("a refused request is found by its id, with its rule; nothing else is", async () => {
+      const log = auditLog(database.sql);
+      const refusal = { outcome: "failure", clientId: scene.clientId, grantType: "refresh_token", reason: "because" } as const;
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-1", rule: "scope", error: "invalid_scope" }));
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-2" }));
+      await log.record(anAudit("session.refused", { outcome: "failure", requestId: "told-3" }));
+      await log.record(anAudit("token.issued", { ...refusal, outcome: "success", requestId: "told-4" }));
+      const { clientId, grantType, reason } = refusal;
+      expect(await log.refusalOf("told-1")).toEqual({
+        ...{ clientId, grantType, reason, rule: "scope", error: "invalid_scope" },
+        at: expect.any(Number),
+      });
+      expect(await log.refusalOf("told-2")).toMatchObject({ reason, rule: undefined, error: undefined });
+      for (const other of ["told-3", "told-4", "told", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
+    });
+
     test("a refusal that stands alone does not count as a use of the client", async () => {
       await auditLog(database.sql).record(anAudit("token.refused", { outcome: "failure", clientId: scene.clientId }));
       expect((await clientDirectory(database.sql).byClientId(scene.clientId))?.lastUsedAt).toBeNull();

@@ -86,6 +86,8 @@ export async function tourOfPages({ page, people, callback, email, look }: Tour)
   await fill({ currentPassword: "wrong" });
   await send("/account/delete");
   await look("account-delete-faults");
+  await go("/logout?id_token_hint=x");
+  await look("sign-out-not-in-order");
   await go("/logout");
   await look("sign-out");
   await send("/logout");

@@ -83,7 +83,8 @@ export async function countersign(args: readonly string[], env: Record<string, s
  */
 export async function startProcess(env: Record<string, string>, role?: "front" | "core"): Promise<ServiceProcess> {
   const [port, grpcPort] = [env.PORT ?? String(await freePort()), env.GRPC_PORT ?? String(await freePort())];
-  const settings = { NODE_ENV: "test", LOG_LEVEL: "warn", DATA_DIR: await dataDirectory(env), ...env, PORT: port, GRPC_PORT: grpcPort };
+  const given = { NODE_ENV: "test", LOG_LEVEL: "warn", SIGN_UP_RATE_LIMIT: "1000", DATA_DIR: await dataDirectory(env), ...env };
+  const settings = { ...given, PORT: port, GRPC_PORT: grpcPort };
   const { child, ended, said } = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings);
   const url = `http://localhost:${port}`;
   const isUp = role === "core" ? async () => said().includes("Countersign is up") : () => answers(url);

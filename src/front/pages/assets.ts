@@ -10,8 +10,10 @@ export interface Asset {
   readonly handler: Handler;
 }
 
-function asset(file: string, type: keyof typeof TYPES): Asset {
-  const content = readFileSync(new URL(`./assets/${file}.${type}`, import.meta.url));
+/** @param parts files of a folder named like the asset, one after the other; none is the one file of its name */
+function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] = []): Asset {
+  const files = parts.length === 0 ? [file] : parts.map((part) => `${file}/${part}`);
+  const content = Buffer.concat(files.map((name) => readFileSync(new URL(`./assets/${name}.${type}`, import.meta.url))));
   const tag = hash("sha256", content, "hex").slice(0, 16);
   const etag = `"${tag}"`;
   return {
@@ -29,7 +31,10 @@ function asset(file: string, type: keyof typeof TYPES): Asset {
   };
 }
 
-export const STYLE = asset("style", "css");
+/** In this order: what comes later overrides. */
+const STYLES = ["ground", "frame", "forms", "notices", "consent", "account", "wallet", "edges"];
+
+export const STYLE = asset("style", "css", STYLES);
 export const MARK = asset("mark", "svg");
 /** Looks after a link to a wallet, where the browser runs scripts; the page works without. */
 export const WALLET_SCRIPT = asset("wallet", "js");

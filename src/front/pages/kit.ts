@@ -1,6 +1,6 @@
 import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
-import { isRefusal, Refusal } from "../../errors.ts";
+import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { hashSecret } from "../../secret.ts";
 import type { AuthorizationFlow } from "../authorize.ts";
@@ -58,4 +58,10 @@ export function faultsOf(
   const mendable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
   if (!mendable) throw error;
   return { refusal: error, faults: refusalFaults(languageOf(ctx), error, fields) };
+}
+
+/** The status for a form that is shown again because of a refusal; says when to come back, where that is known. */
+export function failedForm(ctx: FrontContext, { code, detail }: Refusal): number {
+  if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
+  return CATALOGUE[code].http;
 }

@@ -1,5 +1,4 @@
 import type { SignedIn } from "../../accounts/ports.ts";
-import { CATALOGUE, type Refusal } from "../../errors.ts";
 import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../middleware/body.ts";
 import type { FrontContext, Handler } from "../routes.ts";
@@ -41,9 +40,3 @@ export const ownForm =
     const next = await act(ctx, form, signedIn);
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };
-
-/** The status for a form that is shown again because of a refusal; says when to come back, where that is known. */
-export function failedForm(ctx: FrontContext, { code, detail }: Refusal): number {
-  if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
-  return CATALOGUE[code].http;
-}

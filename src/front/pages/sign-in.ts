@@ -1,5 +1,4 @@
 import { signIn } from "../../accounts/sign-in.ts";
-import { CATALOGUE } from "../../errors.ts";
 import { nextStep } from "../authorization-step.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
@@ -7,7 +6,7 @@ import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import { faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
+import { failedForm, faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
 import type { Fault } from "./views/layout.ts";
@@ -74,8 +73,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.startSession(ctx, secret, ports.sessionTtl);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
-        return showForm(ctx, requestId, { email, faults, status: CATALOGUE[refusal.code].http });
+        return showForm(ctx, requestId, { email, faults, status: failedForm(ctx, refusal) });
       }
       sendRedirect(ctx, site.path(requestId === undefined ? "/account" : "/consent", requestId), 303);
     },

@@ -1,11 +1,10 @@
 import { register, resendVerification } from "../../accounts/registration.ts";
-import { CATALOGUE } from "../../errors.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { assertShape, RegisterBody, ResendBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import { faultsOf, type PageKit, queryMember } from "./kit.ts";
+import { failedForm, faultsOf, type PageKit, queryMember } from "./kit.ts";
 import { sendPage } from "./send.ts";
 import { checkMailView } from "./views/notices.ts";
 import { signUpView } from "./views/sign-up.ts";
@@ -34,12 +33,11 @@ export function signUpPage({ ports, guard, site }: PageKit): { readonly GET: Han
         sendPage(ctx, checkMailView(site, languageOf(ctx), { email: user.email, token, requestId, again: false }), 201);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, FIELDS);
-        if (refusal.detail.retryAfter !== undefined) ctx.set("Retry-After", String(refusal.detail.retryAfter));
         const token = guard.token(ctx, purpose(requestId));
         sendPage(
           ctx,
           signUpView(site, languageOf(ctx), { token, requestId, email, firstName, lastName, faults }),
-          CATALOGUE[refusal.code].http,
+          failedForm(ctx, refusal),
         );
       }
     },

@@ -2,7 +2,7 @@ import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import { type AgentsTexts, agentsTexts } from "../../texts/agents.ts";
 import { type Language, shownList, shownMoment } from "../../texts/language.ts";
 import type { AgentCard } from "../agent-cards.ts";
-import { shownName, shownResource } from "../client-words.ts";
+import { shownName, shownResource, shownText } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
@@ -57,7 +57,7 @@ function agentCard(print: Print, card: AgentCard, index: number): Markup {
     : held.length > 0 && html` <span class="tag tag-good">${texts.acts}</span>`;
   return html`<section class="card" aria-labelledby="agent-${index}">
 <h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${tag}</h2>
-${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${agent.clientId}</span></p>`}
+${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
 ${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print, pausedByOperator.pausedAt)}</p>`}
 ${pausedByPerson !== undefined && html`<p>${texts.pausedByYou} ${moment(print, pausedByPerson.pausedAt)}</p>`}
 ${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print, lastActed)}`}</p>`}

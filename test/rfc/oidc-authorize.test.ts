@@ -1,0 +1,129 @@
+import { expect } from "vitest";
+import { expired } from "../support/expired.ts";
+import { claimsOf, PASSWORD } from "../support/flow.ts";
+import type { Browser, Visit } from "../support/person.ts";
+import { describe, type TestServer, test } from "../support/server.ts";
+
+type Fields = Record<string, string | undefined>;
+const authorizePath = (server: TestServer, fields: Fields) =>
+  server.authorizeUrl(server.clients.web, { code_challenge: server.pkce().challenge, scope: "openid", ...fields });
+
+/** What the client is told. */
+const told = ({ url }: Pick<Visit, "url">) => Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
+const ask = async (server: TestServer, browser: Browser, fields: Fields) => told(await browser.follow(authorizePath(server, fields)));
+
+/** A person who is signed in and has allowed `openid`, with an ID token of hers. */
+async function ready(server: TestServer) {
+  const person = await server.person();
+  const tokens = await server.tokens(server.clients.web, person.browser, { scope: "openid" });
+  return { ...person, tokens, idToken: tokens.id_token as string };
+}
+
+describe("OIDC Core §3.1.2.1", () => {
+  test("display, ui_locales, claims_locales, acr_values, claims and what nobody knows cause no error", async ({ server }) => {
+    const { browser } = await ready(server);
+    const ignored = {
+      display: "wap",
+      ui_locales: "tlh",
+      claims_locales: "fr",
+      acr_values: "urn:x gold",
+      claims: '{"userinfo":{}}',
+      foo: "bar",
+    };
+    expect(await ask(server, browser, ignored)).toMatchObject({ code: expect.any(String), state: "st" });
+    expect(await ask(server, browser, { prompt: "create" })).toMatchObject({ code: expect.any(String) });
+  });
+
+  test("id_token_hint: the person herself, whether it has expired or not; another one is login_required", async ({ server }) => {
+    const [one, other] = [await ready(server), await ready(server)];
+    for (const id_token_hint of [one.idToken, expired(server, one.idToken)]) {
+      expect(await ask(server, one.browser, { id_token_hint })).toHaveProperty("code");
+      expect(await ask(server, one.browser, { id_token_hint, prompt: "none" })).toHaveProperty("code");
+      expect(await ask(server, other.browser, { id_token_hint })).toMatchObject({ error: "login_required", state: "st" });
+    }
+  });
+
+  test("id_token_hint: what is no ID token of ours is invalid_request", async ({ server }) => {
+    const { browser, tokens, idToken } = await ready(server);
+    for (const id_token_hint of [tokens.access_token as string, `${idToken.slice(0, -4)}AAAA`, "x"])
+      expect(await ask(server, browser, { id_token_hint })).toMatchObject({ error: "invalid_request" });
+  });
+
+  test.for([
+    ["prompt=login", { prompt: "login" }],
+    ["prompt=select_account", { prompt: "select_account" }],
+    ["max_age=0", { max_age: "0" }],
+  ] as const)("%s: a new sign-in moves auth_time, and the code is for it", async ([, fields], { server }) => {
+    const { browser, email, idToken } = await ready(server);
+    const { verifier, challenge } = server.pkce();
+    const before = claimsOf(idToken).auth_time;
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const page = await browser.follow(authorizePath(server, { ...fields, code_challenge: challenge }));
+    expect(page.url).toContain("/login?request=");
+    const { code = "" } = told(await browser.submit(page, { email, password: PASSWORD }));
+    const redirect = { redirect_uri: server.clients.web.redirectUri, code_verifier: verifier };
+    const { body } = await server.token(server.clients.web, { grant_type: "authorization_code", code, ...redirect });
+    expect(claimsOf(body.id_token).auth_time).toBeGreaterThan(before);
+  });
+
+  test("max_age: an older sign-in is login_required for prompt=none; what is no number of seconds is invalid_request", async ({
+    server,
+  }) => {
+    const { browser } = await ready(server);
+    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    expect(await ask(server, browser, { max_age: "1", prompt: "none" })).toMatchObject({ error: "login_required" });
+    expect(await ask(server, browser, { max_age: "10000", prompt: "none" })).toHaveProperty("code");
+    for (const max_age of ["-1", "1.5", "soon", "9999999999"])
+      expect(await ask(server, browser, { max_age })).toMatchObject({ error: "invalid_request" });
+  });
+
+  test("prompt=consent asks although everything was allowed before; with prompt=login both pages are shown", async ({ server }) => {
+    const { browser, email } = await ready(server);
+    const page = await browser.follow(authorizePath(server, { prompt: "consent" }));
+    expect(page.html).toContain('name="decision"');
+    expect(told(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
+    const form = await browser.follow(authorizePath(server, { prompt: "login consent" }));
+    const asked = await browser.submit(form, { email, password: PASSWORD });
+    expect(asked.html).toContain('name="decision"');
+    expect(told(await browser.submit(asked, { decision: "deny" }))).toMatchObject({ error: "access_denied" });
+  });
+
+  test("POST /oauth/authorize: the same answers, by 303 and through a GET of our own", async ({ server }) => {
+    const { browser } = await ready(server);
+    const send = (fields: Fields) =>
+      browser.request("/oauth/authorize", {
+        method: "POST",
+        body: new URLSearchParams(authorizePath(server, fields).split("?")[1]),
+        headers: { origin: "https://app.example.test" },
+      });
+    const good = await send({});
+    expect([good.status, good.headers.get("location")?.startsWith("https://app.example.test")]).toEqual([303, false]);
+    expect(told(await browser.follow(good.headers.get("location") ?? ""))).toMatchObject({ code: expect.any(String), state: "st" });
+    const silent = await send({ prompt: "none", max_age: "10000" });
+    expect(told(await browser.follow(silent.headers.get("location") ?? ""))).toHaveProperty("code");
+    const bad = await send({ code_challenge: undefined });
+    expect([bad.status, told({ url: bad.headers.get("location") ?? "" })]).toMatchObject([303, { error: "invalid_request", state: "st" }]);
+    const lost = await send({ redirect_uri: "https://evil.test/" });
+    expect([lost.status, lost.headers.get("location")]).toEqual([400, null]);
+  });
+});
+
+describe("OIDC Core §11 offline_access", () => {
+  test("is a scope that a person is asked for by name; what was allowed before is not asked for again", async ({ server }) => {
+    const { browser } = await ready(server);
+    const silent = { scope: "openid offline_access", prompt: "none" };
+    expect(await ask(server, browser, silent)).toMatchObject({ error: "consent_required" });
+    const page = await browser.follow(authorizePath(server, { scope: "openid offline_access" }));
+    expect(page.html).toContain("Keep access while you are away");
+    expect(told(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
+    expect(await ask(server, browser, silent)).toHaveProperty("code");
+  });
+
+  test("a refresh token comes by the client's grant, with the scope and without", async ({ server }) => {
+    const { browser } = await server.person();
+    for (const scope of ["openid", "openid offline_access"]) {
+      expect(await server.tokens(server.clients.web, browser, { scope })).toHaveProperty("refresh_token");
+      expect(await server.tokens(server.clients.oneShot, browser, { scope })).not.toHaveProperty("refresh_token");
+    }
+  });
+});
