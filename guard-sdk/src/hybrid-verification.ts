@@ -1,5 +1,5 @@
 import { locally } from "./local-verification.ts";
-import type { PqcVerifier } from "./pqc.ts";
+import type { PqcVerifier } from "./pqc-verifier.ts";
 import { tokenDigest } from "./signature.ts";
 import { tokenCache } from "./token-cache.ts";
 import type { Verification } from "./verification.ts";

@@ -1,8 +1,9 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { asJson, type Cell, table, when } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
 

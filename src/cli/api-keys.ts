@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
 import { EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { asJson, record, table, when } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 interface Options {
   readonly json?: true;

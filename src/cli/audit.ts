@@ -7,7 +7,8 @@ import { type ExportLine, headerLine, interleave } from "../audit-chain/export.t
 import { verification } from "../audit-chain/verify.ts";
 import { auditVerdict, tailLine } from "./audit-words.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { managing } from "./managing.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];

@@ -1,9 +1,10 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { userId } from "./people-and-realms.ts";
 import { asJson, type Cell, record, table, when } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { asJson, record, table, when } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type Explained = ManagementOutputs["operator"]["explain"]["tokenRequest"];
 type Parameters = ManagementInputs["operator"]["explain"]["tokenRequest"]["parameters"];

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import { managing } from "./managing.ts";
 import { asJson, table, when } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 /** `countersign keys list`, for operators. @param keys the command `keys` */
 export function registerKeyCommands(keys: Command, terminal: Terminal): void {

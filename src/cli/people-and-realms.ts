@@ -1,8 +1,9 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { asJson, table } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];

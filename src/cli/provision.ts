@@ -1,6 +1,7 @@
 import type { ManagementInputs } from "@countersign/admin";
+import { managing } from "./managing.ts";
 import { asJson, table } from "./table.ts";
-import { managing, type Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** `countersign provision FILE` on a running server, as an operator. @throws {CommandFailure} */
 export async function provisionThroughServer(

@@ -1,8 +1,9 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { managing } from "./managing.ts";
 import { asJson, table } from "./table.ts";
-import { managing, running, type Terminal } from "./terminal.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 type Scope = ManagementOutputs["operator"]["scopes"]["list"]["scopes"][number];
 type NewWords = ManagementInputs["operator"]["scopes"]["set"];

@@ -2,7 +2,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import type { AdminClient } from "@countersign/admin";
 import { type Clock, systemClock } from "../clock.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -53,9 +52,6 @@ async function ask(question: string, hidden = false): Promise<string> {
     if (hidden) process.stderr.write("\n");
   }
 }
-
-/** The management API, loaded and signed in to when a command needs it. @throws {CommandFailure} */
-export const managing = async (terminal: Terminal): Promise<AdminClient> => (await import("./session.ts")).signedIn(terminal);
 
 /** A command's action whose failure is told in one message, and by the exit code. */
 export const running =

@@ -160,13 +160,18 @@ function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPort
 /** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
 export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
   const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
+  const generated =
+    privateKeyPem === undefined ||
+    (idTokenSigningAlg === "RS256" && rsaPrivateKeyPem === undefined) ||
+    (config.pqc.hybrid && config.keys.mldsaPrivateKey === undefined);
   const preferred = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
   const ring = {
     accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
     rsa: idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : undefined,
     published: publicKeysOf(retiredPublicKeysPem ?? ""),
     mldsa: await mldsaOf(config),
-    alone: kind === "embedded", // one process at a time holds its directory
+    // On the embedded database there is no other core that could sign meanwhile; a generated key is for trying things out, and has no predecessor.
+    signsAtOnce: kind === "embedded" || generated,
   };
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }

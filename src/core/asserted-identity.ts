@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { PublishedKey } from "../clients/key-set.ts";
-import type { NewGrant } from "./ports.ts";
+import type { NewGrant } from "./person-grant.ts";
 
 /** Who an accepted identity assertion speaks of, and the identifier that it uses up. */
 export interface AssertedIdentity {

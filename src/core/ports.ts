@@ -6,6 +6,7 @@ import type { SecretHash } from "../secret.ts";
 import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
+import type { NewGrant, Subject } from "./person-grant.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { TokenStates } from "./token-state.ts";
 
@@ -18,16 +19,6 @@ export interface Lifetimes {
   readonly refreshFamilyMax: number;
   readonly refreshReuseGrace: number;
   readonly authorizationCode: number;
-}
-
-/** The consent and the person behind a user grant, as they are needed to decide and to print claims. */
-export interface Subject {
-  readonly userId: string;
-  readonly enabled: boolean;
-  readonly email: string;
-  readonly emailVerified: boolean;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
 }
 
 /** What a code is bound to (OAuth 2.1 §4.1.2). */
@@ -55,17 +46,6 @@ export interface CodeState extends Omit<CodeBinding, "clientMark"> {
   readonly grantId: string | null;
   readonly subject: Subject;
   readonly now: number;
-}
-
-/** A grant that a person gave, to be opened together with its first tokens. */
-export interface NewGrant {
-  readonly id: string;
-  readonly clientId: string;
-  readonly userId: string;
-  readonly scopes: readonly string[];
-  /** The audience that tokens of this grant carry when nothing narrower is asked for. */
-  readonly audience: readonly string[];
-  readonly authTime: number;
 }
 
 /** The refresh family that goes with a grant. `ttl` and `maxAge` in seconds, counted by the database's clock. */

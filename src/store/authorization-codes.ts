@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily, NewGrant } from "../core/ports.ts";
+import type { NewGrant } from "../core/person-grant.ts";
+import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";

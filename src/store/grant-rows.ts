@@ -1,4 +1,5 @@
-import type { NewFamily, NewGrant } from "../core/ports.ts";
+import type { NewGrant } from "../core/person-grant.ts";
+import type { NewFamily } from "../core/ports.ts";
 import { clientStands } from "./document-client.ts";
 import { hex, type Json } from "./sql.ts";
 

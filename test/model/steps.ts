@@ -353,7 +353,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** What most sequences begin with, so that there is something to lose. */
-const opening = [signIn, consent(SCOPES, everything), authorize(SCOPES, everything), redeem(0, [])];
+export const opening = [signIn, consent(SCOPES, everything), authorize(SCOPES, everything), redeem(0, [])];
 
 export const sequence: fc.Arbitrary<readonly Step[]> = fc
   .tuple(fc.integer({ min: 0, max: 9 }), fc.array(step, { minLength: 1, maxLength: 14 }))

@@ -7,6 +7,7 @@ import { printScope } from "../../protocol/scope.ts";
 import type { AssertedIdentity, IdentityAssertionPorts } from "../asserted-identity.ts";
 import type { Core } from "../core.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "../identity-assertion.ts";
+import type { NewGrant } from "../person-grant.ts";
 import {
   type AcceptedAssertion,
   ASSERTION_GRANT_RULES,
@@ -17,7 +18,6 @@ import {
 } from "../policy/assertion-grant.ts";
 import { actorsOf } from "../policy/delegation.ts";
 import { assertRules, underRule } from "../policy/rule.ts";
-import type { NewGrant } from "../ports.ts";
 import { because } from "../refused-request.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { accessTokenAnswer } from "./token-answer.ts";

@@ -4,7 +4,7 @@ import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
-import type { NewGrant } from "../ports.ts";
+import type { NewGrant } from "../person-grant.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { newRefresh } from "./authorization-code.ts";
 import { accessTokenAnswer } from "./token-answer.ts";

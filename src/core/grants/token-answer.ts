@@ -12,6 +12,8 @@ export interface AccessTokenWish {
   readonly jti: string;
   /** Seconds. */
   readonly lifetime: number;
+  /** When the lifetime was reckoned, in seconds since the epoch, where another token's end bounds it: from later on it would reach beyond. */
+  readonly now?: number;
   readonly act?: Actor | undefined;
   readonly exchangedFrom?: readonly Forebear[] | undefined;
 }
@@ -37,7 +39,7 @@ export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
     clientId: wish.client.clientId,
     scopes: wish.scopes,
     jti: wish.jti,
-    now: core.clock(),
+    now: wish.now ?? core.clock(),
     lifetime: wish.lifetime,
     act: wish.act,
     exchangedFrom: wish.exchangedFrom,

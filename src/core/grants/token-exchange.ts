@@ -7,12 +7,12 @@ import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import type { NewDelegation } from "../delegations.ts";
+import type { Subject } from "../person-grant.ts";
 import { actorsOf } from "../policy/delegation.ts";
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
 import { assertRules } from "../policy/rule.ts";
-import type { Subject } from "../ports.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
 import { asAccessToken, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
@@ -86,7 +86,7 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
     kind === "id_jag"
       ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
       : accessTokenAnswer(
-          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, act, exchangedFrom: forebears(subject.claims) },
+          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom: forebears(subject.claims) },
           core,
         ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),

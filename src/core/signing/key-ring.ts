@@ -66,14 +66,14 @@ export interface KeyRing {
   readonly published?: readonly PublicJwk[];
   /** The ML-DSA-65 key, where there is one, and whether access tokens are signed with it too. */
   readonly mldsa?: { readonly key: MldsaKey; readonly hybrid: boolean } | undefined;
-  /** Whether there can be no other core: then nobody could sign while this one waits, and to wait would help nobody. */
-  readonly alone?: boolean;
+  /** Whether, where none of the keys may sign yet, the preferred ones do all the same. */
+  readonly signsAtOnce?: boolean;
 }
 
 type Judgement = { readonly kind: "signs"; readonly keys: SigningKeys } | { readonly kind: "waits"; readonly seconds: number };
 
 /** Which keys sign now: all kinds that are wanted, or none. Pure. */
-export function judgeRing({ accessToken, rsa, mldsa, alone = false }: KeyRing, served: readonly ServedKey[]): Judgement {
+export function judgeRing({ accessToken, rsa, mldsa, signsAtOnce = false }: KeyRing, served: readonly ServedKey[]): Judgement {
   const wait = ({ jwk }: { readonly jwk: PublicJwk }): number => noticeLeft(jwk, served);
   const signer = accessToken.find((key) => wait(key) === 0);
   const hybrid = mldsa?.hybrid === true ? mldsa.key : undefined;
@@ -82,7 +82,7 @@ export function judgeRing({ accessToken, rsa, mldsa, alone = false }: KeyRing, s
     rsa === undefined ? 0 : wait(rsa),
     hybrid === undefined ? 0 : wait(hybrid),
   );
-  if ((signer === undefined || seconds > 0) && !alone) return { kind: "waits", seconds };
+  if ((signer === undefined || seconds > 0) && !signsAtOnce) return { kind: "waits", seconds };
   const chosen = signer ?? accessToken[0];
   return { kind: "signs", keys: { accessToken: chosen, idToken: rsa ?? chosen, hybrid } };
 }

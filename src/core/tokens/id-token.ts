@@ -1,4 +1,4 @@
-import type { Subject } from "../ports.ts";
+import type { Subject } from "../person-grant.ts";
 
 /** The claims of an ID token (specification §2.8). Times in seconds since the epoch. */
 export interface IdTokenClaims {

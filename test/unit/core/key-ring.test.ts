@@ -37,8 +37,13 @@ describe("what signs", () => {
     ["the preferred key, once it may", { accessToken: [young, old] }, served([old, 5_000], [young, 300]), young],
     ["the one of before until then", { accessToken: [young, old] }, before, old],
     ["nothing, where that is not at hand", { accessToken: [young] }, before, 200],
-    ["the preferred key all the same, where there is no other core that could sign", { accessToken: [young], alone: true }, before, young],
-    ["the one of before until then, also there", { accessToken: [young, old], alone: true }, before, old],
+    [
+      "the preferred key all the same, where there is no other core that could sign",
+      { accessToken: [young], signsAtOnce: true },
+      before,
+      young,
+    ],
+    ["the one of before until then, also there", { accessToken: [young, old], signsAtOnce: true }, before, old],
     ["nothing, while the RSA key waits", { accessToken: [old], rsa }, served([old, 9], [signingKey(pem("rsa")), 9], [rsa, 0]), 300],
     ["the RSA key at once where it is the first", { accessToken: [old], rsa }, served([old, 9], [rsa, 0]), old],
     [
