@@ -94,48 +94,49 @@ describe("contract: signing keys", () => {
     expect(new Set(kids).size).toBe(2);
   });
 
-  test.runIf(TEST_DATABASE_URL !== undefined)(
-    "R9: without the key of before nothing is issued until then; the rest goes on, and a key published ahead waits for nothing",
-    PATIENCE,
-    async () => {
-      const [old, young, third] = [keyPair(), keyPair(), keyPair()];
-      const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? "");
-      const pass = async (seconds: number) => {
-        const database = await openDatabase({ url });
-        await runText(database.sql, "update signing_keys set published_at = published_at - make_interval(secs => $1::int)", [seconds]);
-        await database.close();
-      };
-      const shared = { DATABASE_URL: url, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
-      const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
-      const ask = (server: ServiceProcess) =>
-        conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read" });
+  if (TEST_DATABASE_URL !== undefined)
+    test(
+      "R9: without the key of before nothing is issued until then; the rest goes on, and a key published ahead waits for nothing",
+      PATIENCE,
+      async () => {
+        const [old, young, third] = [keyPair(), keyPair(), keyPair()];
+        const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? "");
+        const pass = async (seconds: number) => {
+          const database = await openDatabase({ url });
+          await runText(database.sql, "update signing_keys set published_at = published_at - make_interval(secs => $1::int)", [seconds]);
+          await database.close();
+        };
+        const shared = { DATABASE_URL: url, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
+        const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
+        const ask = (server: ServiceProcess) =>
+          conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read" });
 
-      const before = await startProcess({ ...shared, JWT_PRIVATE_KEY: old.privatePem });
-      const early = (await ask(before)).body.access_token;
-      await stop(before);
+        const before = await startProcess({ ...shared, JWT_PRIVATE_KEY: old.privatePem });
+        const early = (await ask(before)).body.access_token;
+        await stop(before);
 
-      const waiting = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem });
-      const refused = await ask(waiting);
-      expect([refused.status, refused.body.error]).toEqual([503, "temporarily_unavailable"]);
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(200);
-      expect((await conversation(waiting.url, "").introspect(agent, early)).body).toMatchObject({ active: true });
-      expect(waiting.said()).toContain("signing_key_waits");
-      await stop(waiting);
-      await pass(300);
+        const waiting = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem });
+        const refused = await ask(waiting);
+        expect([refused.status, refused.body.error]).toEqual([503, "temporarily_unavailable"]);
+        expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(200);
+        expect((await conversation(waiting.url, "").introspect(agent, early)).body).toMatchObject({ active: true });
+        expect(waiting.said()).toContain("signing_key_waits");
+        await stop(waiting);
+        await pass(300);
 
-      const ready = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem, JWT_RETIRED_PUBLIC_KEYS: third.publicPem });
-      const late = (await ask(ready)).body.access_token;
-      expect(headerOf(late).kid).not.toBe(headerOf(early).kid);
-      await stop(ready);
-      await pass(300);
+        const ready = await startProcess({ ...shared, JWT_PRIVATE_KEY: young.privatePem, JWT_RETIRED_PUBLIC_KEYS: third.publicPem });
+        const late = (await ask(ready)).body.access_token;
+        expect(headerOf(late).kid).not.toBe(headerOf(early).kid);
+        await stop(ready);
+        await pass(300);
 
-      const next = await startProcess({ ...shared, JWT_PRIVATE_KEY: third.privatePem });
-      expect(headerOf((await ask(next)).body.access_token).kid).not.toBe(headerOf(late).kid);
-      expect((await conversation(next.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(3);
-      await stop(next);
-      await drop();
-    },
-  );
+        const next = await startProcess({ ...shared, JWT_PRIVATE_KEY: third.privatePem });
+        expect(headerOf((await ask(next)).body.access_token).kid).not.toBe(headerOf(late).kid);
+        expect((await conversation(next.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(3);
+        await stop(next);
+        await drop();
+      },
+    );
 
   test("production, with its own keys and an https issuer behind a proxy", async () => {
     const { privatePem, publicPem } = keyPair();
