@@ -14,6 +14,9 @@ const person = (userId: string) => ({ kind: "person", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 
+/** What comes after it is newer by every clock: the embedded database's tells whole milliseconds. */
+const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
+
 describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
@@ -95,8 +98,10 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = person(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
+    await aMoment();
     await pauses().pause(EVERYBODY, mine.agent, PAUSED);
     await pauses().pause(EVERYBODY, theirs.agent, PAUSED);
+    await aMoment();
     await pauses().pause(person(theirs.scene.userId), theirs.agent, PAUSED);
     const own = await pauses().list(me, {}, 50);
     expect(own.items.map(({ agent, userId }) => [agent.clientId, userId])).toEqual([

@@ -16,6 +16,7 @@ import { PasswordResets } from "./0016-password-resets.ts";
 import { SessionPlaces } from "./0017-session-places.ts";
 import { MailEnds } from "./0018-mail-ends.ts";
 import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
+import { IdsInOrder } from "./0020-ids-in-order.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   { name: "0017_session_places", class: SessionPlaces },
   { name: "0018_mail_ends", class: MailEnds },
   { name: "0019_scope_descriptions", class: ScopeDescriptions },
+  { name: "0020_ids_in_order", class: IdsInOrder },
 ];

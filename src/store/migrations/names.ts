@@ -18,6 +18,7 @@ export const MIGRATION_NAMES = [
   "0017_session_places",
   "0018_mail_ends",
   "0019_scope_descriptions",
+  "0020_ids_in_order",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
