@@ -51,7 +51,7 @@ describe("a person's own page of agents", () => {
     await server.chainOf(["agent-1"]);
     const other = await server.person();
     expect(textOf(await other.browser.follow(PATH))).toContain("No agent acts for you, nor has one within the last day.");
-    expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login`);
+    expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
 
   test("one thing is ended, with all below it; the rest stays", async ({ server }) => {
