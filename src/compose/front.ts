@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
+import { namedTargets } from "../clients/agents.ts";
 import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
@@ -35,6 +36,7 @@ import { createMailer } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
+import { clientDirectory } from "../store/client-directory.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
@@ -129,6 +131,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
       clients: managedClients(sql),
+      namedTargets: namedTargets(clientDirectory(sql)),
       signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
       resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
       forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
