@@ -213,4 +213,24 @@ describe("refusals that leave a record", () => {
       .poll(() => list({ event: "client.refused", clientId: "other" }))
       .toMatchObject([{ outcome: "failure", reason: "client_authentication_throttled" }]);
   });
+
+  test("what a public client asks that only others may, up to the hundredth refusal in a minute: then it is answered 429 and leaves nothing", async () => {
+    const { body: registered } = await aBrowser(server.url).json("/oauth/register", {
+      client_name: "Open",
+      redirect_uris: ["https://app.example.test/callback"],
+      token_endpoint_auth_method: "none",
+    });
+    const exchange = () =>
+      server.token(
+        { ...server.clients.publicApp, clientId: registered.client_id },
+        { grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: "x" },
+      );
+    const statuses: number[] = [];
+    for (let round = 0; round < 130; round++) statuses.push((await exchange()).status);
+    expect(statuses).toEqual([...Array<number>(100).fill(401), ...Array<number>(30).fill(429)]);
+    await sealed();
+    const { records } = await admin.operator.audit.list.query({ clientId: registered.client_id, reason: "public_client", limit: 200 });
+    expect(records).toHaveLength(100);
+    expect(await list({ event: "client.refused", clientId: registered.client_id })).toHaveLength(1);
+  });
 });
