@@ -123,6 +123,27 @@ describe("the chain of a running server", () => {
     expect(await run(["verify", join(home, "nothing")])).toMatchObject({ code: 1, err: expect.stringContaining("cannot be read") });
   });
 
+  test("tail shows as many as are asked for, page by page, of a person by id or address, and says what is no id or too much", async () => {
+    await Promise.all(Array.from({ length: 230 }, issue));
+    await sealed();
+    const { out } = await run(["tail", "-n", "225", "--client", "worker", "--json"]);
+    const numbers = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).seq);
+    expect(new Set(numbers).size).toBe(225);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    const { id, email } = await server.person({ verified: false });
+    await sealed();
+    const byAddress = await run(["tail", "--user", email.toUpperCase()]);
+    expect(byAddress.out).toContain(`user=${id}`);
+    expect(byAddress.out).toBe((await run(["tail", "--user", id])).out);
+    expect(await run(["tail", "--user", "nobody@example.test"])).toMatchObject({ code: 4, out: "", err: "Not found.\n" });
+    expect(await run(["tail", "--user", "nobody"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
+    expect(await run(["tail", "--grant", "nope"])).toMatchObject({ code: 1, out: "", err: "--grant: not an id\n" });
+    await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");
+  });
+
   test("tail shows the newest through a filter, and with --follow what comes, each once", async () => {
     await issue();
     await sealed();
