@@ -55,11 +55,13 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
 import { mailingStores } from "./people-stores.ts";
+import type { RefusalTeller } from "./told-refusals.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCoreImplementation | undefined;
   readonly log: Log;
+  readonly refusals: RefusalTeller;
   readonly metrics: Metrics;
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
@@ -174,9 +176,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,
-      observe(route, method, status, seconds) {
+      refused: around.refusals.atRoute,
+      observe(route, method, status, seconds, requestId) {
         metrics.httpRequest(route, method, status, seconds);
-        log.debug("http_request", { route, method, status, durationMs: Math.round(seconds * 1000) });
+        log.debug("http_request", { requestId, route, method, status, durationMs: Math.round(seconds * 1000) });
       },
     },
   });
