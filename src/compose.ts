@@ -5,9 +5,10 @@ import { epochMillis } from "./clock.ts";
 import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
-import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
+import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
+import { refusalTeller } from "./compose/told-refusals.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
@@ -72,10 +73,11 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
     const ready = readiness(sql, epochMillis);
-    const ephemeral = await openEphemeral(config.redisUrl, config.issuer);
+    const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
-    const core = keys && (await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
+    const refusals = refusalTeller(log);
+    const core = keys && refusals.observing(await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -83,7 +85,10 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
       const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
       const local: TokenCore = observedCore(localTokenCore(core), metrics);
-      const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations: revocationMarks(sql) });
+      const revocations = revocationMarks(sql);
+      const listener = await opened({ setting: "GRPC_PORT", port, host }, () =>
+        startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations }),
+      );
       grpcPort = listener.port;
       const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
       listener.setServing(true);
@@ -97,7 +102,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     let url: string | undefined;
     let listening: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ephemeral, ready, failed, closing });
+      const front = await composeFront(config, sql, { core, log, refusals, metrics, routes, passwords, ephemeral, ready, failed, closing });
       url = config.issuer;
       listening = front.listening;
       drains.push(front.drain);

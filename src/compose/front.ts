@@ -32,7 +32,7 @@ import { walletOffRoutes } from "../front/wallet-off.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
-import { createMailer } from "../outside/mail.ts";
+import { createMailer, outboxDirectory } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
@@ -54,12 +54,15 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
+import { listening } from "./opening.ts";
 import { mailingStores } from "./people-stores.ts";
+import type { RefusalTeller } from "./told-refusals.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCoreImplementation | undefined;
   readonly log: Log;
+  readonly refusals: RefusalTeller;
   readonly metrics: Metrics;
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
@@ -88,6 +91,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const { ephemeral } = around;
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
+  if (config.environment === "production" && config.mail.smtpUrl === undefined)
+    log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });
   const mails = startOutbox({
     outbox: outbox(sql),
     mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
@@ -174,9 +179,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,
-      observe(route, method, status, seconds) {
+      refused: around.refusals.atRoute,
+      observe(route, method, status, seconds, requestId) {
         metrics.httpRequest(route, method, status, seconds);
-        log.debug("http_request", { route, method, status, durationMs: Math.round(seconds * 1000) });
+        log.debug("http_request", { requestId, route, method, status, durationMs: Math.round(seconds * 1000) });
       },
     },
   });
@@ -189,10 +195,13 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const handler: RequestListener = (request, response) => {
     if (!introspection(request, response)) pages(request, response);
   };
-  const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
+  const { host } = config;
+  const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
+    listen({ handler, host, port: config.port, lifecycle: alive }),
+  );
   const port = listener.addresses[0]?.port ?? config.port;
   return {
-    listening: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`,
+    listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }

@@ -70,7 +70,8 @@ function assertForm(request: AuthorizationRequest): void {
   const [repeated] = request.repeatedParameters;
   if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
-    if (request.unsupportedParameters.includes(name)) throw new Refusal(code, code);
+    if (request.unsupportedParameters.includes(name))
+      throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });
   }
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")

@@ -515,7 +515,7 @@ export type ValidateAuthorizationRequest = Message<"countersign.token.v1.Validat
   session?: SignedInSession | undefined;
 
   /**
-   * For the audit record of that code.
+   * For the audit record of that code, and for the log.
    *
    * @generated from field: string request_id = 4;
    */
