@@ -65,7 +65,7 @@ describe("a person's own page of agents", () => {
     const ended = await press(person.browser, page, "End what agent-1 does at crm.example.test/mcp");
     expect([ended.url, textOf(ended)]).toEqual([
       `${server.url}${PATH}?done=ended`,
-      expect.stringContaining("Ended. It can do no more of this"),
+      expect.stringContaining("Ended: what it held in your name counts no more"),
     ]);
     const states = await Promise.all([crm, below, mail].map(server.active));
     expect(states.filter((active) => active)).toHaveLength(1);

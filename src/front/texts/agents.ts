@@ -41,7 +41,7 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
   en: {
     title: "Agents that act for you",
     done: {
-      ended: "Ended. It can do no more of this in your name.",
+      ended: "Ended: what it held in your name counts no more. Asked again it may begin anew; pause it to keep it from that.",
       paused: "The agent is paused. It does nothing for you until you resume it.",
       resumed: "The agent may act for you again.",
       stillPaused: "Your pause is lifted. The agent stays paused for everybody, by those who run this service.",
@@ -79,7 +79,8 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
   de: {
     title: "Agenten, die für Sie handeln",
     done: {
-      ended: "Beendet. Damit geschieht in Ihrem Namen nichts mehr.",
+      ended:
+        "Beendet: Was er in Ihrem Namen hatte, gilt nicht mehr. Wieder gebeten, kann er neu beginnen; pausieren Sie ihn, um das zu verhindern.",
       paused: "Der Agent pausiert. Er tut nichts für Sie, bis Sie ihn fortfahren lassen.",
       resumed: "Der Agent darf wieder für Sie handeln.",
       stillPaused: "Sie halten ihn nicht mehr an. Die Betreiber dieses Dienstes halten den Agenten weiter für alle an.",

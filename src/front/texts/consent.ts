@@ -5,6 +5,8 @@ export interface ConsentTexts {
   /** After the name of the application. */
   readonly asks: string;
   readonly asksMore: string;
+  /** Nothing of it is new. */
+  readonly asksAgain: string;
   readonly signedInAs: string;
   readonly otherAccount: string;
   readonly able: string;
@@ -32,6 +34,7 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     title: (name) => `Allow ${name}?`,
     asks: "asks for access",
     asksMore: "asks for more access",
+    asksAgain: "asks for access again",
     signedInAs: "You are signed in as",
     otherAccount: "Use another account",
     able: "It would be able to",
@@ -54,6 +57,7 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     title: (name) => `${name} den Zugriff erlauben?`,
     asks: "bittet um Zugriff",
     asksMore: "bittet um weiteren Zugriff",
+    asksAgain: "bittet erneut um Zugriff",
     signedInAs: "Sie sind angemeldet als",
     otherAccount: "Anderes Konto verwenden",
     able: "Das würden Sie erlauben",

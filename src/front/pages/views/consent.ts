@@ -1,6 +1,6 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { clientTexts } from "../../texts/client.ts";
-import { consentTexts } from "../../texts/consent.ts";
+import { type ConsentTexts, consentTexts } from "../../texts/consent.ts";
 import { type Language, shownDuration } from "../../texts/language.ts";
 import { shownTarget, shownText, type Targets } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
@@ -40,7 +40,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
     { language, title: texts.title(client.name) },
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
-<h1 class="centred"><bdi>${client.name}</bdi> ${more ? texts.asksMore : texts.asks}</h1>
+<h1 class="centred"><bdi>${client.name}</bdi> ${heading(texts, page)}</h1>
 ${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
 ${facts(language, client)}
@@ -70,6 +70,11 @@ ${hidden(token, requestId)}
 <p class="small">${texts.takeBack} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
   );
+}
+
+function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResources }: ConsentPage): string {
+  if (newScopes.length + newResources.length === 0) return texts.asksAgain;
+  return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
 }
 
 const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
