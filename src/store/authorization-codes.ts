@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { NewGrant } from "../core/person-grant.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
-import { scopesByPlace } from "../protocol/resource.ts";
+import { scopesByPlace } from "../core/scopes-by-place.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";

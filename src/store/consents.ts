@@ -1,7 +1,7 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
 import type { ConsentBook, ConsentView } from "../core/ports.ts";
+import { scopesByPlace } from "../core/scopes-by-place.ts";
 import { isUuid } from "../identifier.ts";
-import { scopesByPlace } from "../protocol/resource.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";

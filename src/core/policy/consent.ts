@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
-import { scopesByPlace } from "../../protocol/resource.ts";
 import type { ConsentView } from "../ports.ts";
+import { scopesByPlace } from "../scopes-by-place.ts";
 
 /** What of a request the person has not yet allowed this client anywhere. */
 export function missingConsent(
