@@ -45,7 +45,8 @@ describe("what is left of a delegation when something around it changes", () => 
     const [held] = (await delegations.list.query({ userId: person.id })).delegations;
     await delegations.cut.mutate({ kind: "grant", id: held?.grantId ?? "" });
     expect(await server.active(accessTokens[0]!)).toBe(false);
-    const answer = await person.browser.follow(authorizePath({ redirect_uri: server.clients.web.redirectUri, scope: "openid crm:read" }));
+    const again = { redirect_uri: server.clients.web.redirectUri, scope: "openid crm:read", resource: "agent-1" };
+    const answer = await person.browser.follow(authorizePath(again));
     expect(answer.url).toMatch(/[?&]code=/);
   });
 });
