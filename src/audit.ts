@@ -74,3 +74,6 @@ export interface AuditEntry {
   readonly address?: string;
   readonly requestId?: string;
 }
+
+/** How a record names the realm that it is about, among its `resources`. */
+export const realmUri = (id: string): string => `realm:${id}`;

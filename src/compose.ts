@@ -8,6 +8,7 @@ import { observedCore } from "./compose/observed-core.ts";
 import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
+import { refusalTeller } from "./compose/told-refusals.ts";
 import type { Config, Role } from "./config.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
@@ -76,7 +77,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
-    const core = keys && (await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
+    const refusals = refusalTeller(log);
+    const core = keys && refusals.observing(await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -101,7 +103,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     let url: string | undefined;
     let listening: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, metrics, routes, passwords, ephemeral, ready, failed, closing });
+      const front = await composeFront(config, sql, { core, log, refusals, metrics, routes, passwords, ephemeral, ready, failed, closing });
       url = config.issuer;
       listening = front.listening;
       drains.push(front.drain);

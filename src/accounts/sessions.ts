@@ -97,6 +97,11 @@ export async function signOutElsewhere(id: string, userId: string, sessions: Ses
   if (!done) throw new Refusal("not_found", "session_unknown", { description: "There is no such session." });
 }
 
+/** Ends the session that asks, likewise. Idempotent. */
+export async function signOutHere(id: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
+  await sessions.endOne(id, userId, ended(userId, caller, "signed_out"));
+}
+
 /** Ends, likewise, every session of the person but this one. */
 export async function signOutOthers(keep: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
   await sessions.endOthers(keep, userId, ended(userId, caller, "signed_out_others"));

@@ -44,7 +44,10 @@ const isForeign = (error: unknown): boolean =>
 
 /** The member that is meant, as a person who gave options knows it, and which entry of it: `scopes, entry 1`. */
 function memberOf(path: string): string {
-  const [member = "", entry] = path.split(".").filter((step) => step !== "patch" && step !== "key");
+  const steps = path.split(".").filter((step) => step !== "patch" && step !== "key");
+  const [member = "", entry] = steps;
+  // What has members in entries is a file, whose reader finds places in it by their paths.
+  if (steps.length > 2 && /^\d+$/.test(entry ?? "")) return path;
   if (member === "") return "request";
   const name = OPTIONS.get(member) ?? member;
   return entry !== undefined && /^\d+$/.test(entry) ? `${name}, entry ${Number(entry) + 1}` : [name, entry].filter(Boolean).join(" ");

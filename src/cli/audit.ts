@@ -8,6 +8,7 @@ import { verification } from "../audit-chain/verify.ts";
 import { auditVerdict, tailLine } from "./audit-words.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
+import { asId, userId } from "./people-and-realms.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
@@ -29,12 +30,20 @@ interface TailOptions {
 
 /** Milliseconds between two looks of `tail --follow`. */
 const LOOK_EVERY = 1_000;
-/** Records of one call. */
+/** Records of one call of `export`, and of `tail`. */
 const PAGE = 500;
+const TAIL_PAGE = 200;
+/** Lines that `tail` shows at most; whoever wants more exports. */
+const MOST_LINES = 10_000;
 
 const whole = (text: string): number => {
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < 0) throw new InvalidArgumentError("must be a whole number");
+  return number;
+};
+const lineCount = (text: string): number => {
+  const number = whole(text);
+  if (number > MOST_LINES) throw new InvalidArgumentError(`must be at most ${MOST_LINES}: for more there is \`audit export\``);
   return number;
 };
 const gathered = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
@@ -52,13 +61,13 @@ export function registerAuditCommands(
   audit
     .command("tail")
     .description("the newest sealed records, oldest of them first")
-    .option("-n, --lines <count>", "how many", whole, 20)
+    .option("-n, --lines <count>", `how many, at most ${MOST_LINES}`, lineCount, 20)
     .option("-f, --follow", "go on with what comes, until interrupted")
     .option("--event <event>", "only such events, for instance token.issued")
     .option("--outcome <outcome>", "success or failure")
     .option("--reason <reason>", "only with this reason")
     .option("--actor <id>", "only what this person or client did")
-    .option("--user <id>", "only about this person")
+    .option("--user <person>", "only about this person, by id or e-mail address")
     .option("--client <client_id>", "only about this client")
     .option("--grant <id>", "only about this grant")
     .option("--request <id>", "only of this request")
@@ -82,33 +91,47 @@ export function registerAuditCommands(
 }
 
 async function tail(options: TailOptions, terminal: Terminal, pause: () => Promise<boolean>): Promise<void> {
-  const filter = filterOf(options);
   const show = (record: Listed): void => terminal.write(options.json ? JSON.stringify(record) : tailLine(record));
   const admin = await managing(terminal);
+  const filter = await filterOf(options, admin);
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
-  const newest =
-    options.lines === 0 ? [] : (await admin.operator.audit.list.query({ ...filter, limit: Math.min(options.lines, 200) })).records;
-  for (const record of newest.toReversed()) if (record.seq !== null && record.seq <= after) show(record);
+  for (const record of (await newestSealed(admin, filter, options.lines, after)).toReversed()) show(record);
   while (options.follow && (await pause())) {
     // Signed in anew for each look: an access token does not live as long as somebody may watch.
     const { audit } = (await managing(terminal)).operator;
     for (let full = true; full; ) {
-      const page = await audit.follow.query({ ...filter, after, limit: 200 });
+      const page = await audit.follow.query({ ...filter, after, limit: TAIL_PAGE });
       page.records.forEach(show);
-      full = page.records.length === 200;
+      full = page.records.length === TAIL_PAGE;
       after = page.reached;
     }
   }
 }
 
-const filterOf = ({ event, outcome, reason, actor, user, client, grant, request }: TailOptions): Filter => ({
+/** The newest records that are sealed up to a number of the chain, newest first. */
+async function newestSealed({ operator }: AdminClient, filter: Filter, lines: number, upTo: number): Promise<readonly Listed[]> {
+  const found: Listed[] = [];
+  for (let cursor: string | undefined; found.length < lines; ) {
+    const limit = Math.min(lines - found.length, TAIL_PAGE);
+    const page = await operator.audit.list.query({ ...filter, limit, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.records.filter(({ seq }) => seq !== null && seq <= upTo));
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  return found;
+}
+
+const filterOf = async (
+  { event, outcome, reason, actor, user, client, grant, request }: TailOptions,
+  admin: AdminClient,
+): Promise<Filter> => ({
   ...(event && { event }),
   ...(outcome && { outcome }),
   ...(reason !== undefined && { reason }),
   ...(actor !== undefined && { actorId: actor }),
-  ...(user !== undefined && { userId: user }),
+  ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
   ...(client !== undefined && { clientId: client }),
-  ...(grant !== undefined && { grantId: grant }),
+  ...(grant !== undefined && { grantId: asId("--grant", grant) }),
   ...(request !== undefined && { requestId: request }),
 });
 

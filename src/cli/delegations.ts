@@ -2,8 +2,8 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
-import { userId } from "./people-and-realms.ts";
-import { asJson, type Cell, record, table, when } from "./table.ts";
+import { asId, userId } from "./people-and-realms.ts";
+import { asJson, type Cell, printable, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
@@ -45,7 +45,10 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     .option("--ended", "only those that have ended")
     .action(
       running(terminal, async (filter: Filter) => {
-        const listed = await everyDelegation(await managing(terminal), filter);
+        const admin = await managing(terminal);
+        const listed = await everyDelegation(admin, filter);
+        if (listed.length === 0 && filter.agent !== undefined && !(await isAgent(admin, filter.agent)))
+          terminal.complain(`${printable(filter.agent)}: no agent has this client_id`);
         terminal.write(filter.json ? asJson(listed) : listing(listed));
       }),
     );
@@ -70,13 +73,19 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     );
 }
 
+/** Whether there may be such an agent; no hint is better than a wrong one where the search finds more than a page. */
+async function isAgent(admin: AdminClient, clientId: string): Promise<boolean> {
+  const { clients, nextCursor } = await admin.operator.clients.list.query({ isAgent: true, search: clientId.slice(0, 200), limit: 200 });
+  return nextCursor !== null || clients.some((client) => client.clientId === clientId);
+}
+
 async function everyDelegation(admin: AdminClient, { user, agent, grant, live, ended }: Filter): Promise<readonly Delegation[]> {
   if (live && ended) throw new CommandFailure(EXIT.failed, "Give --live or --ended, not both.");
   const filter = {
     limit: PAGE,
-    ...(user !== undefined && { userId: await userId(admin, user) }),
+    ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
     ...(agent !== undefined && { agent }),
-    ...(grant !== undefined && { grantId: grant }),
+    ...(grant !== undefined && { grantId: asId("--grant", grant) }),
     ...((live || ended) && { live: live === true }),
   };
   const all: Delegation[] = [];

@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
+import { isUuid } from "../identifier.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
 import { asJson, table } from "./table.ts";
@@ -102,6 +103,13 @@ async function everyone(admin: AdminClient, search: string | undefined): Promise
     if (page.nextCursor === null) return all;
     cursor = page.nextCursor;
   }
+}
+
+/** A record's id as it was given for an option. @throws {CommandFailure} for what is no id, which would find nothing without a word */
+export function asId(option: string, given: string): string {
+  const id = given.toLowerCase();
+  if (!isUuid(id)) throw new CommandFailure(EXIT.failed, `${option}: not an id`);
+  return id;
 }
 
 /** The id of a person, by it or by e-mail address. @throws {CommandFailure} for an address that is nobody's, or of people of several realms */

@@ -4,7 +4,7 @@ import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/resource.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
 import { forgetSession, type Kept, keepSession, keptSession } from "./kept-sessions.ts";
-import type { Terminal } from "./terminal.ts";
+import { atEnd, type Terminal } from "./terminal.ts";
 
 const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.number() });
 type TokenSet = z.infer<typeof TokenSet>;
@@ -12,6 +12,12 @@ type TokenSet = z.infer<typeof TokenSet>;
 interface Acting {
   readonly email: string;
   readonly token: string;
+}
+interface SignedIn {
+  readonly email: string;
+  readonly tokens: TokenSet;
+  /** Of the session that the tokens belong to. */
+  readonly cookie: string | undefined;
 }
 const Person = z.object({ sub: z.string() });
 
@@ -27,8 +33,8 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
 /** `countersign login`: signs in anew, whatever is kept. @returns the e-mail address  @throws {CommandFailure} */
 export async function login(terminal: Terminal): Promise<string> {
   const url = baseUrl(terminal);
-  const { email, tokens } = await signIn(url, terminal.server().email, terminal);
-  keepSession(url, email, asKept(tokens, terminal), terminal);
+  const { email, tokens, cookie } = await signIn(url, terminal.server().email, terminal);
+  keepSession(url, email, asKept(tokens, cookie, terminal), terminal);
   return email;
 }
 
@@ -38,11 +44,24 @@ export async function logout(terminal: Terminal): Promise<string | undefined> {
   const session = keptSession(url, terminal.server().email, terminal);
   if (session === undefined) return undefined;
   forgetSession(url, session.email, terminal);
-  const body = new URLSearchParams({ token: session.kept.refreshToken, client_id: FIRST_PARTY_CLIENT_ID });
-  const answer = await fetch(new URL("oauth/revoke", url), { method: "POST", body, redirect: "error" });
-  await answer.body?.cancel();
-  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "Signed out here; the server could not be told.");
+  if (!(await ended(url, session.kept)))
+    throw new CommandFailure(
+      EXIT.unreachable,
+      "Signed out here; the server could not be told. The session can be ended under /account/security.",
+    );
   return session.email;
+}
+
+/** Ends one session at the server, with its tokens; an access token that has expired is good enough. @returns whether it did */
+async function ended(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
+  if (cookie === undefined) return false;
+  const headers = { authorization: `Bearer ${accessToken}`, cookie };
+  const answer = await fetch(new URL("auth/logout?everywhere=false", url), { method: "POST", headers, redirect: "error" }).catch(
+    () => undefined,
+  );
+  await answer?.body?.cancel();
+  // Whoever has been signed out meanwhile is refused, and has nothing left to end.
+  return answer !== undefined && (answer.ok || answer.status === 401);
 }
 
 /** `countersign whoami`: whom commands act as, as the server knows her. @throws {CommandFailure} */
@@ -71,25 +90,42 @@ function assertConfidential({ protocol, hostname }: URL): void {
 }
 
 /**
- * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person and nothing is kept of it;
- * else it is a token kept from before, a refreshed one, or one of a new sign-in.
+ * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person until the command ends; else it is a token kept from before, a refreshed one, or one of a new sign-in.
  */
 async function acting(url: string, terminal: Terminal): Promise<Acting> {
   const { email, password } = terminal.server();
-  if (email !== undefined && password !== undefined) return { email, token: (await signIn(url, email, terminal)).tokens.access_token };
+  if (email !== undefined && password !== undefined) return passing(url, email, terminal);
   const session = password === undefined ? keptSession(url, email, terminal) : undefined;
   if (session !== undefined && session.kept.expiresAt - MARGIN > terminal.clock())
     return { email: session.email, token: session.kept.accessToken };
   const refreshed = session && (await refresh(url, session.kept.refreshToken));
   const signed =
     session !== undefined && refreshed !== undefined
-      ? { email: session.email, tokens: refreshed }
+      ? { email: session.email, tokens: refreshed, cookie: session.kept.cookie }
       : await signIn(url, email ?? session?.email, terminal);
-  keepSession(url, signed.email, asKept(signed.tokens, terminal), terminal);
+  keepSession(url, signed.email, asKept(signed.tokens, signed.cookie, terminal), terminal);
   return { email: signed.email, token: signed.tokens.access_token };
 }
 
-const asKept = (tokens: TokenSet, { clock }: Terminal): Kept => ({
+/** Sign-ins that last for a command, by its terminal. */
+const inPassing = new WeakMap<Terminal, Kept>();
+
+/** Signs in for as long as the command runs, once for each life of an access token, and ends the session with the command. */
+async function passing(url: string, email: string, terminal: Terminal): Promise<Acting> {
+  const known = inPassing.get(terminal);
+  if (known !== undefined && known.expiresAt - MARGIN > terminal.clock()) return { email, token: known.accessToken };
+  const { tokens, cookie } = await signIn(url, email, terminal);
+  const kept = asKept(tokens, cookie, terminal);
+  inPassing.set(terminal, kept);
+  atEnd(terminal, async () => {
+    inPassing.delete(terminal);
+    await ended(url, kept);
+  });
+  return { email, token: kept.accessToken };
+}
+
+const asKept = (tokens: TokenSet, cookie: string | undefined, { clock }: Terminal): Kept => ({
+  ...(cookie !== undefined && { cookie }),
   accessToken: tokens.access_token,
   refreshToken: tokens.refresh_token,
   expiresAt: clock() + tokens.expires_in,
@@ -103,7 +139,7 @@ async function refresh(url: string, refreshToken: string): Promise<TokenSet | un
   return answered(answer, TokenSet);
 }
 
-async function signIn(url: string, known: string | undefined, terminal: Terminal): Promise<{ email: string; tokens: TokenSet }> {
+async function signIn(url: string, known: string | undefined, terminal: Terminal): Promise<SignedIn> {
   const email = known ?? (await terminal.ask("E-mail: "));
   const password = terminal.server().password ?? (await terminal.ask(known === undefined ? "Password: " : `Password of ${known}: `, true));
   const answer = await fetch(new URL("auth/login", url), {
@@ -115,7 +151,8 @@ async function signIn(url: string, known: string | undefined, terminal: Terminal
   if (answer.status === 429) throw new CommandFailure(EXIT.notSignedIn, "Too many failed attempts. Wait a while before you try again.");
   if (answer.status === 400 || answer.status === 401 || answer.status === 403)
     throw new CommandFailure(EXIT.notSignedIn, "Wrong e-mail address or password.");
-  return { email, tokens: await answered(answer, TokenSet) };
+  const cookie = answer.headers.getSetCookie().flatMap((each) => /^(?:__Host-)?countersign=[\w-]+/.exec(each)?.[0] ?? [])[0];
+  return { email, tokens: await answered(answer, TokenSet), cookie };
 }
 
 /** The answer of a Countersign; what says anything else is none, or one that cannot answer now. @throws {CommandFailure} */

@@ -53,13 +53,29 @@ async function ask(question: string, hidden = false): Promise<string> {
   }
 }
 
+/** What is to be put away when a command ends, by its terminal. */
+const toEnd = new WeakMap<Terminal, (() => Promise<void>)[]>();
+
+/** Has something done when the command ends, whether it succeeds or not. */
+export const atEnd = (terminal: Terminal, work: () => Promise<void>): void => {
+  toEnd.set(terminal, [...(toEnd.get(terminal) ?? []), work]);
+};
+
+async function putAway(terminal: Terminal): Promise<void> {
+  const works = toEnd.get(terminal) ?? [];
+  toEnd.delete(terminal);
+  for (const work of works) await work();
+}
+
 /** A command's action whose failure is told in one message, and by the exit code. */
 export const running =
   <Args extends unknown[]>(terminal: Terminal, action: (...args: Args) => Promise<void>) =>
   (...args: Args): Promise<void> =>
-    action(...args).catch(async (error: unknown) => {
-      const { asFailure } = await import("./as-failure.ts");
-      const failure = asFailure(error);
-      terminal.complain(failure.message);
-      terminal.end(failure.exitCode);
-    });
+    action(...args)
+      .catch(async (error: unknown) => {
+        const { asFailure } = await import("./as-failure.ts");
+        const failure = asFailure(error);
+        terminal.complain(failure.message);
+        terminal.end(failure.exitCode);
+      })
+      .finally(() => putAway(terminal));

@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
+import { namedTargets } from "../clients/agents.ts";
 import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
@@ -35,6 +36,7 @@ import { createMailer, outboxDirectory } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
+import { clientDirectory } from "../store/client-directory.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
@@ -54,11 +56,13 @@ import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { mailingStores } from "./people-stores.ts";
+import type { RefusalTeller } from "./told-refusals.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCoreImplementation | undefined;
   readonly log: Log;
+  readonly refusals: RefusalTeller;
   readonly metrics: Metrics;
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
@@ -132,6 +136,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
       clients: managedClients(sql),
+      namedTargets: namedTargets(clientDirectory(sql)),
       signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
       resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
       forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
@@ -174,9 +179,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,
-      observe(route, method, status, seconds) {
+      refused: around.refusals.atRoute,
+      observe(route, method, status, seconds, requestId) {
         metrics.httpRequest(route, method, status, seconds);
-        log.debug("http_request", { route, method, status, durationMs: Math.round(seconds * 1000) });
+        log.debug("http_request", { requestId, route, method, status, durationMs: Math.round(seconds * 1000) });
       },
     },
   });

@@ -401,7 +401,12 @@ export const SETTINGS = z.object({
   COUNTERSIGN_PASSWORD: z
     .string()
     .optional()
-    .meta(meta(OPERATION, "The password with which the command line signs in.", { unset: "it asks", file: true })),
+    .meta(
+      meta(OPERATION, "The password with which the command line signs in; the session ends with the command.", {
+        unset: "it asks",
+        file: true,
+      }),
+    ),
 });
 
 export type SettingName = keyof typeof SETTINGS.shape;

@@ -1,3 +1,4 @@
+import { type NamedTarget, namedTargets } from "../clients/agents.ts";
 import { type Client, isOpenlyRegistered } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
@@ -133,6 +134,8 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
+const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
+
 /** How long a client can use what it is granted. Pure. @returns seconds */
 export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
   accessToken,
@@ -175,6 +178,7 @@ async function answerTo(
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
     lifetimes: accessLifetimes(client, core.lifetimes),
+    resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
   return { case: "authorization" as const, value: authorization };
 }

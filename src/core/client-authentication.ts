@@ -125,6 +125,23 @@ export interface AuthenticationPorts extends AssertionPorts {
 }
 
 /**
+ * Does what only a client may that proves itself. One that is refused because it cannot has failed to authenticate, and is slowed down like
+ * any other: each of these refusals leaves a record, and anybody can ask in a public client's name.
+ */
+export async function countingUnproven<Answer>(
+  { client, address }: { readonly client: Client; readonly address: string },
+  { throttle }: Pick<AuthenticationPorts, "throttle">,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isRefusal(error) && error.code === "invalid_client") await throttle.failed(client.clientId, address);
+    throw error;
+  }
+}
+
+/**
  * The client that a request proves to come from.
  * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests after many failures
  */

@@ -6,7 +6,7 @@ import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
-import { anySecretMethod, authenticateClient, exactMethod } from "./client-authentication.ts";
+import { anySecretMethod, authenticateClient, countingUnproven, exactMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
 import { groundOf } from "./document-client.ts";
 import { explainRefusal } from "./explain/refusal.ts";
@@ -52,8 +52,10 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
-      if (grant.case === "tokenExchange") return tokenExchangeGrant(grant.value, client, requestId, core);
-      if (grant.case === "jwtBearer") return jwtBearerGrant(grant.value, client, requestId, core);
+      const asker = { client, address: credential?.address ?? "" };
+      if (grant.case === "tokenExchange")
+        return countingUnproven(asker, core, () => tokenExchangeGrant(grant.value, client, requestId, core));
+      if (grant.case === "jwtBearer") return countingUnproven(asker, core, () => jwtBearerGrant(grant.value, client, requestId, core));
       const grantType = GRANT_TYPE[grant.case];
       return tellingRefusals({ client, grantType, requestId }, core, async () => {
         assertRules(GRANT_RULES, { client, grantType, grant });

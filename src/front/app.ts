@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import Koa, { type Next } from "koa";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { Exchange } from "./exchange.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { clientAddress } from "./middleware/address.ts";
@@ -49,7 +49,8 @@ export function createApp(options: AppOptions): RequestListener {
   /** Answers into `ctx`; what is thrown becomes an answer too. @param pattern the route's word for metrics */
   const answer = async (ctx: FrontContext, target: Target, next: Next, pattern: () => string): Promise<void> => {
     const started = performance.now();
-    ctx.set("X-Request-Id", ctx.state.requestId);
+    const { requestId } = ctx.state;
+    ctx.set("X-Request-Id", requestId);
     ctx.set("X-Content-Type-Options", "nosniff");
     if (lifecycle.isDraining()) ctx.set("Connection", "close");
     try {
@@ -61,8 +62,9 @@ export function createApp(options: AppOptions): RequestListener {
       }, target.essential);
     } catch (error) {
       printError(ctx, error, target.print, telemetry.fault, target.name);
+      if (isRefusal(error)) telemetry.refused(error, { requestId, route: target.name });
     }
-    telemetry.observe(pattern(), methodWord(ctx.method), ctx.status, secondsSince(started));
+    telemetry.observe(pattern(), methodWord(ctx.method), ctx.status, secondsSince(started), requestId);
   };
   const stateOf = (req: IncomingMessage): FrontState => ({
     requestId: options.requestId(),

@@ -91,7 +91,8 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
         request,
         userId: signedIn?.user.id,
         address: limitKey(ctx.state.address),
-        ...(session && { session, requestId: ctx.state.requestId }),
+        requestId: ctx.state.requestId,
+        ...(session && { session }),
       };
       const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
       switch (outcome.case) {

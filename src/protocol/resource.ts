@@ -35,5 +35,12 @@ export function isWebResource(text: string): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname));
 }
 
+/** The client itself, as a place where scopes hold: that is where they hold without a resource. */
+const CLIENT_ITSELF = "";
+
+/** Scopes by the place where they hold: at each of the resources, or without any at the client itself. */
+export const scopesByPlace = (scopes: readonly string[], resources: readonly string[]): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries((resources.length === 0 ? [CLIENT_ITSELF] : resources).map((place) => [place, scopes]));
+
 export const isLoopbackHost = (hostname: string): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);

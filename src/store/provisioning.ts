@@ -1,4 +1,4 @@
-import type { AuditActor, AuditEntry } from "../audit.ts";
+import { type AuditActor, type AuditEntry, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
@@ -28,8 +28,8 @@ const upsertRealm = statement(
      written as (
        insert into realms (name, dynamic_registration_scopes) values ($1, $2::text[])
        on conflict (name) do update set dynamic_registration_scopes = coalesce($2::text[], realms.dynamic_registration_scopes)
-       returning dynamic_registration_scopes as scopes)
-   select case when not exists (select from before) then 'created'
+       returning id, dynamic_registration_scopes as scopes)
+   select id::text as id, case when not exists (select from before) then 'created'
      when (select scopes from before) is distinct from scopes then 'changed' else 'unchanged' end as outcome
    from written`,
 );
@@ -39,10 +39,11 @@ const RECORD = statement("provision_record", insertAudit("(select value as audit
 const record = (entry: AuditEntry, tx: Tx) => tx.query(RECORD, [jsonRows([auditRow(entry)])]);
 
 async function applyRealm({ name, dynamicRegistrationScopes: scopes }: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [{ outcome } = { outcome: "unchanged" as const }] = await tx.query<{ outcome: Outcome }>(upsertRealm, [name, scopes ?? null]);
-  const told = scopes === undefined ? {} : { scope: scopes.join(" ") };
-  if (outcome !== "unchanged") await record({ event: "realm.changed", outcome: "success", reason: outcome, actor, ...told }, tx);
-  return outcome;
+  const [done] = await tx.query<{ id: string; outcome: Outcome }>(upsertRealm, [name, scopes ?? null]);
+  if (done === undefined || done.outcome === "unchanged") return "unchanged";
+  const told = { resources: [realmUri(done.id)], ...(scopes !== undefined && { scope: scopes.join(" ") }) };
+  await record({ event: "realm.changed", outcome: "success", reason: done.outcome, actor, ...told }, tx);
+  return done.outcome;
 }
 
 interface AccountRow {
@@ -152,10 +153,13 @@ async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor
 
 const realmNamed = statement("provision_realm_named", "select id::text as id from realms where name = $1");
 
-async function applyScope({ realm, ...scope }: FileScope, actor: AuditActor, tx: Tx): Promise<Outcome> {
+async function applyScope({ realm, ...scope }: FileScope, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [named] = await tx.query<{ id: string }>(realmNamed, [realm ?? "default"]);
   const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
-  if (outcome === undefined) throw new Refusal("invalid_request", "realm_unknown", { description: "a scope's realm is not there" });
+  if (outcome === undefined) {
+    const issues = [{ path: `scopes.${index}.realm`, message: "names no realm" }];
+    throw new Refusal("invalid_request", "realm_unknown", { description: "The file cannot be applied.", issues });
+  }
   return outcome;
 }
 
@@ -185,7 +189,7 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
         for (const user of users) people.push(await applyUser(user, actor, tx));
         const clients = await applyClients(file.clients, actor, tx);
         const scopes: Outcome[] = [];
-        for (const scope of file.scopes) scopes.push(await applyScope(scope, actor, tx));
+        for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
         const counts = { realms: count(realms), users: count(people), clients: count(clients) };
         return scopes.length === 0 ? counts : { ...counts, scopes: count(scopes) };
       });

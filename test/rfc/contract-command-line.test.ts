@@ -14,8 +14,9 @@ import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerScopeCommands } from "../../src/cli/scopes.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
-import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
+import { running, type ServerAccess, type Terminal } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
+import { statement } from "../../src/store/sql.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
@@ -305,6 +306,34 @@ describe("the sign-in", () => {
     expect(asked).toHaveLength(1);
   });
 
+  test("ends with the command where e-mail and password are given, and with the sign-out where it is kept, and no other does", async () => {
+    const rows = async (table: string, living: string) =>
+      server.database.sql.query<{ n: number }>(
+        statement(
+          `test_living_${table.split(" ")[0]}`,
+          `select count(*)::int as n from ${table} join users on users.id = user_id where email = $1 and ${living}`,
+        ),
+        [email],
+      );
+    const families = "refresh_families join grants on grants.id = grant_id";
+    const { email } = await server.person({ verified: false });
+    const living = async () => [
+      (await rows("sessions", "ended_at is null"))[0]?.n,
+      (await rows(families, "refresh_families.revoked_at is null"))[0]?.n,
+    ];
+    const { run, state } = atTerminal({ email });
+    expect(await living()).toEqual([1, 1]); // the browser that the person signed in with
+    expect((await run("clients", "list")).code).toBe(0);
+    expect((await run("clients", "show", "nosuch")).code).toBe(4);
+    expect(await living()).toEqual([1, 1]);
+    await run("login");
+    expect(await living()).toEqual([2, 2]);
+    Object.assign(state, { password: undefined });
+    expect((await run("clients", "list")).code).toBe(0);
+    expect((await run("logout")).out).toBe(`signed out ${email}\n`);
+    expect(await living()).toEqual([1, 1]);
+  });
+
   test("at something that is no Countersign is told as such, and ends with 5", async () => {
     const other = createServer((request, response) => {
       if (request.method === "GET") response.writeHead(302, { location: "https://elsewhere.example.test/" }).end();
@@ -347,6 +376,14 @@ describe("keys and provisioning", () => {
     };
     await provisionThroughServer(file, terminal);
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
+  });
+
+  test("what is wrong with a file on the server is told by its place in the file, as here", async () => {
+    const { terminal, said } = atTerminal(OPERATOR);
+    const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
+    const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "nobody@example.test" }] };
+    await running(terminal, provisionThroughServer)(file, terminal, false);
+    expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to nobody")]);
   });
 });
 

@@ -38,7 +38,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
       },
     },
   };
-  const telemetry = { observe: () => {}, fault: () => {} };
+  const telemetry = { observe: () => {}, fault: () => {}, refused: () => {} };
   const app = createApp({ issuer: ISSUER, groups: [routes], telemetry, lifecycle: life, requestId: () => "r" });
   const front = await listen({ handler: app, host, port: 0, lifecycle: life, times });
   listener = front;

@@ -203,6 +203,25 @@ describe("specification §4.2: POST /auth/logout", () => {
     expect((await two.json("/consents/", undefined, "GET")).status).toBe(401);
   });
 
+  test("everywhere=false ends the session of the cookie alone, with its tokens; somebody else's is left alone, none is 400", async () => {
+    const { email } = await person();
+    const [one, two, other] = [browser(), browser(), browser()];
+    const { body } = await one.json("/auth/login", { email, password: PASSWORD });
+    await two.json("/auth/login", { email, password: PASSWORD });
+    const stranger = await person();
+    await other.json("/auth/login", { email: stranger.email, password: PASSWORD });
+    const authorization = { authorization: `Bearer ${body.access_token}` };
+    const leave = (each: ReturnType<typeof browser>) => each.json("/auth/logout?everywhere=false", {}, "POST", authorization);
+    expect((await leave(browser())).status).toBe(400);
+    const secret = other.cookies.get("countersign");
+    expect((await leave(other)).status).toBe(200);
+    other.cookies.set("countersign", secret ?? "");
+    expect((await other.json("/consents/", undefined, "GET")).status).toBe(200);
+    expect((await leave(one)).status).toBe(200);
+    expect((await one.json("/consents/", undefined, "GET")).status).toBe(401);
+    expect((await two.json("/consents/", undefined, "GET")).status).toBe(200);
+  });
+
   test.for([undefined, "Basic YTpi", "Bearer", "Bearer a.b.c", "Bearer ../../x"])(
     "row 63: %s is 401 with a Bearer challenge",
     async (authorization) => {

@@ -123,6 +123,27 @@ describe("the chain of a running server", () => {
     expect(await run(["verify", join(home, "nothing")])).toMatchObject({ code: 1, err: expect.stringContaining("cannot be read") });
   });
 
+  test("tail shows as many as are asked for, page by page, of a person by id or address, and says what is no id or too much", async () => {
+    await Promise.all(Array.from({ length: 230 }, issue));
+    await sealed();
+    const { out } = await run(["tail", "-n", "225", "--client", "worker", "--json"]);
+    const numbers = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).seq);
+    expect(new Set(numbers).size).toBe(225);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    const { id, email } = await server.person({ verified: false });
+    await sealed();
+    const byAddress = await run(["tail", "--user", email.toUpperCase()]);
+    expect(byAddress.out).toContain(`user=${id}`);
+    expect(byAddress.out).toBe((await run(["tail", "--user", id])).out);
+    expect(await run(["tail", "--user", "nobody@example.test"])).toMatchObject({ code: 4, out: "", err: "Not found.\n" });
+    expect(await run(["tail", "--user", "nobody"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
+    expect(await run(["tail", "--grant", "nope"])).toMatchObject({ code: 1, out: "", err: "--grant: not an id\n" });
+    await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");
+  });
+
   test("tail shows the newest through a filter, and with --follow what comes, each once", async () => {
     await issue();
     await sealed();
@@ -212,5 +233,25 @@ describe("refusals that leave a record", () => {
     await expect
       .poll(() => list({ event: "client.refused", clientId: "other" }))
       .toMatchObject([{ outcome: "failure", reason: "client_authentication_throttled" }]);
+  });
+
+  test("what a public client asks that only others may, up to the hundredth refusal in a minute: then it is answered 429 and leaves nothing", async () => {
+    const { body: registered } = await aBrowser(server.url).json("/oauth/register", {
+      client_name: "Open",
+      redirect_uris: ["https://app.example.test/callback"],
+      token_endpoint_auth_method: "none",
+    });
+    const exchange = () =>
+      server.token(
+        { ...server.clients.publicApp, clientId: registered.client_id },
+        { grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: "x" },
+      );
+    const statuses: number[] = [];
+    for (let round = 0; round < 130; round++) statuses.push((await exchange()).status);
+    expect(statuses).toEqual([...Array<number>(100).fill(401), ...Array<number>(30).fill(429)]);
+    await sealed();
+    const { records } = await admin.operator.audit.list.query({ clientId: registered.client_id, reason: "public_client", limit: 200 });
+    expect(records).toHaveLength(100);
+    expect(await list({ event: "client.refused", clientId: registered.client_id })).toHaveLength(1);
   });
 });

@@ -268,6 +268,14 @@ describe("countersign delegations and countersign agents", () => {
     expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
   });
 
+  test("say that there is no such agent, and what is no id", async ({ server }) => {
+    const nosuch = await run(server, "delegations", "list", "--agent", "nosuch", "--json");
+    expect(nosuch).toEqual({ out: "[]\n", err: "nosuch: no agent has this client_id\n", code: 0 });
+    expect(await run(server, "delegations", "list", "--agent", "agent-5")).toMatchObject({ err: "", code: 0 });
+    expect(await run(server, "delegations", "list", "--grant", "nope")).toEqual({ out: "", err: "--grant: not an id\n", code: 1 });
+    expect(await run(server, "delegations", "list", "--user", "nope")).toEqual({ out: "", err: "--user: not an id\n", code: 1 });
+  });
+
   test("say what is missing or too much", async ({ server }) => {
     const what = "Say what to cut: the id of a delegation, --agent or --grant; one of them.\n";
     expect(await run(server, "delegations", "cut")).toMatchObject({ err: what, code: 1 });

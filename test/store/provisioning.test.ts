@@ -68,9 +68,9 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
   });
 
   const recorded = (event: string) =>
-    runText<{ reason: string | null; actor: string; client: string | null; scope: string | null }>(
+    runText<{ reason: string | null; actor: string; client: string | null; scope: string | null; about: string[] | null }>(
       database.sql,
-      "select reason, actor_id as actor, client_id as client, scope from audit_records where event = $1 order by id",
+      "select reason, actor_id as actor, client_id as client, scope, resources as about from audit_records where event = $1 order by id",
       [event],
     );
 
@@ -84,10 +84,11 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     const before = await all();
     const news = async () => (await all()).map((records, index) => records.slice(before[index]?.length));
     await provisioner(database.sql, passwords).apply(plan(file), { type: "user", id: "olga" });
+    const about = [expect.stringMatching(/^realm:[0-9a-f-]{36}$/)];
     const created = [
-      [{ reason: "created", actor: "olga", client: null, scope: "openid" }],
-      [{ reason: "created", actor: "olga", client: null, scope: null }],
-      [{ reason: null, actor: "olga", client: "audited", scope: null }],
+      [{ reason: "created", actor: "olga", client: null, scope: "openid", about }],
+      [{ reason: "created", actor: "olga", client: null, scope: null, about: null }],
+      [{ reason: null, actor: "olga", client: "audited", scope: null, about: null }],
       [],
     ];
     expect(await news()).toEqual(created);
@@ -100,10 +101,10 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     });
     const actor = "provisioning";
     expect((await news()).map((records) => records.at(-1))).toEqual([
-      { reason: "changed", actor, client: null, scope: "" },
-      { reason: "password_replaced", actor, client: null, scope: null },
+      { reason: "changed", actor, client: null, scope: "", about },
+      { reason: "password_replaced", actor, client: null, scope: null, about: null },
       created[2]?.[0],
-      { reason: null, actor, client: "audited", scope: null },
+      { reason: null, actor, client: "audited", scope: null, about: null },
     ]);
   });
 

@@ -62,7 +62,10 @@ describe.for(databaseKinds)("descriptions of scopes on $name", ({ fresh }) => {
     expect(await recorded("erp:read")).toEqual(["scope.changed"]);
     expect(await apply({})).not.toHaveProperty("scopes");
     const wrong = { scopes: [READ, { ...READ, realm: "nowhere" }] };
-    await expect(apply(wrong)).rejects.toMatchObject({ reason: "realm_unknown" });
+    await expect(apply(wrong)).rejects.toMatchObject({
+      reason: "realm_unknown",
+      detail: { issues: [{ path: "scopes.1.realm", message: "names no realm" }] },
+    });
     expect((await managedScopes(database.sql).all(realm)).map(({ name }) => name)).not.toContain("crm:read");
   });
 });

@@ -23,6 +23,7 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
     telemetry: {
       observe: (route, method, status) => observed.push({ route, method, status }),
       fault: ({ error }) => faults.push(error),
+      refused: () => undefined,
     },
     lifecycle: lifecycle(),
     requestId: () => `r${++count}`,

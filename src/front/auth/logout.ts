@@ -1,4 +1,4 @@
-import { readSession, signOut, signOutEverywhere } from "../../accounts/sessions.ts";
+import { readSession, signOut, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../secret.ts";
@@ -6,7 +6,7 @@ import type { Cookies } from "../cookies.ts";
 import { sendJson } from "../middleware/headers.ts";
 import type { PeoplePorts } from "../people-ports.ts";
 import { callerOf } from "../people-ports.ts";
-import type { FrontContext, Handler } from "../routes.ts";
+import { type FrontContext, type Handler, queryText } from "../routes.ts";
 
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
@@ -17,16 +17,31 @@ function bearerToken(ctx: FrontContext): string {
   return token;
 }
 
-/** POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). */
+/**
+ * POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). With
+ * `everywhere=false` it ends the session of the cookie alone, with the token set that it began with: for a program that signed in by itself.
+ */
 export const logoutRoute =
   (ports: PeoplePorts, cookies: Cookies): Handler =>
   async (ctx) => {
     const accessToken = bearerToken(ctx);
     const { sub } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
-    await signOutEverywhere(sub, ports.sessions, callerOf(ctx));
-    await endCookieSession(ctx, ports, cookies);
+    if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false") await endOwnSession(ctx, sub, ports, cookies);
+    else {
+      await signOutEverywhere(sub, ports.sessions, callerOf(ctx));
+      await endCookieSession(ctx, ports, cookies);
+    }
     sendJson(ctx, { success: true, message: "Successfully logged out" });
   };
+
+/** @throws {Refusal} invalid_request without a session cookie; one whose session has ended is good enough, somebody else's is left alone */
+async function endOwnSession(ctx: FrontContext, userId: string, { sessions }: PeoplePorts, cookies: Cookies): Promise<void> {
+  const secret = cookies.session(ctx);
+  if (secret === undefined) throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
+  const signedIn = await readSession(secret, sessions);
+  if (signedIn?.user.id === userId) await signOutHere(signedIn.session.id, userId, sessions, callerOf(ctx));
+  cookies.endSession(ctx);
+}
 
 /** The browser that sent the request is signed out too, whoever was signed in there. */
 async function endCookieSession(ctx: FrontContext, { sessions }: PeoplePorts, cookies: Cookies): Promise<void> {

@@ -62,9 +62,16 @@ export const accountPaths: ZodOpenApiPathsObject = {
     post: {
       tags: ["Accounts"],
       summary: "Ends all sessions and refresh tokens of the person",
-      description: "An expired access token is accepted.",
+      description:
+        "An expired access token is accepted. With `everywhere=false` only the session of the cookie ends, with the tokens that it began with.",
       security: [{ bearer: [] }],
-      responses: { "200": json("Done.", LogoutResult), "401": refused("No token of this service."), ...unavailable },
+      requestParams: { query: z.object({ everywhere: z.enum(["true", "false"]).optional() }) },
+      responses: {
+        "200": json("Done.", LogoutResult),
+        "400": refused("`everywhere=false` without a session cookie."),
+        "401": refused("No token of this service."),
+        ...unavailable,
+      },
     },
   },
   "/auth/resend-verification": {

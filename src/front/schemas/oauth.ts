@@ -29,7 +29,7 @@ const assertion = {
   client_assertion_type: z.literal("urn:ietf:params:oauth:client-assertion-type:jwt-bearer").optional(),
   client_assertion: z.string().optional(),
 };
-const resource = z.array(z.string()).optional().meta({ description: "RFC 8707; may be repeated." });
+const resource = z.array(z.string()).optional().meta({ description: "RFC 8707; may be repeated, at most 10 times." });
 
 export const TokenRequestForm = z
   .object({

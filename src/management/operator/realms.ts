@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { realmUri } from "../../audit.ts";
 import { found } from "../clients.ts";
 import { RecordId, RegistrationScopes } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
@@ -16,7 +17,10 @@ export const operatorRealmsRouter = router({
           await ctx.ports.managedRealms.setRegistrationScopes(
             id,
             dynamicRegistrationScopes,
-            ctx.audit("realm.changed", dynamicRegistrationScopes === null ? {} : { scope: dynamicRegistrationScopes.join(" ") }),
+            ctx.audit("realm.changed", {
+              resources: [realmUri(id)],
+              ...(dynamicRegistrationScopes !== null && { scope: dynamicRegistrationScopes.join(" ") }),
+            }),
           ),
         ),
       ),

@@ -104,8 +104,20 @@ test("RFC 8707: at most ten resources, repeats counted once", async () => {
 });
 
 test("specification §4.6: consent is skipped only when scopes and resources are covered", () => {
-  const consent = { scopes: ["notes:read"], resources: ["https://notes.example.test/mcp"] };
+  const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
+  const consent = { scopes: ["notes:read"], resources: [notes], allowed: { [notes]: ["notes:read"] } };
   expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);
+  const apart = {
+    scopes: ["read", "write"],
+    resources: [notes, mail],
+    allowed: { [notes]: ["read"], [mail]: ["read", "write"], "": ["write"] },
+  };
+  expect(consentCovers(["read"], [notes, mail], apart)).toBe(true);
+  expect(consentCovers(["write"], [notes], apart)).toBe(false);
+  expect(consentCovers(["write"], [notes, mail], apart)).toBe(false);
+  expect(consentCovers(["write"], [], apart)).toBe(true);
+  expect(consentCovers(["read"], [], apart)).toBe(false);
+  expect(consentCovers(["read"], ["constructor"], apart)).toBe(false);
   expect(consentCovers(["notes:read"], [], undefined)).toBe(false);
   expect(missingConsent(["notes:read", "notes:write"], ["https://mail.example.test/"], consent)).toEqual({
     scopes: ["notes:write"],
