@@ -9,6 +9,8 @@ contradiction to another stops the start, with one line for each fault; no value
 Where a row says \`@path\`, the value may be \`@\` and the path of a file with the content. Prefer that for secrets: what stands in the
 environment of a process can be read by whoever may inspect the process. A PEM text in the environment may spell its line ends \`\\n\`.
 
+A setting of true or false also takes \`1\`, \`yes\`, \`on\`, \`y\` and \`enabled\`, or \`0\`, \`no\`, \`off\`, \`n\` and \`disabled\`, in capitals or not.
+
 This file is written by \`npm run generate:docs\` from the schema in \`src/config/settings.ts\`.
 `;
 

@@ -63,6 +63,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   try {
     const database = given.database ?? (await openConfigured(config));
     if (given.database === undefined) closing.push(() => database.close());
+    if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
     const { sql } = database;
     const passwords = passwordHashing({ randomBytes });
@@ -127,6 +128,15 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     throw error;
   }
 }
+
+/** Keys that were given to a front, which has no use for them and is better off without. */
+const unusedKeys = ({ keys }: Config): readonly string[] =>
+  Object.entries({
+    JWT_PRIVATE_KEY: keys.privateKeyPem,
+    JWT_PREVIOUS_PRIVATE_KEY: keys.previousPrivateKeyPem,
+    JWT_RSA_PRIVATE_KEY: keys.rsaPrivateKeyPem,
+    JWT_MLDSA_PRIVATE_KEY: keys.mldsaPrivateKey,
+  }).flatMap(([setting, key]) => (key === undefined ? [] : [setting]));
 
 /** Whether the database answers. */
 const answers = (ready: Readiness): Promise<boolean> =>

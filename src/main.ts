@@ -82,12 +82,15 @@ program
         return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal, options.json);
       }
       const { provisionOnly } = await import("./compose.ts");
+      const { databaseWords } = await import("./compose/opening.ts");
       const plan = readProvisionFile(file);
-      const done = await provisionOnly(loadConfig(process.env, "command"), plan, file);
+      const config = loadConfig(process.env, "command");
+      const done = await provisionOnly(config, plan, file);
       if (options.json) return console.log(asJson(done));
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);
       }
+      console.log(`written to ${databaseWords(config)}`);
     }),
   );
 

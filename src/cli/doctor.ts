@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -138,6 +138,11 @@ async function databaseSettings(databaseUrl: string): Promise<Readonly<Record<st
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
+function baseAddress(value: string): string {
+  if (/^https?:\/\/[^/]/.test(value) && URL.canParse(value)) return value;
+  throw new InvalidArgumentError("It is no URL: give one such as https://id.example.org.");
+}
+
 const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
 
 /**
@@ -147,7 +152,7 @@ const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as co
 export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   program
     .command("doctor")
-    .argument("<url>", "base address of the service, as its clients are told it")
+    .argument("<url>", "base address of the service, as its clients are told it", baseAddress)
     .description("look at a running service as its clients do, and at the database at DATABASE_URL; exit 1 at a fault")
     .action(
       running(terminal, async (url: string) => {

@@ -187,7 +187,7 @@ async function mldsaOf(config: Config) {
   }
   const key = await openMldsaKey(held.seed);
   if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
-    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv");
+    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv; give the JWK as it was made, or leave pub out.");
   }
   return { key, hybrid };
 }

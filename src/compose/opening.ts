@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { isRefusal } from "../errors.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
@@ -12,6 +13,13 @@ export const openConfigured = (config: Config): Promise<Database> =>
 
 /** The database of the configuration with whatever schema it has. */
 export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config));
+
+/** Which database that is, in words for a person and without credentials. */
+export function databaseWords({ databaseUrl, dataDir }: Pick<Config, "databaseUrl" | "dataDir">): string {
+  if (databaseUrl === undefined) return `the embedded database under ${resolve(dataDir)}`;
+  const { host, pathname } = new URL(databaseUrl);
+  return `the database ${pathname.slice(1) || "of the user's name"} at ${host || "DATABASE_URL"}`;
+}
 
 const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
   ["EEXIST", "is a file"],

@@ -17,6 +17,15 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
 /** How the schema library's own messages begin; a message of a schema of ours begins otherwise, and stays. */
 const OF_THE_LIBRARY = /^(?:Invalid|Too|Unrecognized)/;
 
+/** What is wrong with an input, each fault at its member; a member that is not known is one, by its own name. */
+export const issuesOf = (error: z.core.$ZodError): { readonly path: string; readonly message: string }[] =>
+  error.issues.flatMap((issue) => {
+    const pathOf = (...more: readonly string[]) => [...issue.path.map(String), ...more].join(".");
+    return issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => ({ path: pathOf(key.slice(0, 64)), message: "is not known here" }))
+      : [{ path: pathOf(), message: issueWords(issue) }];
+  });
+
 /** What is wrong with a member, said of the member that the path names: `name: must not be empty`. Values are not repeated. */
 export function issueWords(issue: z.core.$ZodIssue): string {
   if (!OF_THE_LIBRARY.test(issue.message)) return issue.message;

@@ -30,6 +30,8 @@ export interface LogFields {
   readonly port?: number;
   readonly pid?: number;
   readonly path?: string;
+  /** Name of a setting, never its value. */
+  readonly setting?: string;
   readonly version?: string;
   /** Told as kind, code and place in our source; messages of errors may quote what was sent, so they stay out. */
   readonly error?: unknown;
@@ -61,6 +63,7 @@ const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number"
   port: "number",
   pid: "number",
   path: "text",
+  setting: "text",
   version: "text",
 };
 

@@ -113,6 +113,13 @@ describe("contract: the process", () => {
     expect(loadConfig({ JWT_PRIVATE_KEY: privateKey, JWT_PUBLIC_KEY: publicKey }).keys.privateKeyPem).toBe(privateKey);
   });
 
+  test("doctor wants a URL, and says so", async () => {
+    for (const value of ["nonsense", "localhost:3000", "https:///"]) {
+      const { code, err } = await countersign(["doctor", value]);
+      expect([code, err]).toEqual([1, expect.stringContaining("It is no URL: give one such as https://id.example.org.")]);
+    }
+  });
+
   test("an unknown command or file is told, with exit code 1", async () => {
     expect((await countersign(["serv"])).code).toBe(1);
     const missing = await countersign(["provision", "/nowhere.json"]);
@@ -148,11 +155,14 @@ describe("contract: provisioning", () => {
   test("is idempotent, and a change changes that alone", async () => {
     const env = { DATA_DIR: join(aDirectory(), "data") };
     const path = file(plan);
+    const written = `written to the embedded database under ${env.DATA_DIR}\n`;
     expect((await countersign(["provision", path], env)).out).toBe(
-      "realms: 0 created, 1 changed, 0 unchanged\nusers: 1 created, 0 changed, 0 unchanged\nclients: 1 created, 0 changed, 0 unchanged\n",
+      "realms: 0 created, 1 changed, 0 unchanged\nusers: 1 created, 0 changed, 0 unchanged\nclients: 1 created, 0 changed, 0 unchanged\n" +
+        written,
     );
     expect((await countersign(["provision", path], env)).out).toBe(
-      "realms: 0 created, 0 changed, 1 unchanged\nusers: 0 created, 0 changed, 1 unchanged\nclients: 0 created, 0 changed, 1 unchanged\n",
+      "realms: 0 created, 0 changed, 1 unchanged\nusers: 0 created, 0 changed, 1 unchanged\nclients: 0 created, 0 changed, 1 unchanged\n" +
+        written,
     );
     const renamed = { ...plan, clients: plan.clients.map((client) => ({ ...client, name: "Renamed" })) };
     expect((await countersign(["provision", file(renamed)], env)).out).toContain("clients: 0 created, 1 changed, 0 unchanged");

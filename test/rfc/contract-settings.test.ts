@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { generatePrivateKey } from "../../src/development-keys.ts";
 import { headerOf } from "../support/flow.ts";
 import { startServer } from "../support/server.ts";
 import { startSmtpServer } from "../support/smtp-server.ts";
@@ -113,5 +114,16 @@ describe("contract: SMTP_URL", () => {
     await expect.poll(() => server.logged.some((line) => line.includes("mail_postponed")), { timeout: 15_000 }).toBe(true);
     expect(server.mailTo("bob@example.test")).toBeUndefined();
     expect(server.faults()).toEqual([]);
+  });
+});
+
+describe("contract: keys of a front", () => {
+  test("a front that is given a signing key says that it does not use it, and shows nothing of it", async () => {
+    const pem = generatePrivateKey("ed25519");
+    const server = await startServer({ shape: "split", env: { JWT_PRIVATE_KEY: pem } });
+    onTestFinished(() => server.close());
+    const warnings = server.logged.map((line) => JSON.parse(line)).filter(({ event }) => event === "front_signs_nothing");
+    expect(warnings).toEqual([expect.objectContaining({ role: "front", setting: "JWT_PRIVATE_KEY" })]);
+    expect(server.logged.join()).not.toContain("PRIVATE KEY");
   });
 });

@@ -73,7 +73,7 @@ describe("specification §4.2: POST /auth/register", () => {
     ["the address as password", { email: "long-enough@example.test", password: "Long-Enough" }, "password"],
     ["an unknown realm", { email: "a@example.test", password: PASSWORD, realmId: "01900000-0000-7000-8000-00000000dead" }, "realmId"],
     ["a realm that is no UUID", { email: "a@example.test", password: PASSWORD, realmId: "x" }, "realmId"],
-    ["an unknown member", { email: "a@example.test", password: PASSWORD, emailVerified: true }, ""],
+    ["an unknown member", { email: "a@example.test", password: PASSWORD, emailVerified: true }, "emailVerified"],
     ["an array", [], ""],
     ["null", null, ""],
   ])("%s is 400 and says where", async ([, body, path]) => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
-import { issueWords } from "../../protocol/issue-words.ts";
+import { issuesOf } from "../../protocol/issue-words.ts";
 
 const email = z
   .email({ error: "Enter an e-mail address, such as name@example.com." })
@@ -99,6 +99,5 @@ export const ConsentList = z.object({ consents: z.array(ConsentView), csrfToken:
 export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issueWords(issue) }));
-  throw new Refusal("invalid_request", "body_shape", { description: "The request is not valid.", issues });
+  throw new Refusal("invalid_request", "body_shape", { description: "The request is not valid.", issues: issuesOf(result.error) });
 }
