@@ -5,7 +5,7 @@ import { epochMillis } from "./clock.ts";
 import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { observedCore } from "./compose/observed-core.ts";
-import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
+import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { refusalTeller } from "./compose/told-refusals.ts";
@@ -73,7 +73,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
     const ready = readiness(sql, epochMillis);
-    const ephemeral = await openEphemeral(config.redisUrl, config.issuer);
+    const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
     const refusals = refusalTeller(log);
@@ -85,7 +85,10 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
       const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
       const local: TokenCore = observedCore(localTokenCore(core), metrics);
-      const listener = await startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations: revocationMarks(sql) });
+      const revocations = revocationMarks(sql);
+      const listener = await opened({ setting: "GRPC_PORT", port, host }, () =>
+        startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations }),
+      );
       grpcPort = listener.port;
       const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
       listener.setServing(true);

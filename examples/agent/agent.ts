@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type AgentIdentity, tokenOnBehalf } from "./exchange.ts";
+import { answerOf } from "./reason.ts";
 
 export interface Errand extends AgentIdentity {
   /** The access token that the agent was handed, of the person for whom it is to work. */
@@ -11,12 +12,13 @@ export interface Errand extends AgentIdentity {
 /**
  * What the agent does for a person: it exchanges the token that it was handed, and reads the person's notes with its own.
  * The token that it was handed goes to the authorization server and to nobody else.
- * @throws when the exchange or the MCP server refuses
+ * @throws when the authorization server or the MCP server refuses or is away
  */
 export async function runErrand({ subjectToken, resource, ...identity }: Errand) {
   const token = await tokenOnBehalf(identity, subjectToken, resource, "notes:read");
   const client = new Client({ name: "summary-agent", version: "0.1.0" });
-  await client.connect(new StreamableHTTPClientTransport(new URL(resource), { authProvider: { token: async () => token } }));
+  const transport = new StreamableHTTPClientTransport(new URL(resource), { authProvider: { token: async () => token } });
+  await answerOf(resource, client.connect(transport));
   try {
     const notes = await call<readonly string[]>(client, "list_notes");
     const { sub, actors } = await call<{ sub: string; actors: readonly string[] }>(client, "who_am_i");

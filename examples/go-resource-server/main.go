@@ -89,7 +89,7 @@ func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 		return
 	}
 	credential := bearer.FindStringSubmatch(given[0])
-	if credential == nil || len(given) > 1 {
+	if credential == nil || len(given) > 1 || request.URL.Query().Has("access_token") { // RFC 6750, section 2: one way alone
 		response.Header().Set("WWW-Authenticate", `Bearer error="invalid_request", `+metadata)
 		answer(response, http.StatusBadRequest, map[string]any{"error": "invalid_request"})
 		return

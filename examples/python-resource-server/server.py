@@ -5,7 +5,7 @@ import json
 import os
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import grpc
 from countersign.introspection.v1 import introspection_pb2, introspection_pb2_grpc
@@ -53,13 +53,14 @@ class Notes(BaseHTTPRequestHandler):
         if not given or given[0].partition(" ")[0].lower() != "bearer":
             return self.answer(401, None, {"WWW-Authenticate": f"Bearer {CHALLENGE}"})
         bearer = BEARER.fullmatch(given[0].strip())
-        if bearer is None or len(given) > 1:
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        if bearer is None or len(given) > 1 or "access_token" in query:  # RFC 6750, section 2: one way alone
             return self.answer(400, {"error": "invalid_request"}, {"WWW-Authenticate": f'Bearer error="invalid_request", {METADATA}'})
         try:
             caller = principal(bearer[1])
         except grpc.RpcError as error:
             # Whatever went wrong, be it our own credential: nobody said that the token is bad.
-            self.log_error("introspection: %s", error.code())
+            self.log_message("introspection: %s", error.code())
             return self.answer(503, {"error": "temporarily_unavailable"}, {"Retry-After": "5"})
         if caller is None:
             return self.refuse(401, "invalid_token")
@@ -70,6 +71,14 @@ class Notes(BaseHTTPRequestHandler):
 
     def refuse(self, status, error):
         self.answer(status, {"error": error}, {"WWW-Authenticate": f'Bearer error="{error}", {CHALLENGE}'})
+
+    def log_request(self, code="-", size="-"):
+        # The query stays out of the log: someone may have put a token there.
+        path = self.path.partition("?")[0] if self.command else "-"
+        self.log_message("%s %s %s", self.command or "-", path, getattr(code, "value", code))
+
+    def log_error(self, *_):
+        """Nothing: log_request tells the status, and what is said here quotes a request line that could not be read."""
 
     def answer(self, status, body, headers=()):
         text = b"" if body is None else json.dumps(body).encode()

@@ -1,9 +1,11 @@
 import type { Guard } from "@countersign/guard";
 import { metadata, principalOf, protect } from "@countersign/guard/express";
-import express, { type Express, type Request } from "express";
+import express, { type ErrorRequestHandler, type Express, type Request, type Response } from "express";
 import { z } from "zod";
 import type { Notebook } from "../mcp-server/notes.ts";
 
+/** What express.json says of a body that it cannot take. */
+const UnreadableBody = z.object({ statusCode: z.int().min(400).max(499) });
 const NewNote = z.object({ text: z.string().min(1).max(2000) });
 
 /** A note as it is told to whoever may read it, and who wrote it down when it was not its owner. */
@@ -27,8 +29,7 @@ export function notesApi(guard: Guard, notes: Notebook): Express {
 
   api.post("/notes", protect(guard, { scopes: ["notes:read", "notes:write"] }), express.json({ limit: "8kb" }), (request, response) => {
     const { success, data } = NewNote.safeParse(request.body);
-    if (!success)
-      return void response.status(400).json({ error: "invalid_request", error_description: "text must have 1 to 2000 characters" });
+    if (!success) return refuse(response, 400, "text must have 1 to 2000 characters");
     notes.add(principalOf(request).sub, data.text);
     response.status(201).json(noteOf(data.text, request));
   });
@@ -38,5 +39,18 @@ export function notesApi(guard: Guard, notes: Notebook): Express {
     response.json({ sub, clientId, scopes, actors });
   });
 
+  api.use(withoutStack);
   return api;
 }
+
+const refuse = (response: Response, status: number, description: string) =>
+  void response.status(status).json({ error: "invalid_request", error_description: description });
+
+/** Bad input is answered in JSON and in the same shape as elsewhere; of a fault nothing is told but that it was one. */
+const withoutStack: ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  if (response.headersSent) return next(error);
+  const { success, data } = UnreadableBody.safeParse(error);
+  if (success) return refuse(response, data.statusCode, "the body cannot be read as JSON of at most 8 kB");
+  console.error(error);
+  response.status(500).json({ error: "server_error" });
+};

@@ -2,13 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Guard, RouteOptions } from "./guard.ts";
 import { judge, metadataAnswer, principalOfRequest, send } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { scopeList } from "./scopes.ts";
+import { assertGuard, scopesOfRoute } from "./route.ts";
 
 /** A middleware of Express or Connect. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 /** Serves the metadata document at its addresses; belongs at the root of the application. */
 export function metadata(guard: Guard): Middleware {
+  assertGuard("metadata", guard);
   return (request, response, next) => {
     const answer = metadataAnswer(guard, request);
     if (answer === undefined) next();
@@ -18,7 +19,7 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopeList(route.scopes ?? guard.scopes);
+  const scopes = scopesOfRoute(guard, route);
   return (request, response, next) => {
     judge(guard, request, scopes).then((verdict) => ("answer" in verdict ? send(response, verdict.answer) : next()), next);
   };

@@ -3,7 +3,7 @@ import type { HttpAnswer } from "./answer.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
 import { EXPOSED, judge, mergeExposed, metadataAnswer, principalOfRequest } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { scopeList } from "./scopes.ts";
+import { assertGuard, scopesOfRoute } from "./route.ts";
 
 /** What the guard uses of a Fastify request. */
 export interface Request {
@@ -23,6 +23,7 @@ export type Hook = (request: Request, reply: Reply) => Promise<unknown>;
 
 /** Serves the metadata document at its addresses: `app.addHook("onRequest", metadata(guard))`, at the root of the application. */
 export function metadata(guard: Guard): Hook {
+  assertGuard("metadata", guard);
   return async (request, reply) => {
     const answer = metadataAnswer(guard, request.raw);
     return answer === undefined ? undefined : give(reply, answer);
@@ -31,7 +32,7 @@ export function metadata(guard: Guard): Hook {
 
 /** Lets in only requests with a good token; takes the token off them. An `onRequest` hook of a route, a plugin or the application. */
 export function protect(guard: Guard, route: RouteOptions = {}): Hook {
-  const scopes = scopeList(route.scopes ?? guard.scopes);
+  const scopes = scopesOfRoute(guard, route);
   return async (request, reply) => {
     const verdict = await judge(guard, request.raw, scopes);
     return "answer" in verdict ? give(reply, verdict.answer) : undefined;

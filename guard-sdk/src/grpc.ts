@@ -1,8 +1,9 @@
 import { askOverGrpc, type GrpcAccess, grpcChannel } from "./grpc-channel.ts";
 import { introspecting } from "./introspection.ts";
 import { verifying } from "./local-verification.ts";
+import { assertOptions, NUMBER, needed, type OptionTable, oneOf, TEXT } from "./option-table.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { checkedTimeout } from "./resource-server.ts";
+import { ASKING, checkedTimeout } from "./resource-server.ts";
 import { endsOf } from "./revocation-marks.ts";
 import { watchRevocations } from "./revocation-watch.ts";
 import { onlyIssuer, type Verification } from "./verification.ts";
@@ -14,6 +15,8 @@ export interface GrpcIntrospectionOptions extends GrpcAccess {
   readonly timeoutSeconds?: number;
 }
 
+const OPTIONS: OptionTable<GrpcIntrospectionOptions> = { ...ASKING, address: needed(TEXT), ca: TEXT };
+
 /**
  * Verification by introspection over gRPC: the same answers as over HTTP, on one connection that stays open. Needs `@grpc/grpc-js` and
  * `@bufbuild/protobuf` beside this package.
@@ -21,6 +24,7 @@ export interface GrpcIntrospectionOptions extends GrpcAccess {
  * @see RFC 7662, proto countersign.introspection.v1
  */
 export function grpcIntrospection(options: GrpcIntrospectionOptions): Verification {
+  assertOptions("grpcIntrospection", options, OPTIONS);
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
   grpcChannel(options); // a mistake shows at once
   return (settings) => {
@@ -37,6 +41,12 @@ export interface RevocationOptions extends GrpcIntrospectionOptions {
   readonly whenStale?: "introspect" | "refuse";
 }
 
+const REVOCATION_OPTIONS: OptionTable<RevocationOptions> = {
+  ...OPTIONS,
+  maxAgeSeconds: NUMBER,
+  whenStale: oneOf("introspect", "refuse"),
+};
+
 /**
  * Local verification that refuses a revoked token in well under a second: the server tells of each revocation as it happens. A delegated token
  * names the tokens that it came of, and ends with each of them; one that does not, of a server of an earlier release, is asked about each time.
@@ -44,6 +54,7 @@ export interface RevocationOptions extends GrpcIntrospectionOptions {
  * @see proto countersign.introspection.v1, WatchRevocations
  */
 export function localWithRevocations(options: RevocationOptions): Verification {
+  assertOptions("localWithRevocations", options, REVOCATION_OPTIONS);
   const { maxAgeSeconds = 5, whenStale = "introspect" } = options;
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
   if (!(maxAgeSeconds >= 2)) throw new TypeError(`maxAgeSeconds must be at least 2: ${maxAgeSeconds}`);

@@ -3,10 +3,12 @@ import { refusalAnswer } from "./challenge.ts";
 import { type Inbound, readBearer } from "./credentials.ts";
 import { locally } from "./local-verification.ts";
 import { metadataSite, type ResourceMetadata } from "./metadata.ts";
+import { assertKind, FUNCTION, having, needed } from "./option-table.ts";
 import { type GuardOptions, settle } from "./options.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { hasScopes, scopeList } from "./scopes.ts";
+import { scopesOf } from "./route.ts";
+import { hasScopes } from "./scopes.ts";
 
 /** What the guard says to a request: come in, or this answer. */
 export type Verdict =
@@ -50,7 +52,9 @@ export interface Guard {
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);
   const { resource, scopes: defaultScopes, onRefusal } = settings;
-  const { verify, close } = (settings.verification ?? locally)(settings);
+  const verifier = (settings.verification ?? locally)(settings);
+  assertKind("what verification returns", verifier, needed(having("verify", "close")));
+  const { verify, close } = verifier;
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
   async function verifyToken(token: string): Promise<Principal> {
@@ -75,7 +79,8 @@ export function createGuard(options: GuardOptions): Guard {
   }
 
   function protect(handler: GuardedHandler, route: RouteOptions = {}) {
-    const scopes = scopeList(route.scopes ?? defaultScopes);
+    assertKind("the handler of protect", handler, needed(FUNCTION));
+    const scopes = scopesOf(route, defaultScopes);
     return async (request: Request): Promise<Response> => {
       const document = site.answer(request.method, new URL(request.url).pathname);
       if (document !== undefined) return toResponse(document);

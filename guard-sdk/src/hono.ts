@@ -3,7 +3,7 @@ import { type HttpAnswer, toResponse } from "./answer.ts";
 import { type Guard, type RouteOptions, readInbound, withoutToken } from "./guard.ts";
 import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { scopeList } from "./scopes.ts";
+import { assertGuard, scopesOfRoute } from "./route.ts";
 
 /** What the guard uses of a Hono context. */
 export interface Context {
@@ -19,6 +19,7 @@ const principals = new WeakMap<Context, Principal>();
 
 /** Serves the metadata document at its addresses: `app.use(metadata(guard))`, at the root of the application. */
 export function metadata(guard: Guard): Middleware {
+  assertGuard("metadata", guard);
   return async (context, next) => {
     const answer = documentOf(guard, context.req.raw);
     return answer === undefined ? void (await next()) : give(context, answer);
@@ -27,7 +28,7 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopeList(route.scopes ?? guard.scopes);
+  const scopes = scopesOfRoute(guard, route);
   return async (context, next) => {
     const { raw } = context.req;
     const document = documentOf(guard, raw);

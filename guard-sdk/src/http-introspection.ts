@@ -1,7 +1,8 @@
 import { fetchObject } from "./fetch-object.ts";
 import { introspecting } from "./introspection.ts";
 import { fetchMetadata, trustworthyUrl } from "./issuer-document.ts";
-import { basicCredential, checkedTimeout, type ResourceServer } from "./resource-server.ts";
+import { assertOptions, type OptionTable, TEXT } from "./option-table.ts";
+import { ASKING, basicCredential, checkedTimeout, type ResourceServer } from "./resource-server.ts";
 import { onlyIssuer, type Verification } from "./verification.ts";
 
 export interface IntrospectionOptions extends ResourceServer {
@@ -11,6 +12,8 @@ export interface IntrospectionOptions extends ResourceServer {
   readonly timeoutSeconds?: number;
 }
 
+const OPTIONS: OptionTable<IntrospectionOptions> = { ...ASKING, endpoint: TEXT };
+
 /**
  * Verification by introspection over HTTP: the authorization server is asked about each token, so that what is revoked ends here within
  * ten seconds. The credential goes in the header, the token in the body.
@@ -18,6 +21,7 @@ export interface IntrospectionOptions extends ResourceServer {
  * @see RFC 7662 §2.1, specification §4.8
  */
 export function introspection(options: IntrospectionOptions): Verification {
+  assertOptions("introspection", options, OPTIONS);
   const headers = { authorization: basicCredential(options), "content-type": "application/x-www-form-urlencoded" };
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
   const given = options.endpoint === undefined ? undefined : trustworthyUrl(options.endpoint, "endpoint").href;

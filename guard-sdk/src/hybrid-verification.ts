@@ -1,4 +1,5 @@
 import { locally } from "./local-verification.ts";
+import { assertKind, having, needed, VERIFICATION } from "./option-table.ts";
 import type { PqcVerifier } from "./pqc-verifier.ts";
 import { tokenDigest } from "./signature.ts";
 import { tokenCache } from "./token-cache.ts";
@@ -8,9 +9,12 @@ import type { Verification } from "./verification.ts";
  * Verification that lets a token pass only if both of its signatures hold; whoever has only the first, or whose second cannot be checked, is
  * refused. The second is looked at once for each token, and remembered as long as the guard remembers tokens.
  * @param way judges everything but the second signature. Default: in this process, against the JWK Sets of the issuers
+ * @throws {TypeError} when it is given something else
  * @see specification §9
  */
 export function requireHybrid(pqc: Pick<PqcVerifier, "assertHybrid">, way: Verification = locally): Verification {
+  assertKind("the first argument of requireHybrid", pqc, needed(having("assertHybrid")));
+  assertKind("the second argument of requireHybrid", way, VERIFICATION);
   return (settings) => {
     const { verify, close } = way(settings);
     const passed = tokenCache(settings.tokenCacheSize);

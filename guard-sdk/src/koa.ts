@@ -3,7 +3,7 @@ import type { HttpAnswer } from "./answer.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
 import { judge, mergeExposed, metadataAnswer, principalOfRequest } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { scopeList } from "./scopes.ts";
+import { assertGuard, scopesOfRoute } from "./route.ts";
 
 /** What the guard uses of a Koa context. */
 export interface Context {
@@ -21,6 +21,7 @@ export type Middleware = (ctx: Context, next: () => Promise<unknown>) => Promise
 
 /** Serves the metadata document at its addresses; belongs at the root of the application. */
 export function metadata(guard: Guard): Middleware {
+  assertGuard("metadata", guard);
   return async (ctx, next) => {
     const answer = metadataAnswer(guard, ctx.req);
     return answer === undefined ? next() : give(ctx, answer);
@@ -29,7 +30,7 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. The principal is in `ctx.state.principal` and by principalOf. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopeList(route.scopes ?? guard.scopes);
+  const scopes = scopesOfRoute(guard, route);
   return async (ctx, next) => {
     const verdict = await judge(guard, ctx.req, scopes);
     if ("answer" in verdict) return give(ctx, verdict.answer);

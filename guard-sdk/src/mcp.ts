@@ -9,8 +9,10 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Guard, RouteOptions } from "./guard.ts";
 import { principalOfRequest } from "./node-request.ts";
+import { assertKind, having, needed, TEXTS } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
+import { assertGuard } from "./route.ts";
 import { advertisedScopes, hasScopes, scopeList } from "./scopes.ts";
 
 /**
@@ -38,6 +40,8 @@ export function principalOf(info: AuthInfo | undefined): Principal {
 
 /** Guards a handler of createMcpHandler, for runtimes that speak Fetch. */
 export function protectMcp(guard: Guard, handler: Pick<McpHttpHandler, "fetch">, route?: RouteOptions) {
+  assertGuard("protectMcp", guard);
+  assertKind("the second argument of protectMcp", handler, needed(having("fetch")));
   return guard.protect((request, principal) => handler.fetch(request, { authInfo: authInfo(guard, principal) }), route);
 }
 
@@ -58,10 +62,12 @@ export function withAuthInfo<R extends IncomingMessage>(guard: Guard, request: R
  * answered 403 `insufficient_scope` with all that the call needs, the guard's own scopes included.
  */
 export function toolScopes(guard: Guard, scopes: readonly [string, ...string[]]): ScopeChallengeHandler {
-  const needed = scopeList([...guard.scopes, ...scopes]);
-  const [first, ...others] = advertisedScopes(needed);
+  assertGuard("toolScopes", guard);
+  assertKind("the second argument of toolScopes", scopes, needed(TEXTS));
+  const wanted = scopeList([...guard.scopes, ...scopes]);
+  const [first, ...others] = advertisedScopes(wanted);
   if (first === undefined) throw new TypeError("a tool needs a scope that can be asked for");
-  return ({ authInfo: info }) => (hasScopes(info?.scopes ?? [], needed) ? undefined : { scopes: [first, ...others] });
+  return ({ authInfo: info }) => (hasScopes(info?.scopes ?? [], wanted) ? undefined : { scopes: [first, ...others] });
 }
 
 /**
@@ -69,6 +75,7 @@ export function toolScopes(guard: Guard, scopes: readonly [string, ...string[]])
  * request, calls a request without credentials an error, and has no 503: an outage of the issuer becomes a 500 there.
  */
 export function tokenVerifier(guard: Guard): OAuthTokenVerifier {
+  assertGuard("tokenVerifier", guard);
   return {
     async verifyAccessToken(token) {
       try {

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Guard, RouteOptions } from "./guard.ts";
 import { judge, principalOfRequest, send } from "./node-request.ts";
+import { assertKind, FUNCTION, needed } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
-import { scopeList } from "./scopes.ts";
+import { scopesOfRoute } from "./route.ts";
 
 /** A listener of node:http behind the guard. Its request carries no token. */
 export type GuardedListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => unknown;
@@ -12,7 +13,8 @@ export type GuardedListener = (request: IncomingMessage, response: ServerRespons
  * A listener that fails is answered 500 when it has not begun its answer, and cut off otherwise.
  */
 export function protect(guard: Guard, listener: GuardedListener, route: RouteOptions = {}) {
-  const scopes = scopeList(route.scopes ?? guard.scopes);
+  assertKind("the listener of protect", listener, needed(FUNCTION));
+  const scopes = scopesOfRoute(guard, route);
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       const verdict = await judge(guard, request, scopes);

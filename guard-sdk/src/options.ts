@@ -1,4 +1,5 @@
 import { trustworthyUrl } from "./issuer-document.ts";
+import { assertOptions, CLOCKS, FUNCTION, NUMBER, needed, type OptionTable, TEXT, TEXTS, VERIFICATION } from "./option-table.ts";
 import type { GuardRefusal } from "./refusal.ts";
 import { scopeList } from "./scopes.ts";
 import { type Clocks, systemClocks } from "./time.ts";
@@ -32,8 +33,23 @@ export interface GuardOptions {
 /** Options that were found sound, with their defaults. */
 export type Settings = ReturnType<typeof settle>;
 
+const OPTIONS: OptionTable<GuardOptions> = {
+  resource: needed(TEXT),
+  authorizationServers: needed(TEXTS),
+  scopes: TEXTS,
+  scopesSupported: TEXTS,
+  resourceName: TEXT,
+  resourceDocumentation: TEXT,
+  verification: VERIFICATION,
+  tokenCacheSize: NUMBER,
+  onRefusal: FUNCTION,
+  fetch: FUNCTION,
+  clocks: CLOCKS,
+};
+
 /** @throws {TypeError} saying which option is wrong, so that a mistake shows at start and not with the first token */
 export function settle(options: GuardOptions) {
+  assertOptions("createGuard", options, OPTIONS);
   const scopes = scopeList(options.scopes ?? []);
   return {
     resource: checkedResource(options.resource),

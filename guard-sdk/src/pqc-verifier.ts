@@ -2,6 +2,7 @@ import { base64url } from "jose";
 import { fetchKeys, trustworthyUrl } from "./issuer-document.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 import { readMldsaKeySet } from "./ml-dsa.ts";
+import { assertOptions, CLOCKS, FUNCTION, needed, type OptionTable, TEXT } from "./option-table.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { type Clocks, systemClocks } from "./time.ts";
 import { parseToken } from "./token.ts";
@@ -44,12 +45,16 @@ export interface PqcVerifier {
   assertHybrid(token: string, detached?: DetachedSignature): Promise<void>;
 }
 
+const OPTIONS: OptionTable<PqcOptions> = { issuer: needed(TEXT), introspect: FUNCTION, fetch: FUNCTION, clocks: CLOCKS };
+
 /**
  * The post-quantum check of hybrid access tokens. The key is the one that the signed header names, from the issuer's JWK Set.
- * @throws {TypeError} for an issuer that cannot be trusted to be itself
+ * @throws {TypeError} when an option is wrong, an issuer that cannot be trusted to be itself among them
  * @see RFC 9964, specification §9
  */
-export function createPqcVerifier({ issuer, introspect, clocks = systemClocks, ...options }: PqcOptions): PqcVerifier {
+export function createPqcVerifier(options: PqcOptions): PqcVerifier {
+  assertOptions("createPqcVerifier", options, OPTIONS);
+  const { issuer, introspect, clocks = systemClocks } = options;
   trustworthyUrl(issuer, "issuer");
   const fetch = options.fetch ?? ((...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request));
   const keys = issuerKeys((known) => fetchKeys(issuer, known, fetch, readMldsaKeySet), clocks.elapsed);

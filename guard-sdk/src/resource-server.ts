@@ -1,16 +1,19 @@
+import { NUMBER, needed, TEXT } from "./option-table.ts";
+
 /** How this resource server proves itself to the authorization server: a confidential client that stands for the resource. */
 export interface ResourceServer {
   readonly clientId: string;
   readonly clientSecret: string;
 }
 
+/** What the options of every way of asking have in common. */
+export const ASKING = { clientId: needed(TEXT), clientSecret: needed(TEXT), timeoutSeconds: NUMBER };
+
 /**
  * The value of `Authorization` for HTTP and gRPC alike; both halves are form-encoded.
- * @throws {TypeError} when a half is missing: it would be refused with every token
  * @see RFC 6749 §2.3.1, RFC 7617
  */
 export function basicCredential({ clientId, clientSecret }: ResourceServer): string {
-  if (clientId === "" || clientSecret === "") throw new TypeError("clientId and clientSecret of the resource server are needed");
   return `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
 }
 

@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
+import { namedTargets } from "../clients/agents.ts";
 import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
@@ -31,10 +32,11 @@ import { walletOffRoutes } from "../front/wallet-off.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
-import { createMailer } from "../outside/mail.ts";
+import { createMailer, outboxDirectory } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
+import { clientDirectory } from "../store/client-directory.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
@@ -52,6 +54,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
+import { listening } from "./opening.ts";
 import { mailingStores } from "./people-stores.ts";
 import type { RefusalTeller } from "./told-refusals.ts";
 
@@ -88,6 +91,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const { ephemeral } = around;
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
+  if (config.environment === "production" && config.mail.smtpUrl === undefined)
+    log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });
   const mails = startOutbox({
     outbox: outbox(sql),
     mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
@@ -131,6 +136,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
       clients: managedClients(sql),
+      namedTargets: namedTargets(clientDirectory(sql)),
       signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
       resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
       forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
@@ -189,10 +195,13 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const handler: RequestListener = (request, response) => {
     if (!introspection(request, response)) pages(request, response);
   };
-  const listener = await listen({ handler, host: config.host, port: config.port, lifecycle: alive });
+  const { host } = config;
+  const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
+    listen({ handler, host, port: config.port, lifecycle: alive }),
+  );
   const port = listener.addresses[0]?.port ?? config.port;
   return {
-    listening: `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${port}`,
+    listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }

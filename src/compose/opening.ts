@@ -32,3 +32,23 @@ export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "data
   const fault = error instanceof Error ? DIRECTORY_FAULTS.get((error as NodeJS.ErrnoException).code) : undefined;
   return fault === undefined ? error : new Error(`DATA_DIR: ${fault}; give a directory of this user's own.`, { cause: error });
 }
+
+const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (port: number, host: string) => string])[] = [
+  [/EADDRINUSE/, (port, host) => `${port} is taken on ${host}; give a free one, or stop what listens there`],
+  [/EACCES/, (port, host) => `${port} may not be opened on ${host} by this user; give one above 1023`],
+];
+
+/** Runs what opens a listener, and tells by its setting why the port cannot be had; anything else as it is. @param setting of the port */
+export async function listening<Listener>(
+  { setting, port, host }: { readonly setting: "PORT" | "GRPC_PORT"; readonly port: number; readonly host: string },
+  open: () => Promise<Listener>,
+): Promise<Listener> {
+  try {
+    return await open();
+  } catch (error) {
+    // The gRPC library has the system's code in its message only.
+    const text = error instanceof Error ? error.message : "";
+    const fault = LISTENING_FAULTS.find(([code]) => code.test(text))?.[1];
+    throw fault === undefined ? error : new Error(`${setting}: ${fault(port, host)}.`, { cause: error });
+  }
+}

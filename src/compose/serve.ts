@@ -1,5 +1,6 @@
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
+import { outboxDirectory } from "../outside/mail.ts";
 
 /** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
@@ -57,7 +58,7 @@ function welcome(config: Config, role: Role, { url, listening, grpcPort }: Runni
       ? []
       : [
           "  Try next:",
-          `    open ${url}/account to sign up; mails are files under ${config.dataDir}/outbox unless SMTP_URL is set`,
+          `    open ${url}/account to sign up${config.mail.smtpUrl === undefined ? `; SMTP_URL is not set, so mails are files under ${outboxDirectory(config.dataDir)}` : ""}`,
           "    npm run demo                 the whole way on a throw-away directory",
           `    ${url === EXAMPLE_ISSUER ? "" : `ISSUER=${url} `}npm run example:mcp-server   an MCP server that takes this server's tokens`,
         ]),

@@ -1,3 +1,4 @@
+import { type NamedTarget, namedTargets } from "../clients/agents.ts";
 import { type Client, isOpenlyRegistered } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
@@ -69,7 +70,8 @@ function assertForm(request: AuthorizationRequest): void {
   const [repeated] = request.repeatedParameters;
   if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
-    if (request.unsupportedParameters.includes(name)) throw new Refusal(code, code);
+    if (request.unsupportedParameters.includes(name))
+      throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });
   }
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")
@@ -132,6 +134,8 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
+const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
+
 /** How long a client can use what it is granted. Pure. @returns seconds */
 export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
   accessToken,
@@ -174,6 +178,7 @@ async function answerTo(
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
     lifetimes: accessLifetimes(client, core.lifetimes),
+    resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
   return { case: "authorization" as const, value: authorization };
 }

@@ -32,6 +32,9 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
       }
       return;
     case AccessTokenUse.LOGOUT:
+      // Otherwise every resource server and agent that is handed a person's token could sign her out everywhere.
+      if (claims.act !== undefined) refuse("delegated_token");
+      if (!audienceList(claims).every((audience) => audience === issuer || audience === claims.client_id)) refuse("bound_to_a_resource");
       return;
     case AccessTokenUse.UNSPECIFIED:
       throw new Refusal("invalid_request", "use_not_named");
@@ -40,7 +43,8 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 
 /**
  * Judges a person's access token for one of the service's own routes.
- * Signing out takes an expired token too, for as long as a refresh token could have lived, and one whose grant is over: there is nothing left to protect.
+ * Signing out takes an expired token too, for as long as a refresh token could have lived, and one of the service's own sign-ins whose grant
+ * is over: there is nothing left to protect. An application's says something only while the person lets the application do so.
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
@@ -52,7 +56,8 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;
   if (claims.exp + forgiven <= core.clock()) refuse("token_expired");
   const state = await core.tokens.of(reference);
-  const holds = use === AccessTokenUse.LOGOUT ? state.subject?.enabled === true : stateHolds(claims, state);
+  const suffices = use === AccessTokenUse.LOGOUT && claims.client_id === FIRST_PARTY_CLIENT_ID;
+  const holds = suffices ? state.subject?.enabled === true : stateHolds(claims, state);
   if (!holds || state.subject === undefined) return refuse("token_ended");
   assertUse(claims, use, core.issuer);
   const scopes = parseScope(claims.scope);

@@ -115,6 +115,8 @@ export interface Grants {
 export interface ConsentView {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
+  /** Which of the scopes at which of the resources (scopesByPlace). */
+  readonly allowed: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ConsentBook {

@@ -8,6 +8,7 @@ import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
+import type { NamedTargets } from "../clients/agents.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { limitKey } from "./middleware/address.ts";
@@ -29,6 +30,8 @@ export interface PeoplePorts
   readonly scopeDescriptions: ScopeDescriptions;
   /** The clients that a person owns: they go with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
+  /** The clients among the places of what a person has allowed. */
+  readonly namedTargets: NamedTargets;
   readonly fault: ReportFault;
 }
 

@@ -55,6 +55,9 @@ export interface RouteGroup {
   readonly router?: Router<FrontState>;
 }
 
+/** The path of a request below the issuer's own, as it was sent. */
+export const pathText = (ctx: FrontContext): string => (ctx.req.url ?? "").split("?", 1)[0] ?? "";
+
 /** The query of a request as it was sent, without the question mark. */
 export function queryText(ctx: FrontContext): string {
   const url = ctx.req.url ?? "";

@@ -31,9 +31,12 @@ export interface MailSettings {
   readonly dataDir: string;
 }
 
+/** Where messages become files. */
+export const outboxDirectory = (dataDir: string): string => join(dataDir, "outbox");
+
 export const createMailer = (settings: MailSettings): Mailer =>
   settings.smtpUrl === undefined
-    ? fileMailer(settings.from, join(settings.dataDir, "outbox"))
+    ? fileMailer(settings.from, outboxDirectory(settings.dataDir))
     : smtpMailer(settings.from, settings.smtpUrl);
 
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };

@@ -23,6 +23,18 @@ export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error:
   return error instanceof UndeliverableError || again >= mail.left ? "give_up" : { again };
 }
 
+/** What a log may tell of a failed try: the reply code of RFC 5321 §4.2 and the error's own code, but no text, which may name the recipient. Pure. */
+export function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
+  const cause = error instanceof UndeliverableError ? error.cause : error;
+  if (!(cause instanceof Error)) return {};
+  const status: unknown = Reflect.get(cause, "responseCode");
+  const code: unknown = Reflect.get(cause, "code");
+  return {
+    ...(typeof status === "number" && { status }),
+    ...(typeof code === "string" && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) && { code }),
+  };
+}
+
 /**
  * @param options.idle milliseconds between looks when nothing was there
  * @param options.written told the path of each message that became a file; the message itself holds a secret link and is never shown
@@ -41,7 +53,7 @@ export function startOutbox(options: {
 
   const deliver = async (mail: QueuedMail) => {
     if (mail.left <= 0) {
-      log.warn("mail_abandoned", { attempt: mail.attempts });
+      log.warn("mail_abandoned", { mailId: mail.id, attempt: mail.attempts });
       return outbox.abandoned(mail.id);
     }
     try {
@@ -53,7 +65,11 @@ export function startOutbox(options: {
       }
     } catch (error) {
       const next = afterFailure(mail, error);
-      log.warn(next === "give_up" ? "mail_abandoned" : "mail_postponed", { attempt: mail.attempts + 1, error });
+      log.warn(next === "give_up" ? "mail_abandoned" : "mail_postponed", {
+        mailId: mail.id,
+        attempt: mail.attempts + 1,
+        ...failureOf(error),
+      });
       if (next === "give_up") await outbox.abandoned(mail.id);
       else await outbox.postponed(mail.id, next.again);
     }

@@ -22,10 +22,6 @@ export function parseLogoutRequest(text: string): LogoutRequest {
   };
 }
 
-/** Whether a form is such a request, and none of our own pages. */
-export const isLogoutRequest = ({ idTokenHint, clientId, postLogoutRedirectUri }: LogoutRequest): boolean =>
-  [idTokenHint, clientId, postLogoutRedirectUri].some((value) => value !== undefined);
-
 /** The request as a query. */
 export function printLogoutRequest({ idTokenHint, clientId, postLogoutRedirectUri, state }: LogoutRequest): string {
   const members = { id_token_hint: idTokenHint, client_id: clientId, post_logout_redirect_uri: postLogoutRedirectUri, state };

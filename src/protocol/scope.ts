@@ -12,7 +12,10 @@ export const isScopeToken = (text: string): boolean => SCOPE_TOKEN.test(text);
  */
 export function parseScope(scope: string | undefined): readonly string[] {
   const tokens = [...new Set((scope ?? "").split(" ").filter((token) => token !== ""))];
-  if (!tokens.every(isScopeToken)) throw new Refusal("invalid_scope", "scope_malformed");
+  if (!tokens.every(isScopeToken))
+    throw new Refusal("invalid_scope", "scope_malformed", {
+      description: "scope must be names of visible ASCII characters without quote and backslash, separated by spaces.",
+    });
   return tokens;
 }
 

@@ -1,6 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { NewGrant } from "../core/person-grant.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
+import { scopesByPlace } from "../protocol/resource.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
@@ -10,7 +11,7 @@ import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, s
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
-       and consents.scopes @> i.scopes and consents.resources @> i.resources
+       and consents.allowed @> i.wanted
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
 // Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
@@ -19,7 +20,7 @@ const ISSUE = statement(
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
-       resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, audit jsonb)),
+       resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, wanted jsonb, audit jsonb)),
    present as materialized (
      select i.n from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
@@ -119,6 +120,7 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   ttl,
   document_client: keptClient(binding.documentClient),
   client_mark: binding.clientMark,
+  wanted: scopesByPlace(binding.scopes, binding.resources),
   audit: auditRow(audit),
 });
 

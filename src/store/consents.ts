@@ -1,13 +1,14 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
 import type { ConsentBook, ConsentView } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
+import { scopesByPlace } from "../protocol/resource.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 
 const OF = rowsStatement(
   "consents_of",
-  `select n, consents.scopes, consents.resources
+  `select n, consents.scopes, consents.resources, consents.allowed
    from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
      join consents on consents.user_id = i.user_id and consents.client_id = i.client_id`,
 );
@@ -15,7 +16,7 @@ const OF = rowsStatement(
 // What was allowed a client that has changed since counts no more. The row stays, so that the person still finds there what to end.
 const VOID = statement(
   "consent_void",
-  `update consents set scopes = '{}', resources = '{}', client_mark = null, updated_at = now()
+  `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_mark = null, updated_at = now()
    where user_id = $1::uuid and client_id = $2 and client_mark <> $3`,
 );
 
@@ -29,16 +30,21 @@ const OF_USER = statement(
 const added = (column: string): string =>
   `consents.${column} || array(select word from unnest(excluded.${column}) as word where word <> all(consents.${column}))`;
 
+/** What was allowed at a place before, and what is now. */
+const ADDED_BY_PLACE = `consents.allowed || (
+       select jsonb_object_agg(place, (select jsonb_agg(distinct word) from jsonb_array_elements_text(coalesce(consents.allowed -> place, '[]') || wanted) as word))
+       from jsonb_each(excluded.allowed) as each(place, wanted))`;
+
 const GIVE = statement(
   "consent_give",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       id uuid, user_id uuid, client_id text, client_name text, scopes text[], resources text[], audit jsonb)),
+       id uuid, user_id uuid, client_id text, client_name text, scopes text[], resources text[], allowed jsonb, audit jsonb)),
    given as (
-     insert into consents (id, user_id, client_id, client_name, scopes, resources)
-     select id, user_id, client_id, client_name, scopes, resources from input
+     insert into consents (id, user_id, client_id, client_name, scopes, resources, allowed)
+     select id, user_id, client_id, client_name, scopes, resources, allowed from input
      on conflict (user_id, client_id) do update
-     set scopes = ${added("scopes")}, resources = ${added("resources")}, client_name = excluded.client_name, updated_at = now())
+     set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_PLACE}, client_name = excluded.client_name, updated_at = now())
    ${insertAudit("input")}`,
 );
 
@@ -86,7 +92,8 @@ const consentOf = (row: ConsentColumns): Consent => ({
 export const consents = (sql: Sql): Consents => ({
   ofUser: async (userId) => (isUuid(userId) ? (await sql.query<ConsentColumns>(OF_USER, [userId])).map(consentOf) : []),
   give: async ({ id, userId, clientId, clientName, scopes, resources }, audit) => {
-    const row = { id, user_id: userId, client_id: clientId, client_name: clientName, scopes, resources, audit: auditRow(audit) };
+    const allowed = scopesByPlace(scopes, resources);
+    const row = { id, user_id: userId, client_id: clientId, client_name: clientName, scopes, resources, allowed, audit: auditRow(audit) };
     await sql.query(GIVE, [jsonRows([row])]);
   },
   revoke: async (id, userId, audit) => {
@@ -111,7 +118,7 @@ export function consentBook(sql: Sql): ConsentBook {
   const load = coalesceReads(async (keys: readonly Key[]) => {
     const rows = keys.map(({ userId, clientId }, n) => ({ n, user_id: userId, client_id: clientId }));
     const found = await readRows<ConsentView & { n: number }>(sql, OF, [jsonRows(rows)]);
-    return new Map<string, ConsentView>(found.map(({ n, scopes, resources }) => [keyOf(keys[n] as Key), { scopes, resources }]));
+    return new Map<string, ConsentView>(found.map(({ n, ...view }) => [keyOf(keys[n] as Key), view]));
   }, keyOf);
   return {
     of: async (userId, clientId, mark) => {

@@ -2,7 +2,7 @@ import type { Delegation, DelegationBook, End, EndReason, RootGrant } from "../a
 import type { AuditActor } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { delegationCuts } from "./delegation-cuts.ts";
-import { endedAbove, pausedFor, personOf } from "./delegation-rows.ts";
+import { brokenAbove, pausedAbove, pausedFor, personOf } from "./delegation-rows.ts";
 import { clientStands } from "./document-client.ts";
 import { open, pageOf } from "./pages.ts";
 import { isStorable, preciseSeconds, type Sql, statement } from "./sql.ts";
@@ -17,15 +17,17 @@ const GRANT_END = `case
      when not ${clientStands("grants.client_id", "grants.document_client")} then 'application_disabled'
    end`;
 
-/** The same of a delegation. What ended it before its time comes before the time. */
+/** The same of a delegation. What ended it before its time comes before the time; a pause last, for without it the delegation would count. */
 const END = `case
      when node.cut_at is not null then 'cut'
      when grants.revoked_at < node.expires_at then 'grant_ended'
      when node.expires_at <= now() then 'expired'
-     when ${pausedFor("node.actor", "node.user_id")} then 'agent_paused'
      when not exists (select 1 from clients where clients.client_id = node.actor and clients.enabled) then 'agent_disabled'
-     when ${endedAbove("node.path")} then 'ended_above'
-     else ${GRANT_END}
+     when ${brokenAbove("node.path")} then 'ended_above'
+     else coalesce(${GRANT_END}, case
+       when ${pausedFor("node.actor", "node.user_id")} then 'agent_paused'
+       when ${pausedAbove("node.path")} then 'paused_above'
+     end)
    end`;
 
 const APPLICATION = `grants.client_id as application,

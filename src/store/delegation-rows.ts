@@ -4,19 +4,26 @@ import type { Whose } from "../accounts/delegations.ts";
 export const pausedFor = (agent: string, userId: string): string =>
   `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
 
+const onPath = (path: string, condition: string): string =>
+  `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
+
+const BROKEN = `above.cut_at is not null
+       or not exists (select 1 from clients where clients.client_id = above.actor and clients.enabled)
+       or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;
+const PAUSED = pausedFor("above.actor", "above.user_id");
+
 /**
- * Whether something on a path ended: a delegation cut, its agent no longer enabled, or paused, its token or the one that it was exchanged
- * for revoked.
+ * Whether something on a path ended otherwise than by a pause: a delegation cut, its agent no longer enabled, its token or the one that it
+ * was exchanged for revoked.
  * @param path SQL expression of the ids of delegations
  */
-export const endedAbove = (path: string): string =>
-  `exists (
-     select 1 from delegations above
-     where above.id = any(${path}) and (
-       above.cut_at is not null
-       or not exists (select 1 from clients where clients.client_id = above.actor and clients.enabled)
-       or ${pausedFor("above.actor", "above.user_id")}
-       or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))))`;
+export const brokenAbove = (path: string): string => onPath(path, BROKEN);
+
+/** Whether an agent on a path is paused. @param path SQL expression of the ids of delegations */
+export const pausedAbove = (path: string): string => onPath(path, PAUSED);
+
+/** Whether something on a path ended, or is paused. @param path SQL expression of the ids of delegations */
+export const endedAbove = (path: string): string => onPath(path, `${BROKEN} or ${PAUSED}`);
 
 /** Columns that name who made a change, as its audit record does. @param entry SQL parameter that holds the records as a jsonb array */
 export const madeBy = (change: string, entry: string): string =>

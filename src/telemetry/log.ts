@@ -15,6 +15,8 @@ export interface LogFields {
   readonly grant?: string;
   readonly clientId?: string;
   readonly userId?: string;
+  /** The id of a message in the outbox, which is the local part of its Message-ID. */
+  readonly mailId?: string;
   readonly address?: string;
   /** Which secret it was about: `secretTag` of it, never the secret. */
   readonly hash?: string;
@@ -46,6 +48,7 @@ const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number"
   grant: "text",
   clientId: "text",
   userId: "text",
+  mailId: "text",
   address: "text",
   hash: "text",
   service: "text",

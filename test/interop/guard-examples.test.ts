@@ -21,8 +21,8 @@ const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clie
 
 /** Runs what `npm run example:…` runs. */
 function run(script: string, env: Record<string, string>): ChildProcessByStdio<Writable, Readable, Readable> {
-  const [command, ...args] = scripts[`example:${script}`]?.split(" ") ?? [];
-  expect(command).toBe("node");
+  const [exec, command, ...args] = scripts[`example:${script}`]?.split(" ") ?? [];
+  expect([exec, command]).toEqual(["exec", "node"]);
   const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;
@@ -58,6 +58,15 @@ describe("the guarded API", () => {
     expect(await call("GET", "/notes", openid)).toEqual([403, "notes:read"]);
     expect(await call("POST", "/notes", reader, { text: "buy milk" })).toEqual([403, "notes:read notes:write"]);
     expect((await call("POST", "/notes", writer, { text: "" }))[0]).toBe(400);
+    for (const [status, body] of [
+      [400, '{"text":'],
+      [413, JSON.stringify({ text: "x".repeat(10_000) })],
+    ] as const) {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${writer}` };
+      const unreadable = await fetch(`${origin}/notes`, { method: "POST", headers, body });
+      const error_description = "the body cannot be read as JSON of at most 8 kB";
+      expect([unreadable.status, await unreadable.json()]).toEqual([status, { error: "invalid_request", error_description }]);
+    }
     expect(await call("POST", "/notes", writer, { text: "buy milk" })).toEqual([201, { owner: id, text: "buy milk" }]);
     expect(await call("GET", "/notes", reader)).toEqual([200, { notes: ["buy milk"] }]);
     expect(await call("GET", "/me", openid)).toEqual([200, { sub: id, clientId: "web", scopes: ["openid"], actors: [] }]);
@@ -72,6 +81,19 @@ describe("the guarded API", () => {
       aud: "http://127.0.0.1:4100",
       scope: "notes:read notes:write",
     });
+  });
+
+  test("ends with the npm that started it", async ({ server }) => {
+    const env = { ...process.env, PORT: "0", ISSUER: server.url };
+    const npm = spawn("npm", ["run", "example:rest-api"], { cwd: root, env, stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void npm.kill("SIGKILL"));
+    let heading = "";
+    for await (const chunk of npm.stdout) {
+      heading += chunk;
+      if (heading.includes("GET /me")) npm.kill("SIGTERM");
+    } // the end of its output is the end of every process that could write to it
+    const [origin = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(heading) ?? [];
+    await expect(fetch(`${origin}/me`)).rejects.toThrow("fetch failed");
   });
 
   test("says in a line what is wrong with a setting", async () => {
@@ -98,8 +120,29 @@ describe("the agent", () => {
     const refused = run("agent", settings);
     refused.stdin.end(notForIt);
     const { complained: why, code: failed } = await ended(refused);
-    expect([why, failed]).toEqual([expect.stringMatching(/^the agent did not do it: /), 1]);
+    expect(failed).toBe(1);
+    expect(why).toMatch(/^the agent did not do it: \S+ refused: invalid_request.*; the token was not handed to this agent: /);
+    expect(why).toContain(`two resource parameters, ${notes.resource} and summary-agent`);
     expect(why).not.toContain(notForIt);
+  });
+
+  test("tells the error of the authorization server, and which server is away", async ({ server }) => {
+    const { browser } = await server.person();
+    const away = "http://127.0.0.1:1";
+    const { access_token: handed } = await server.tokens(server.clients.web, browser, {
+      scope: "notes:read",
+      resource: [`${away}/mcp`, agent.clientId],
+    });
+    const complaint = async (settings: Record<string, string>, token = handed) => {
+      const child = run("agent", { ISSUER: server.url, RESOURCE: `${away}/mcp`, CLIENT_SECRET: agent.clientSecret, ...settings });
+      child.stdin.end(token);
+      return (await ended(child)).complained;
+    };
+    expect(await complaint({ CLIENT_SECRET: "wrong" })).toMatch(/^the agent did not do it: .*invalid_client/);
+    expect(await complaint({}, "no-token")).toMatch(/^the agent did not do it: .*invalid_request/);
+    expect(await complaint({ RESOURCE: "http://127.0.0.1:2/mcp" })).toMatch(/^the agent did not do it: .*invalid_target/);
+    expect(await complaint({ ISSUER: away })).toContain(`${away} does not answer`);
+    expect(await complaint({})).toContain(`${away}/mcp does not answer`);
   });
 
   test("says what it lacks", async () => {

@@ -1,11 +1,13 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import { freePort, PROVISIONED, testOn } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
@@ -31,11 +33,14 @@ const digest = createHash("sha256")
   .digest("hex")
   .slice(0, 12);
 
+/** What is not of an example itself, in the folder of someone who has followed its README. */
+const MADE = new Set(["gen", "notes", "venv", "countersign", "__pycache__"]);
+
 /** A copy of an example, kept from run to run with all that was made in it while the contract stays as it is. */
 function workplace(name: string): string {
   const dir = join(tmpdir(), `countersign-${name}-${digest}`);
   mkdirSync(dir, { recursive: true });
-  cpSync(join(root, "examples", name), dir, { recursive: true });
+  cpSync(join(root, "examples", name), dir, { recursive: true, filter: (from) => !MADE.has(basename(from)) });
   return dir;
 }
 
@@ -84,17 +89,24 @@ const present = await Promise.all(
   Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
 );
 
-/** Starts an example that asks at an address. @returns its origin */
-async function start(name: string, example: Example, issuer: string, address: string): Promise<string> {
+/** Starts an example that asks at an address. @param hear is told what it logs  @returns its origin */
+async function start(
+  name: string,
+  example: Example,
+  issuer: string,
+  address: string,
+  hear: (said: string) => void = () => undefined,
+): Promise<string> {
   const cwd = workplace(name);
   const [file, ...args] = await example.build(cwd);
   const port = await freePort();
   const settings = { PORT: `${port}`, RESOURCE, ISSUER: issuer, GRPC_ADDRESS: address, GRPC_PLAINTEXT: "true" };
-  const child: ChildProcess = spawn(file, args, {
+  const child = spawn(file, args, {
     cwd,
     env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
-    stdio: "ignore",
+    stdio: ["ignore", "ignore", "pipe"],
   });
+  child.stderr.setEncoding("utf8").on("data", hear);
   onTestFinished(() => void child.kill());
   const origin = `http://127.0.0.1:${port}`;
   while (!(await possible(fetch(origin)))) {
@@ -132,8 +144,30 @@ describe.each(present)("$name", ({ name, example, ready }) => {
       expect(await ask(origin, bearer("x".repeat(20_000)))).toEqual([401, "invalid_token"]);
       for (const malformed of ["", "two words", 'quoted"', `${good}, Bearer ${good}`])
         expect([malformed, ...(await ask(origin, bearer(malformed)))]).toEqual([malformed, 400, "invalid_request"]);
+      const twice = await fetch(`${origin}/notes?access_token=${good}`, { headers: { authorization: `Bearer ${good}` } });
+      expect([twice.status, twice.headers.get("www-authenticate")]).toEqual([400, expect.stringContaining('error="invalid_request"')]);
       await server.revoke(web, good);
       expect(await ask(origin, bearer(good))).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "writes no query to its log, where someone may have put a token"),
+    async ({ server }) => {
+      let log = "";
+      const away = `127.0.0.1:${await freePort()}`;
+      const origin = await start(name, example, server.url, away, (said) => {
+        log += said;
+      });
+      const headers = { authorization: "Bearer some.good.token" };
+      for (const method of ["GET", "POST"]) await fetch(`${origin}/notes?access_token=query-token`, { method, headers });
+      const socket = connect(Number(new URL(origin).port), "127.0.0.1");
+      socket.end("GET /notes?access_token=query-token two words HTTP/1.1\r\n\r\n").resume();
+      await once(socket, "close");
+      await fetch(`${origin}/notes`, { headers }); // whose line is the last, as nobody could say
+      await vi.waitFor(() => expect(log).toMatch(/introspection|gave no answer/), 10_000);
+      expect(log).not.toContain("query-token");
     },
     300_000,
   );

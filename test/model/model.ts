@@ -53,7 +53,8 @@ export class Model {
   /** How many records each act must have left. */
   readonly records = new Map<string, number>();
   session: { readonly id: string; readonly expiresAt: number } | undefined;
-  consent: { readonly scopes: Set<string>; readonly places: Set<string> } | undefined;
+  /** Scopes by place; the empty text is the application itself. */
+  consent: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   userEnabled = true;
   /** Seconds that have passed in this sequence. */
   passed = 0;

@@ -44,14 +44,17 @@ const signIn = new Step("sign in", async (model) => {
   if (started !== undefined) model.session = { id, expiresAt: model.passed + LIFETIMES.session };
 });
 
+const placesAsked = (places: readonly string[]): readonly string[] => (places.length === 0 ? [""] : places);
+
 const consent = (scopes: readonly string[], drawn: readonly (string | number)[]) =>
   new Step(`consent to [${scopes}] at [${drawn}]`, async (model) => {
     const [requestId, places] = [model.act(), placesOf(model, drawn)];
     const given = { id: anId(), userId: model.userId, clientId: model.lane.app, clientName: "App", scopes, resources: places };
     await model.lane.consents.give(given, anAudit("consent.given", { requestId }));
     model.mustHaveRecords(requestId, 1);
-    const before = model.consent ?? { scopes: new Set<string>(), places: new Set<string>() };
-    model.consent = { scopes: new Set([...before.scopes, ...scopes]), places: new Set([...before.places, ...places]) };
+    const before = model.consent ?? new Map<string, ReadonlySet<string>>();
+    const added = placesAsked(places).map((place) => [place, new Set([...(before.get(place) ?? []), ...scopes])] as const);
+    model.consent = new Map([...before, ...added]);
   });
 
 const takeConsentBack = new Step("take the consent back", async (model) => {
@@ -73,9 +76,7 @@ const authorize = (scopes: readonly string[], drawn: readonly (string | number)[
       model.sessionLives() &&
       model.userEnabled &&
       model.isEnabled(app) &&
-      model.consent !== undefined &&
-      within(scopes, model.consent.scopes) &&
-      within(places, model.consent.places);
+      placesAsked(places).every((place) => within(scopes, model.consent?.get(place) ?? []));
     const request = {
       clientId: app,
       redirectUri: REDIRECT,

@@ -73,15 +73,15 @@ describe("contract: the process", () => {
     expect(err).toMatch(/^JWT_ISSUER: /m);
   });
 
-  test("a port that is taken is said, and nothing is left running", async () => {
+  test("a port that is taken is told by its setting, and nothing is left running", async () => {
     const first = await serve({ DATA_DIR: join(aDirectory(), "data") });
-    const { code, err } = await countersign(["serve"], {
-      DATA_DIR: join(aDirectory(), "data"),
-      PORT: new URL(first.url).port,
-      GRPC_PORT: String(await freePort()),
-    });
-    expect(code).toBe(1);
-    expect(err).toContain("EADDRINUSE");
+    const taken = new URL(first.url).port;
+    for (const setting of ["PORT", "GRPC_PORT"]) {
+      const ports = { PORT: String(await freePort()), GRPC_PORT: String(await freePort()), [setting]: taken };
+      const { code, err } = await countersign(["serve"], { DATA_DIR: join(aDirectory(), "data"), HOST: "127.0.0.1", ...ports });
+      expect(code).toBe(1);
+      expect(err).toBe(`${setting}: ${taken} is taken on 127.0.0.1; give a free one, or stop what listens there.\n`);
+    }
   });
 
   test("storage that cannot be had is told by its setting", async () => {

@@ -73,6 +73,23 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
+  test.for([{}, { state: "s" }, { logout_hint: "ada" }, { ui_locales: "de" }])(
+    "a POST may leave everything out, and she is asked: %j",
+    async (members) => {
+      const { browser } = await signedIn();
+      const sent = await fetch(new URL("/logout", server.url), {
+        method: "POST",
+        body: formBody(members),
+        redirect: "manual",
+        headers: { origin: "https://app.example.test" },
+      });
+      expect(sent.status).toBe(303);
+      const page = await browser.follow(sent.headers.get("location") ?? "");
+      expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
+      expect(page.html).toContain('name="form_token"');
+    },
+  );
+
   test("without a hint she is asked, and goes nowhere else when she says yes", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(path({ client_id: "web", post_logout_redirect_uri: BACK, state: "s" }));

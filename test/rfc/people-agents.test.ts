@@ -51,7 +51,7 @@ describe("a person's own page of agents", () => {
     await server.chainOf(["agent-1"]);
     const other = await server.person();
     expect(textOf(await other.browser.follow(PATH))).toContain("No agent acts for you, nor has one within the last day.");
-    expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login`);
+    expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
 
   test("one thing is ended, with all below it; the rest stays", async ({ server }) => {
@@ -65,7 +65,7 @@ describe("a person's own page of agents", () => {
     const ended = await press(person.browser, page, "End what agent-1 does at crm.example.test/mcp");
     expect([ended.url, textOf(ended)]).toEqual([
       `${server.url}${PATH}?done=ended`,
-      expect.stringContaining("Ended. It can do no more of this"),
+      expect.stringContaining("Ended: what it held in your name counts no more"),
     ]);
     const states = await Promise.all([crm, below, mail].map(server.active));
     expect(states.filter((active) => active)).toHaveLength(1);
@@ -102,8 +102,44 @@ describe("a person's own page of agents", () => {
     expect(textOf(page)).toMatch(/agent-5 Paused Paused for everybody, by those who run this service, on \d/);
     await press(browser, await press(browser, page, "Pause agent-5"), "Resume agent-5");
     expect(await server.active(accessTokens[1]!)).toBe(false);
+    await press(browser, await browser.follow(PATH), "Pause agent-5");
+    const lifted = textOf(await press(browser, await browser.follow(PATH), "Resume agent-5"));
+    expect(lifted).toContain("Your pause is lifted. The agent stays paused for everybody, by those who run this service.");
+    expect(lifted).not.toContain("may act for you again");
     await agents.resume.mutate({ clientId: "agent-5" });
     expect(await server.active(accessTokens[1]!)).toBe(true);
+  });
+
+  test("what is below a paused agent waits with it, and is told so", async ({ server }) => {
+    const { person, accessTokens } = await server.chainOf(["agent-1", "agent-3"]);
+    const { browser } = person;
+    const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
+    expect(textOf(paused)).toMatch(
+      /agent-3 Paused above .*At crm\.example\.test\/mcp.*Does not count while an agent before it is paused\./,
+    );
+    expect(textOf(paused)).not.toContain("Holds nothing of yours");
+    expect(await server.active(accessTokens[2]!)).toBe(false);
+    const resumed = textOf(await press(browser, paused, "Resume agent-1"));
+    expect(resumed).toContain("agent-3 Acts for you");
+    expect(resumed).not.toContain("Does not count");
+    expect(await server.active(accessTokens[2]!)).toBe(true);
+  });
+
+  test("says to whom something may be handed on: to agents that may exchange it, by name, while the chain has room", async ({ server }) => {
+    const { person, subject } = await server.subjectFor(["agent-1", "agent-2", "agent-3", "agent-4", "not-agent", "agent-without-grant"]);
+    const { agents } = await operatorOf(server);
+    const [helper] = (await (await operatorOf(server)).clients.list.query({ search: "agent-4" })).clients;
+    await (await operatorOf(server)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "Meeting & notes helper" } });
+    expect((await agents.pauses.query({})).pauses).toEqual([]);
+    const first = (await server.exchange("agent-1", subject)).body.access_token;
+    const page = await person.browser.follow(PATH);
+    expect(textOf(page)).toContain("May hand on to agent-2, agent-3 and Meeting &amp; notes helper Since");
+    let token = first;
+    for (const agent of ["agent-2", "agent-3", "agent-2"]) token = (await server.exchange(agent, token)).body.access_token;
+    expect((await server.exchange("agent-4", token)).status).toBe(400);
+    const deep = textOf(await person.browser.follow(PATH)).split("Through web , handed on by agent-1, agent-2 and agent-3")[1];
+    expect(deep).toMatch(/^ Since/);
+    await (await operatorOf(server)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
 
   test("every act leaves one record of hers", async ({ server }) => {

@@ -88,6 +88,24 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     expect(elsewhere.html).toContain('name="decision"');
   });
 
+  test("row 14: what was allowed at one place is asked for again at another, and without a place", async () => {
+    const { browser } = await signedIn();
+    const allow = async (fields: Parameters<typeof authorizePath>[0]) => {
+      const page = await browser.follow(authorizePath(fields));
+      expect(page.html).toContain('name="decision"');
+      expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+    };
+    const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"] as const;
+    await allow({ scope: "openid notes:read", resource: notes });
+    await allow({ scope: "openid", resource: mail });
+    await allow({ scope: "notes:read", resource: mail });
+    await allow({ scope: "notes:read" });
+    for (const resource of [notes, mail, undefined]) {
+      const skipped = await browser.request(authorizePath({ scope: "notes:read", resource }));
+      expect([resource, skipped.status, skipped.headers.get("location")]).toEqual([resource, 302, expect.stringContaining("code=")]);
+    }
+  });
+
   test("an answer counts once, and for what was shown", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
@@ -268,7 +286,9 @@ describe("row 12: forms of elsewhere", () => {
   test("sign-out and taking back need the token too", async () => {
     const { browser } = await consented();
     const page = await browser.follow("/account");
-    for (const path of ["/logout", "/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
+    const sent = await browser.request("/logout", { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // where she is asked
+    for (const path of ["/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
       const response = await browser.request(path, { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
       expect(response.status).toBe(403);
     }

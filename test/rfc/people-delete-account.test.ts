@@ -111,7 +111,7 @@ describe("deleting an account", () => {
     const { browser } = await server.person();
     const body = new URLSearchParams({ form_token: "x", currentPassword: PASSWORD });
     expect((await browser.request("/account/delete", { method: "POST", body })).status).toBe(403);
-    expect((await aBrowser(server.url).request("/account/delete")).headers.get("location")).toBe("/login");
+    expect((await aBrowser(server.url).request("/account/delete")).headers.get("location")).toBe("/login?next=%2Faccount%2Fdelete");
     expect((await browser.follow("/account")).status).toBe(200);
   });
 });

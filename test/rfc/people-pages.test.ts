@@ -142,10 +142,55 @@ describe("the account page", () => {
   });
 
   test("is for those who are signed in", async () => {
-    for (const path of ["/account", "/account/agents", "/account/security", "/account/delete"]) {
+    for (const [path, query] of [
+      ["/account", ""],
+      ["/account?done=named", ""],
+      ["/account/agents", "?next=%2Faccount%2Fagents"],
+      ["/account/security?done=x", "?next=%2Faccount%2Fsecurity"],
+      ["/account/delete", "?next=%2Faccount%2Fdelete"],
+    ] as const) {
       const response = await aBrowser(people.url).request(path);
-      expect([response.status, response.headers.get("location")]).toEqual([302, "/login"]);
+      expect([response.status, response.headers.get("location")]).toEqual([302, `/login${query}`]);
     }
+  });
+
+  test("is come back to after sign-in: the one that was wanted, also after a wrong password", async () => {
+    const { email } = await signedIn();
+    const browser = aBrowser(people.url);
+    const wrong = await browser.submit(await browser.follow("/account/agents"), { email, password: "wrong" });
+    expect(wrong.status).toBe(401);
+    const page = await browser.submit(wrong, { email, password: PASSWORD });
+    expect([page.status, page.url]).toEqual([200, `${people.url}/account/agents`]);
+    expect((await browser.follow("/login?next=/account/security")).url).toBe(`${people.url}/account/security`);
+  });
+
+  test("a form that was sent after the session ended leads back to its page", async () => {
+    const { browser, email } = await signedIn();
+    const page = await browser.follow("/account/delete");
+    const elsewhere = aBrowser(people.url);
+    await elsewhere.json("/auth/login", { email, password: PASSWORD });
+    await elsewhere.submit(await elsewhere.follow("/account/security"), { everywhere: "yes" });
+    const again = await browser.submit(page, { currentPassword: PASSWORD });
+    expect(again.url).toBe(`${people.url}/login?next=%2Faccount%2Fdelete`);
+    expect((await browser.submit(again, { email, password: PASSWORD })).url).toBe(`${people.url}/account/delete`);
+  });
+
+  test.for([
+    "https://evil.example/",
+    "//evil.example/account",
+    "/\\evil.example",
+    "/account/agents/../../logout",
+    "/account/agents?done=ended",
+    "/account/wallet",
+    "/logout",
+    "account",
+    "",
+  ])("no sign-in leads to %j", async (next) => {
+    const { email } = await signedIn();
+    const browser = aBrowser(people.url);
+    const shown = await browser.follow(`/login?next=${encodeURIComponent(next)}`);
+    expect((await browser.submit(shown, { email, password: PASSWORD, next })).url).toBe(`${people.url}/account`);
+    expect((await browser.request(`/login?next=${encodeURIComponent(next)}`)).headers.get("location")).toBe("/account");
   });
 });
 

@@ -1,12 +1,15 @@
 import { createAdminClient, refusalOf } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TOKEN_EXCHANGE } from "../support/delegation.ts";
 import { authorizePath } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser, formsOf } from "../support/person.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 const CALLBACK = "https://app.example.test/cb";
 const PASSWORD = "correct horse battery";
 const app = { redirectUris: [CALLBACK], tokenEndpointAuthMethod: "none", scopes: ["openid", "crm:read", "crm:write"] };
+
+const agent = { clientSecret: "an-agent-secret", tokenEndpointAuthMethod: "client_secret_basic", grantTypes: ["client_credentials"] };
 
 let server: TestServer;
 let operator: ReturnType<typeof createAdminClient>;
@@ -20,6 +23,8 @@ beforeAll(async () => {
       clients: [
         { ...app, clientId: "web", name: "Field Notes", grantTypes: ["authorization_code"] },
         { ...app, clientId: "lasting", name: "Field Notes", grantTypes: ["authorization_code", "refresh_token"] },
+        { ...agent, clientId: "c-meetings", name: "Meeting & notes helper", isAgent: true, grantTypes: [TOKEN_EXCHANGE] },
+        { ...agent, clientId: "c-files", name: "crm.example.test" },
       ],
       scopes: [{ name: "crm:write", title: { en: "Change customers", de: "Kunden ändern" } }],
     },
@@ -103,5 +108,33 @@ describe("the consent page says for how long", () => {
       "but for 90 days at most. It ends by itself when it is not used for 30 days.",
     );
     expect(await consent({ client_id: "lasting" }, "de")).toContain("aber höchstens 90 Tage. Wird es 30 Tage lang nicht genutzt");
+  });
+});
+
+describe("the consent page says to whom what is allowed may be handed on", () => {
+  const resource = "c-meetings";
+
+  test("an agent by its name, as an agent, escaped, and that it may act in the person's name", async () => {
+    const page = await consent({ resource });
+    expect(page).toContain("<bdi>Meeting &amp; notes helper (agent)</bdi>");
+    expect(page).toContain("May act in your name, within what you allow here.");
+    expect(page).toContain("A permission at Meeting &amp; notes helper (agent).");
+    expect(await consent({ resource }, "de")).toMatch(/notes helper \(Agent\)<.*Darf in Ihrem Namen handeln/s);
+  });
+
+  test("another client by its name, as one that does not act, so that it passes neither for an agent nor for an address", async () => {
+    const page = await consent({ resource: "c-files" });
+    expect(page).toContain("<bdi>crm.example.test (application)</bdi>");
+    expect(page).not.toContain("May act in your name");
+  });
+
+  test("as the account page does afterwards", async () => {
+    const browser = aBrowser(server.url);
+    await browser.json("/auth/login", { email: "ada@example.test", password: PASSWORD });
+    const page = await browser.follow(authorizePath({ redirect_uri: CALLBACK, scope: "openid crm:read", resource }));
+    const [form] = formsOf(page.html, page.url);
+    const body = new URLSearchParams({ ...form?.fields, decision: "approve" });
+    await browser.follow(form?.action ?? "", { method: "POST", body, headers: { origin: new URL(page.url).origin } });
+    expect((await browser.follow("/account")).html).toContain("Meeting &amp; notes helper (agent)");
   });
 });

@@ -45,7 +45,7 @@ describe("specification §4.7 client_credentials", () => {
 
   test("§7.1: invalid_target says what a resource may be, and repeats nothing of what was sent", async ({ server }) => {
     for (const [resource, description] of [
-      ["https://x.example.test/", "A resource lies outside of those that the grant is bound to."],
+      ["https://x.example.test/", "A resource lies outside of the client's audience."],
       ["<script>", "A resource must be an absolute URI without fragment, or the client_id of a client that exists."],
     ]) {
       const answer = await server.token(server.clients.worker, { ...grant, scope: "notes:read", resource });

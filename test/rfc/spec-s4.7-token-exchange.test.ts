@@ -211,4 +211,21 @@ describe("what ends above ends below", () => {
       expect(await server.auditOf(answer)).toMatchObject([{ reason: "subject_signed_out" }]);
     }
   });
+
+  test("specification §4.2: whoever is handed a person's token, agent or resource server, cannot sign her out with it", async ({
+    server,
+  }) => {
+    const chain = await server.chainOf(["agent-1"]);
+    const logout = (token: string) =>
+      fetch(new URL("/auth/logout", server.url), { method: "POST", headers: { authorization: `Bearer ${token}` } });
+    for (const token of chain.accessTokens) {
+      const answer = await logout(token);
+      expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, expect.stringContaining('error="invalid_token"')]);
+    }
+    expect((await chain.person.browser.request("/consents/")).status).toBe(200);
+
+    const { access_token: own } = await server.tokens(server.clients.web, chain.person.browser);
+    expect((await logout(own)).status).toBe(200);
+    expect((await chain.person.browser.request("/consents/")).status).toBe(401);
+  });
 });

@@ -23,7 +23,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     database = await fresh();
   });
   afterAll(() => database.close());
-  const { aChain, aRoot, below, record, lives } = delegating(() => database.sql);
+  const { aChain, aRoot, below, tokenOf, record, lives } = delegating(() => database.sql);
   const pauses = () => agentPauses(database.sql);
   const records = async (event: "agent.paused" | "agent.resumed") => (await auditOf(database.sql, event)).length;
 
@@ -46,6 +46,26 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
     await pauses().resume(EVERYBODY, agent, RESUMED);
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
+  });
+
+  test("what is below a paused agent is told to wait for it, unless something ended it besides", async () => {
+    const { scene, grantId, agent, token } = await aRoot();
+    const other = (await aRoot()).agent;
+    const above = below(scene, grantId, agent, token);
+    const [held, cut] = [below(scene, grantId, other, tokenOf(above)), below(scene, grantId, other, tokenOf(above))];
+    for (const one of [above, held, cut]) expect(await record(one)).toBe(true);
+    await pauses().pause(EVERYBODY, agent, PAUSED);
+    const book = delegationBook(database.sql);
+    await book.cut(EVERYBODY, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
+    const reasons = async () => {
+      const tree = await book.tree(EVERYBODY, grantId);
+      return [above, held, cut].map((one) => tree?.delegations.find(({ id }) => id === one.id)?.ended?.reason);
+    };
+    expect(await reasons()).toEqual(["agent_paused", "paused_above", "cut"]);
+    await book.cut(EVERYBODY, { kind: "delegation", id: above.id }, anAudit("delegation.cut"));
+    expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
+    await pauses().resume(EVERYBODY, agent, RESUMED);
+    expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
   });
 
   test("a person pauses for herself alone, and ends no operator's pause", async () => {

@@ -35,7 +35,11 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
         lastUsedAt: null,
       }),
     ]);
-    expect(await book().of(scene.userId, scene.clientId)).toEqual({ scopes: ["crm:read"], resources: [RESOURCE] });
+    expect(await book().of(scene.userId, scene.clientId)).toEqual({
+      scopes: ["crm:read"],
+      resources: [RESOURCE],
+      allowed: { [RESOURCE]: ["crm:read"] },
+    });
     expect(await book().of(scene.userId, "another")).toBeUndefined();
     expect(await book().of(anId(), scene.clientId)).toBeUndefined();
   });
@@ -49,6 +53,11 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(rest).toEqual([]);
     expect(consent).toMatchObject({ id: scene.consentId, clientName: "New name", scopes: ["crm:read", "openid"], resources: [RESOURCE] });
     expect(consent?.updatedAt).not.toBeNull();
+    // At the resource no more than before: what is given without one is given for the client itself.
+    const allowed = (await book().of(scene.userId, scene.clientId))?.allowed;
+    expect(Object.keys(allowed ?? {}).sort()).toEqual(["", RESOURCE]);
+    expect(allowed?.[RESOURCE]).toEqual(["crm:read"]);
+    expect(allowed?.[""]?.toSorted()).toEqual(["crm:read", "openid"]);
   });
 
   test("parallel consents of one person for one client lose nothing", async () => {
@@ -63,6 +72,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     );
     const view = await book().of(scene.userId, scene.clientId);
     expect(new Set(view?.scopes)).toEqual(new Set(["crm:read", ...words]));
+    expect(new Set(view?.allowed[""])).toEqual(new Set(words));
   });
 
   test("revocation ends the consent and every grant of that person to that client, and nobody else's", async () => {

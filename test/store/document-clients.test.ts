@@ -101,13 +101,13 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     test("is void for another mark from then on, but still there to be ended", async () => {
       await give(["crm:write"]);
       expect(await issue("one")).toBe(true);
-      expect(await allowed("two")).toEqual({ scopes: [], resources: [] });
-      expect(await allowed("one")).toEqual({ scopes: [], resources: [] });
+      expect(await allowed("two")).toEqual({ scopes: [], resources: [], allowed: {} });
+      expect(await allowed("one")).toEqual({ scopes: [], resources: [], allowed: {} });
       expect(await consents(database.sql).ofUser(scene.userId)).toContainEqual(
         expect.objectContaining({ id: scene.consentId, scopes: [] }),
       );
       await give(["crm:read"]);
-      expect(await allowed("two")).toEqual({ scopes: ["crm:read"], resources: [RESOURCE] });
+      expect(await allowed("two")).toEqual({ scopes: ["crm:read"], resources: [RESOURCE], allowed: { [RESOURCE]: ["crm:read"] } });
       expect(await issue("two")).toBe(true);
     });
 

@@ -4,6 +4,7 @@ import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts"
 import { systemClock } from "../../src/clock.ts";
 import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
 import { redisEphemeral } from "../../src/store/ephemeral/redis.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { wireTo } from "../support/wire.ts";
 
 const { TEST_REDIS_URL } = process.env;
@@ -107,6 +108,38 @@ if (TEST_REDIS_URL !== undefined)
         await wire.close();
       },
     );
+
+    test("an outage is logged once when it begins and once when it ends, without the address", async () => {
+      const url = new URL(TEST_REDIS_URL as string);
+      const wire = await wireTo(url.hostname, Number(url.port === "" ? 6379 : url.port));
+      const lines: string[] = [];
+      const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
+      const events = () => lines.map((line) => JSON.parse(line).event);
+      const ephemeral = redisEphemeral(`redis://127.0.0.1:${wire.port}`, "test", log);
+      await until(() => ephemeral.ping());
+      expect(lines).toEqual([]);
+      for (const outage of [1, 2]) {
+        await wire.cut();
+        await until(async () => events().length === outage * 2 - 1);
+        await wire.mend();
+        await until(() => ephemeral.ping());
+        expect(events()).toEqual(["redis_away", "redis_back", "redis_away", "redis_back"].slice(0, outage * 2));
+      }
+      await ephemeral.close();
+      await wire.close();
+      expect(events()).toHaveLength(4); // leaving is no outage
+      expect(lines.join()).not.toContain(String(wire.port));
+    });
+
+    test("a Redis that is not there at the start is logged once, without the password of its URL", async () => {
+      const lines: string[] = [];
+      const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
+      const ephemeral = redisEphemeral("redis://user:canary-password@127.0.0.1:1", "test", log);
+      await until(async () => lines.length > 0);
+      await ephemeral.close();
+      expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ event: "redis_away", code: "ECONNREFUSED" })]);
+      expect(lines.join()).not.toContain("canary");
+    });
 
     test("a Redis that was never there refuses nothing", async () => {
       const ephemeral = redisEphemeral("redis://127.0.0.1:1");

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
+import { scopesByPlace } from "../../protocol/resource.ts";
 import type { ConsentView } from "../ports.ts";
 
-/** What of a request the person has not yet allowed this client. */
+/** What of a request the person has not yet allowed this client anywhere. */
 export function missingConsent(
   scopes: readonly string[],
   resources: readonly string[],
@@ -14,12 +15,15 @@ export function missingConsent(
   };
 }
 
-/** Whether a prior consent covers the request, so that the screen may be skipped (specification §4.6). */
-export function consentCovers(scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean {
-  if (consent === undefined) return false;
-  const missing = missingConsent(scopes, resources, consent);
-  return missing.scopes.length === 0 && missing.resources.length === 0;
-}
+/**
+ * Whether a prior consent covers the request, so that the screen may be skipped (specification §4.6): each scope at each of the places. What
+ * was allowed at one place says nothing about another.
+ */
+export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
+  consent !== undefined &&
+  Object.entries(scopesByPlace(scopes, resources)).every(([place, wanted]) =>
+    wanted.every((scope) => Object.hasOwn(consent.allowed, place) && consent.allowed[place]?.includes(scope)),
+  );
 
 const originOf = (uri: string): string => {
   const parsed = URL.parse(uri);

@@ -1,8 +1,6 @@
+import { MAX_ACTORS } from "../../clients/agents.ts";
 import { Refusal } from "../../errors.ts";
 import type { Actor } from "../tokens/access-token.ts";
-
-/** Actors that one token may name (specification §8). */
-export const MAX_ACTORS = 4;
 
 /** The client ids of a chain, the current actor first. */
 export function actorsOf(act: Actor | undefined): readonly string[] {

@@ -1,9 +1,9 @@
+import { MAX_ACTORS } from "../../clients/agents.ts";
 import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import type { ParsedJwt } from "../signing/jws.ts";
 import type { Actor } from "../tokens/access-token.ts";
-import { MAX_ACTORS } from "./delegation.ts";
 import { allowedScopes } from "./scope.ts";
 
 /** Seconds by which another issuer's clock may be ahead. */

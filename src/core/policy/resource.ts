@@ -1,13 +1,14 @@
 import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { isAbsoluteUri, isWebResource, MAX_RESOURCES } from "../../protocol/resource.ts";
+import { isAbsoluteUri, isResourceUri, MAX_RESOURCES } from "../../protocol/resource.ts";
 
 const DESCRIPTIONS = {
   too_many_resources: `At most ${MAX_RESOURCES} resources can be named.`,
   resource_not_allowed:
-    "A resource must be an absolute http or https URI without fragment, or the client_id of a client that exists; this service itself is one for clients only that may manage clients.",
+    "A resource must be an absolute URI without fragment (of http URIs those of loopback hosts only), or the client_id of a client that exists; this service itself is one for clients only that may manage clients.",
   resource_outside_grant: "A resource lies outside of those that the grant is bound to.",
   resource_malformed: "A resource must be an absolute URI without fragment, or the client_id of a client that exists.",
+  resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
 } as const;
 
@@ -18,7 +19,7 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
 /**
- * The resources of an authorization request. A value is an absolute web URI, or the client_id of an existing client (so that a token can be delegated to it).
+ * The resources of an authorization request. A value is an absolute URI, or the client_id of an existing client (so that a token can be delegated to it).
  * @param isClient whether a client of that id exists
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, specification §4.6
@@ -32,8 +33,14 @@ export async function requestableResources(
   const requested = distinct(resources);
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   for (const resource of requested) {
-    if (resource === issuer ? !mayManage : !isWebResource(resource) && !(await isClient(resource))) refuse("resource_not_allowed");
+    if (resource === issuer ? !mayManage : !isResourceUri(resource) && !(await isClient(resource))) refuse("resource_not_allowed");
   }
+  return requested;
+}
+
+function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
+  if (requested.length === 0) return bound;
+  if (!requested.every((resource) => bound.includes(resource))) refuse(otherwise);
   return requested;
 }
 
@@ -42,12 +49,8 @@ export async function requestableResources(
  * @throws {Refusal} invalid_target when it reaches outside
  * @see RFC 8707 §2.2
  */
-export function narrowResource(resources: readonly string[], bound: readonly string[]): readonly string[] {
-  const requested = distinct(resources);
-  if (requested.length === 0) return bound;
-  if (!requested.every((resource) => bound.includes(resource))) refuse("resource_outside_grant");
-  return requested;
-}
+export const narrowResource = (resources: readonly string[], bound: readonly string[]): readonly string[] =>
+  within(bound, distinct(resources), "resource_outside_grant");
 
 /**
  * The audience of a client's own token: its `audience` set, or what it names of it.
@@ -58,7 +61,7 @@ export function ownAudience(resources: readonly string[], client: Client): reado
   const requested = distinct(resources);
   if (!requested.every((resource) => resource === client.clientId || isAbsoluteUri(resource) || audienceOf(client).includes(resource)))
     refuse("resource_malformed");
-  return narrowResource(requested, audienceOf(client));
+  return within(audienceOf(client), requested, "resource_outside_audience");
 }
 
 /**

@@ -22,7 +22,11 @@ export function requestableScopes(scope: string | undefined, client: Client): re
   const requested = parseScope(scope);
   const granted =
     requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
-  if (granted.length === 0) throw new Refusal("invalid_scope", "no_scope_left");
+  if (granted.length === 0) {
+    throw new Refusal("invalid_scope", "no_scope_left", {
+      description: requested.length === 0 ? "The client may have no scope." : "The client may have none of these scopes.",
+    });
+  }
   return granted;
 }
 
@@ -36,7 +40,9 @@ export function ownScopes(scope: string | undefined, client: Client): readonly s
   if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
   const allowed = allowedScopes(client);
   if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
-    throw new Refusal("invalid_scope", "scope_not_allowed");
+    throw new Refusal("invalid_scope", "scope_not_allowed", {
+      description: "The client may not have one of these scopes, or it is one for people only (openid, offline_access).",
+    });
   return requested;
 }
 
@@ -48,7 +54,8 @@ export function ownScopes(scope: string | undefined, client: Client): readonly s
 export function narrowScope(scope: string | undefined, granted: readonly string[]): readonly string[] {
   const requested = parseScope(scope);
   if (requested.length === 0) return granted;
-  if (!requested.every((name) => granted.includes(name))) throw new Refusal("invalid_scope", "scope_wider_than_granted");
+  if (!requested.every((name) => granted.includes(name)))
+    throw new Refusal("invalid_scope", "scope_wider_than_granted", { description: "A scope is not among those that were granted." });
   return requested;
 }
 
@@ -62,7 +69,9 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
   const withinCeiling = agentCeiling(agent.maxAgentMode);
   const requested = parseScope(scope);
   if (requested.length === 0) return subjectScopes.filter((name) => withinCeiling(name) && !PERSONAL_SCOPES.has(name));
-  if (!requested.every((name) => subjectScopes.includes(name))) throw new Refusal("invalid_scope", "scope_wider_than_subject");
-  if (!requested.every(withinCeiling)) throw new Refusal("invalid_scope", "agent_mode_above_ceiling");
+  if (!requested.every((name) => subjectScopes.includes(name)))
+    throw new Refusal("invalid_scope", "scope_wider_than_subject", { description: "A scope is not among those of the subject_token." });
+  if (!requested.every(withinCeiling))
+    throw new Refusal("invalid_scope", "agent_mode_above_ceiling", { description: "An agent mode is above the ceiling of this client." });
   return requested;
 }

@@ -22,7 +22,8 @@ async function show(
 ): Promise<void> {
   const consents = await ports.consents.ofUser(user.id);
   const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
-  const page = { user, consents, described, token: guard.token(ctx, OWN_PURPOSE), faults, ...shown };
+  const targets = await ports.namedTargets(consents.flatMap(({ resources }) => resources));
+  const page = { user, consents, targets, described, token: guard.token(ctx, OWN_PURPOSE), faults, ...shown };
   sendPage(ctx, accountView(site, languageOf(ctx), page), status);
 }
 

@@ -1,4 +1,5 @@
 import type { AgentPause, Delegation, NamedClient } from "../../accounts/delegations.ts";
+import { MAX_ACTORS, type NamedTarget } from "../../clients/agents.ts";
 
 /** One agent as the person is shown it. Times in seconds since the epoch. */
 export interface AgentCard {
@@ -12,7 +13,25 @@ export interface AgentCard {
   readonly pausedByOperator: AgentPause | undefined;
 }
 
-const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reason === "agent_paused";
+/** What counts, or would if neither its agent nor one before it were paused. */
+const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reason === "agent_paused" || ended.reason === "paused_above";
+
+/** The client_ids that a page of delegations names, or may have to. Pure. */
+export const namedIn = (delegations: readonly Delegation[]): readonly string[] => [
+  ...new Set(delegations.flatMap(({ chain, audience }) => [...chain, ...audience])),
+];
+
+/**
+ * The agents that could get a token of their own for this one: none where the chain is full, or for an assertion, which is another server's.
+ * Pure. @param targets the clients among its audience
+ */
+export function mayHandOnTo(
+  { kind, chain, audience, agent }: Pick<Delegation, "kind" | "chain" | "audience" | "agent">,
+  targets: ReadonlyMap<string, Pick<NamedTarget, "mayExchange">>,
+): readonly string[] {
+  if (kind === "id_jag" || chain.length >= MAX_ACTORS) return [];
+  return audience.filter((value) => value !== agent.clientId && targets.get(value)?.mayExchange === true);
+}
 
 /**
  * A card for each agent that acts for the person, did so lately, or was paused by her: those that hold something first, then the latest. Pure.

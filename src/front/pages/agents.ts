@@ -2,7 +2,7 @@ import { endOwn, pauseForOneself, resumeForOneself } from "../../accounts/agents
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
-import { agentCards } from "./agent-cards.ts";
+import { agentCards, namedIn } from "./agent-cards.ts";
 import type { PageKit } from "./kit.ts";
 import { ownForm, ownPage } from "./own.ts";
 import { sendPage } from "./send.ts";
@@ -23,8 +23,9 @@ export const agentsPage = (kit: PageKit): Handler =>
     ]);
     const all = [...live.items, ...lately.items];
     const described = await scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]);
+    const targets = await kit.ports.namedTargets(namedIn(all));
     const cards = agentCards(all, pauses.items);
-    sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, complete: live.next === null, described, token, done }));
+    sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, targets, complete: live.next === null, described, token, done }));
   });
 
 /** POST /account/agents/end: one thing that an agent holds, or with `agent` all of it. */
@@ -49,6 +50,8 @@ export const pauseAgentPage = (kit: PageKit): Handler =>
 /** POST /account/agents/resume */
 export const resumeAgentPage = (kit: PageKit): Handler =>
   ownForm(kit, async (ctx, form, { user }) => {
-    await resumeForOneself(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
-    return "/account/agents?done=resumed";
+    const agent = form.get("agent") ?? "";
+    await resumeForOneself(agent, user.id, kit.ports, callerOf(ctx));
+    const { items } = await kit.ports.agentPauses.list({ kind: "person", userId: user.id }, { agent }, 1);
+    return `/account/agents?done=${items.length === 0 ? "resumed" : "stillPaused"}`;
   });

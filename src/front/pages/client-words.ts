@@ -30,6 +30,17 @@ export function shownResource(resource: string): string {
   return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
 }
 
+/** Clients among resources, by client_id. */
+export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean }>;
+
+/** A resource in words: a client by its name and what it is, so that it cannot pass for an address; else its address. */
+export function shownTarget(language: Language, resource: string, targets: Targets): string {
+  const target = targets.get(resource);
+  if (target === undefined) return shownResource(resource);
+  const { agent, application } = clientTexts[language];
+  return (target.isAgent ? agent : application)(shownName(language, target.name));
+}
+
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** Whether a redirect leads to a program on the person's own machine, where any program can listen. */

@@ -18,7 +18,12 @@ import { consentView } from "./views/consent.ts";
 const purpose = (requestId: string) => `consent ${requestId}`;
 
 /** What was shown, in short: an answer counts for exactly that, should the request come to mean more meanwhile. */
-const offerOf = ({ scopes, resources }: Authorization): string => hash("sha256", JSON.stringify([scopes, resources]), "base64url");
+const offerOf = ({ scopes, resources, resourceClients }: Authorization): string =>
+  hash(
+    "sha256",
+    JSON.stringify([scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent])]),
+    "base64url",
+  );
 
 /** A request that waits for the person's word, and that person. */
 interface Asked extends GoodRequest {
@@ -76,7 +81,8 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const offer = offerOf(authorization);
       const { email } = signedIn.user;
       const described = await ports.scopeDescriptions.of(signedIn.user.realmId, scopes);
-      const asks = { client, scopes, newScopes, resources, newResources, lifetimes: authorization.lifetimes };
+      const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
+      const asks = { client, scopes, newScopes, resources, newResources, targets, lifetimes: authorization.lifetimes };
       sendPage(ctx, consentView(site, language, { token, requestId, offer, email, ...asks, described }));
     },
     async POST(ctx) {

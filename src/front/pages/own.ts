@@ -1,8 +1,9 @@
 import type { SignedIn } from "../../accounts/ports.ts";
 import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../middleware/body.ts";
-import type { FrontContext, Handler } from "../routes.ts";
+import { type FrontContext, type Handler, pathText } from "../routes.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
+import { signInFor } from "./own-places.ts";
 import { sendRedirect } from "./send.ts";
 
 /** The purpose of the token in every form of a signed-in person's own pages. */
@@ -17,12 +18,12 @@ export interface OwnPage {
   readonly done: string | undefined;
 }
 
-/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so. */
+/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so, and comes back. */
 export const ownPage =
   (kit: PageKit, show: (ctx: FrontContext, page: OwnPage) => Promise<void> | void): Handler =>
   async (ctx) => {
     const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 302);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 302);
     await show(ctx, { signedIn, token: kit.guard.token(ctx, OWN_PURPOSE), done: queryMember(ctx, "done") });
   };
 
@@ -36,7 +37,7 @@ export const ownForm =
     const form = await formBody(ctx);
     kit.guard.assert(ctx, form, OWN_PURPOSE);
     const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, kit.site.path("/login"), 303);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 303);
     const next = await act(ctx, form, signedIn);
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };

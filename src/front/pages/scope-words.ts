@@ -1,7 +1,6 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, wordingFor } from "../../accounts/scope-descriptions.ts";
 import { type Language, shownList } from "../texts/language.ts";
 import { scopesTexts } from "../texts/scopes.ts";
-import { shownResource } from "./client-words.ts";
 
 /** A scope as it is shown. */
 export interface ScopeWords {
@@ -19,9 +18,9 @@ const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, 
 /**
  * A scope in plain words: the operators' own, else the built-in ones. One that nobody has described keeps its name: what it allows is
  * for the places to say where it is good. Pure.
- * @param resources where the access is for; nowhere is the application itself
+ * @param places where the access is for, in words; nowhere is the application itself
  */
-export function scopeWords(language: Language, scope: string, described: Described, resources: readonly string[] = []): ScopeWords {
+export function scopeWords(language: Language, scope: string, described: Described, places: readonly string[] = []): ScopeWords {
   const own = described.get(scope) ?? BUILT_IN.get(scope);
   const other = (words: { readonly language: Language } | undefined) => (words?.language === language ? undefined : words?.language);
   const title = own && wordingFor(language, own.title);
@@ -30,6 +29,6 @@ export function scopeWords(language: Language, scope: string, described: Describ
     return { title: title.text, titleIn: other(title), detail: detail?.text ?? "", detailIn: other(detail) };
   }
   const { ownPermission, permissionAt } = scopesTexts[language];
-  const detail = resources.length === 0 ? ownPermission : permissionAt(shownList(language, resources.map(shownResource)));
+  const detail = places.length === 0 ? ownPermission : permissionAt(shownList(language, places));
   return { title: scope, titleIn: undefined, detail, detailIn: undefined };
 }

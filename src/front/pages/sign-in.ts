@@ -7,6 +7,7 @@ import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
 import { failedForm, faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
+import { namedPlace } from "./own-places.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
 import type { Fault } from "./views/layout.ts";
@@ -22,7 +23,7 @@ interface Attempt {
 
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
-/** GET /login and POST /login: with `request`, on the way to an application; without, to the account page. */
+/** GET /login and POST /login: with `request`, on the way to an application; without, to the page of the person's own that `next` names, or the first. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
 
@@ -49,23 +50,24 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
     const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
-    show(ctx, { requestId, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
+    show(ctx, { requestId, next: undefined, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
   }
 
-  const showPlain = async (ctx: FrontContext, attempt: Attempt) => {
-    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path("/account"), 302);
-    show(ctx, { requestId: undefined, client: undefined, again: false }, attempt);
+  const showPlain = async (ctx: FrontContext, next: string, attempt: Attempt) => {
+    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(next), 302);
+    show(ctx, { requestId: undefined, next, client: undefined, again: false }, attempt);
   };
 
-  const showForm = (ctx: FrontContext, requestId: string | undefined, attempt: Attempt) =>
-    requestId === undefined ? showPlain(ctx, attempt) : showForRequest(ctx, requestId, attempt);
+  const showForm = (ctx: FrontContext, requestId: string | undefined, next: string, attempt: Attempt) =>
+    requestId === undefined ? showPlain(ctx, next, attempt) : showForRequest(ctx, requestId, attempt);
 
   return {
-    GET: (ctx) => showForm(ctx, queryMember(ctx, "request"), FIRST),
+    GET: (ctx) => showForm(ctx, queryMember(ctx, "request"), namedPlace(site, queryMember(ctx, "next")), FIRST),
     async POST(ctx) {
       const form = await formBody(ctx);
       const requestId = form.get("request");
       guard.assert(ctx, form, purpose(requestId));
+      const next = namedPlace(site, form.get("next"));
       const email = form.get("email") ?? "";
       try {
         const credentials = assertShape(LoginBody, { email, password: form.get("password") ?? "" });
@@ -73,9 +75,9 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.startSession(ctx, secret, ports.sessionTtl);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        return showForm(ctx, requestId, { email, faults, status: failedForm(ctx, refusal) });
+        return showForm(ctx, requestId, next, { email, faults, status: failedForm(ctx, refusal) });
       }
-      sendRedirect(ctx, site.path(requestId === undefined ? "/account" : "/consent", requestId), 303);
+      sendRedirect(ctx, site.path(requestId === undefined ? next : "/consent", requestId), 303);
     },
   };
 }

@@ -4,7 +4,7 @@ import { isRefusal } from "../../errors.ts";
 import type { ValidateLogoutResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../protocol/authorization-request.ts";
 import { parseForm } from "../../protocol/form.ts";
-import { isLogoutRequest, type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../protocol/logout-request.ts";
+import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../protocol/logout-request.ts";
 import { hashSecret } from "../../secret.ts";
 import { FORM_TOKEN } from "../form-guard.ts";
 import { formText } from "../middleware/body.ts";
@@ -74,8 +74,9 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
     async POST(ctx) {
       const text = await formText(ctx);
       const form = parseForm(text);
-      // The session cookie does not come along with a form that another site sent; it does with a GET of our own (SameSite=Lax).
-      if (form.get(FORM_TOKEN) === undefined && isLogoutRequest(parseLogoutRequest(text)))
+      // What is not of a page of ours comes from an application, which need not say anything. The session cookie does not come along with
+      // what another site sent; it does with a GET of our own (SameSite=Lax).
+      if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
         return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`, 303);
       guard.assert(ctx, form, OWN_PURPOSE);
       await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");

@@ -2,12 +2,15 @@ import type { Catalogue } from "./language.ts";
 
 export interface AgentsTexts {
   readonly title: string;
-  readonly done: { readonly ended: string; readonly paused: string; readonly resumed: string };
+  readonly done: { readonly ended: string; readonly paused: string; readonly resumed: string; readonly stillPaused: string };
   readonly intro: string;
   readonly none: string;
   readonly more: string;
   readonly acts: string;
   readonly paused: string;
+  readonly pausedAbove: string;
+  /** Of one thing that an agent holds. */
+  readonly waits: string;
   /** Before the day. */
   readonly pausedByYou: string;
   readonly pausedByOperator: string;
@@ -38,9 +41,10 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
   en: {
     title: "Agents that act for you",
     done: {
-      ended: "Ended. It can do no more of this in your name.",
+      ended: "Ended: what it held in your name counts no more. Asked again it may begin anew; pause it to keep it from that.",
       paused: "The agent is paused. It does nothing for you until you resume it.",
       resumed: "The agent may act for you again.",
+      stillPaused: "Your pause is lifted. The agent stays paused for everybody, by those who run this service.",
     },
     intro:
       "Programs that act in your name, because an application that you allowed asked them to. What you end or pause here stops at once, everywhere.",
@@ -48,6 +52,8 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
     more: "There is more than is shown here. Ending everything that an agent holds ends what is not shown too.",
     acts: "Acts for you",
     paused: "Paused",
+    pausedAbove: "Paused above",
+    waits: "Does not count while an agent before it is paused.",
     pausedByYou: "Paused by you on",
     pausedByOperator: "Paused for everybody, by those who run this service, on",
     holdsNothing: "Holds nothing of yours at the moment.",
@@ -73,9 +79,11 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
   de: {
     title: "Agenten, die für Sie handeln",
     done: {
-      ended: "Beendet. Damit geschieht in Ihrem Namen nichts mehr.",
+      ended:
+        "Beendet: Was er in Ihrem Namen hatte, gilt nicht mehr. Wieder gebeten, kann er neu beginnen; pausieren Sie ihn, um das zu verhindern.",
       paused: "Der Agent pausiert. Er tut nichts für Sie, bis Sie ihn fortfahren lassen.",
       resumed: "Der Agent darf wieder für Sie handeln.",
+      stillPaused: "Sie halten ihn nicht mehr an. Die Betreiber dieses Dienstes halten den Agenten weiter für alle an.",
     },
     intro:
       "Programme, die in Ihrem Namen handeln, weil eine von Ihnen erlaubte Anwendung sie darum gebeten hat. Was Sie hier beenden oder anhalten, hört sofort und überall auf.",
@@ -83,6 +91,8 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
     more: "Es gibt mehr, als hier steht. Alles zu beenden, was ein Agent hat, beendet auch das, was hier nicht steht.",
     acts: "Handelt für Sie",
     paused: "Pausiert",
+    pausedAbove: "Weiter oben pausiert",
+    waits: "Gilt nicht, solange ein Agent davor pausiert.",
     pausedByYou: "Von Ihnen angehalten am",
     pausedByOperator: "Von den Betreibern dieses Dienstes für alle angehalten am",
     holdsNothing: "Hat zurzeit nichts von Ihnen.",

@@ -4,6 +4,9 @@ import type { Catalogue } from "./language.ts";
 export interface ClientTexts {
   /** For one whose own name has nothing in it that can be shown. */
   readonly nameless: string;
+  /** One to whom an access may be handed on. */
+  readonly agent: (name: string) => string;
+  readonly application: (name: string) => string;
   readonly publishedBy: string;
   readonly verified: string;
   readonly nameUnverified: string;
@@ -20,6 +23,8 @@ export interface ClientTexts {
 export const clientTexts: Catalogue<ClientTexts> = {
   en: {
     nameless: "An application without a name",
+    agent: (name) => `${name} (agent)`,
+    application: (name) => `${name} (application)`,
     publishedBy: "Published by",
     verified: "Verified",
     nameUnverified: "Name not verified",
@@ -33,6 +38,8 @@ export const clientTexts: Catalogue<ClientTexts> = {
   },
   de: {
     nameless: "Eine Anwendung ohne Namen",
+    agent: (name) => `${name} (Agent)`,
+    application: (name) => `${name} (Anwendung)`,
     publishedBy: "Herausgegeben von",
     verified: "Geprüft",
     nameUnverified: "Name nicht geprüft",

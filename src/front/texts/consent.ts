@@ -5,6 +5,8 @@ export interface ConsentTexts {
   /** After the name of the application. */
   readonly asks: string;
   readonly asksMore: string;
+  /** Nothing of it is new. */
+  readonly asksAgain: string;
   readonly signedInAs: string;
   readonly otherAccount: string;
   readonly able: string;
@@ -17,6 +19,9 @@ export interface ConsentTexts {
   /** Of a client that may go on by itself: at most so long, and so long when it is not used. */
   readonly lasting: (most: string, idle: string) => string;
   readonly isNew: string;
+  /** Of an agent among the places. */
+  readonly mayAct: string;
+  readonly mayUse: string;
   readonly deny: string;
   readonly allow: string;
   /** Before the link to the account page, which ends the sentence. */
@@ -29,6 +34,7 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     title: (name) => `Allow ${name}?`,
     asks: "asks for access",
     asksMore: "asks for more access",
+    asksAgain: "asks for access again",
     signedInAs: "You are signed in as",
     otherAccount: "Use another account",
     able: "It would be able to",
@@ -40,6 +46,8 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     lasting: (most, idle) =>
       `Also while you are away, until you take it back, but for ${most} at most. It ends by itself when it is not used for ${idle}.`,
     isNew: "New",
+    mayAct: "May act in your name, within what you allow here. It may ask other agents only if they are listed here too.",
+    mayUse: "May be shown what you allow here.",
     deny: "Deny",
     allow: "Allow",
     takeBack: "You can take this back at any time on",
@@ -49,6 +57,7 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     title: (name) => `${name} den Zugriff erlauben?`,
     asks: "bittet um Zugriff",
     asksMore: "bittet um weiteren Zugriff",
+    asksAgain: "bittet erneut um Zugriff",
     signedInAs: "Sie sind angemeldet als",
     otherAccount: "Anderes Konto verwenden",
     able: "Das würden Sie erlauben",
@@ -60,6 +69,9 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     lasting: (most, idle) =>
       `Auch wenn Sie nicht da sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
     isNew: "Neu",
+    mayAct:
+      "Darf in Ihrem Namen handeln, im Rahmen dessen, was Sie hier erlauben. Andere Agenten darf er nur bitten, wenn sie auch hier stehen.",
+    mayUse: "Darf gezeigt bekommen, was Sie hier erlauben.",
     deny: "Ablehnen",
     allow: "Erlauben",
     takeBack: "Zurücknehmen können Sie das jederzeit auf",

@@ -39,7 +39,7 @@ export const forgottenPasswordTexts: Catalogue<ForgottenPasswordTexts> = {
     },
     stale: {
       title: "This link no longer works",
-      text: "It was used already, a newer one has taken its place, or it is more than 30 minutes old. Your password is as it was.",
+      text: "It was used already, a newer one has taken its place, or it is more than 30 minutes old. It changed nothing now.",
       again: "Ask for a new link",
     },
     changed: {
@@ -69,7 +69,7 @@ export const forgottenPasswordTexts: Catalogue<ForgottenPasswordTexts> = {
     },
     stale: {
       title: "Dieser Link gilt nicht mehr",
-      text: "Er wurde schon benutzt, durch einen neueren ersetzt oder ist älter als 30 Minuten. Ihr Passwort ist, wie es war.",
+      text: "Er wurde schon benutzt, durch einen neueren ersetzt oder ist älter als 30 Minuten. Geändert hat er jetzt nichts.",
       again: "Neuen Link anfordern",
     },
     changed: {

@@ -166,6 +166,8 @@ export const ConsentRow = defineEntity({
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
+    /** Which of the scopes at which of the resources (scopesByPlace in protocol). */
+    allowed: p.json().default("{}"),
     /** What of a metadata document the consent was used for (consentMark in core/policy); null before, and for registered clients. */
     clientMark: p.text().nullable(),
   },

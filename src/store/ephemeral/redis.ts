@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/shared-documents.ts";
+import type { Log } from "../../telemetry/log.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
@@ -18,14 +19,41 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
+/** Says that Redis is away once an outage, however often the connection is tried, and once that it is back. */
+function tellOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
+  let away = false;
+  let closed = false;
+  const gone = (error?: unknown): void => {
+    if (away || closed) return;
+    away = true;
+    const code = wordOf(error);
+    log?.warn("redis_away", code === undefined ? {} : { code });
+  };
+  // An unheard error event would end the process. A wire that is cut ends without an error.
+  redis.on("error", gone).on("close", () => gone());
+  redis.on("ready", () => {
+    if (away) log?.info("redis_back");
+    away = false;
+  });
+  return {
+    close: () => {
+      closed = true;
+    },
+  };
+}
+
+/** The system's code of an error, or the word that a refusal of Redis begins with; the rest of its text may hold names and addresses. */
+const wordOf = (error: unknown): string | undefined =>
+  error instanceof Error ? /^[A-Z][A-Z0-9_]{1,31}\b/.exec("code" in error ? String(error.code) : error.message)?.[0] : undefined;
+
 /**
  * Counters and texts in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
  * @param deployment goes before every key, so that two deployments may use one Redis
+ * @param log told once that Redis went away, and once that it is back
  */
-export function redisEphemeral(url: string, deployment = "countersign"): Ephemeral {
+export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">): Ephemeral {
   const redis = connect(url);
-  // What goes wrong with the connection shows at the next call; an unheard error event would end the process.
-  redis.on("error", () => {});
+  const told = tellOutages(redis, log);
   const circuit = breaker(monotonicSeconds);
 
   const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
@@ -92,6 +120,9 @@ export function redisEphemeral(url: string, deployment = "countersign"): Ephemer
         return false;
       }
     },
-    close: async () => redis.disconnect(),
+    close: async () => {
+      told.close();
+      redis.disconnect();
+    },
   };
 }

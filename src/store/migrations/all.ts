@@ -17,6 +17,7 @@ import { SessionPlaces } from "./0017-session-places.ts";
 import { MailEnds } from "./0018-mail-ends.ts";
 import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 import { IdsInOrder } from "./0020-ids-in-order.ts";
+import { ConsentsByPlace } from "./0021-consents-by-place.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   { name: "0018_mail_ends", class: MailEnds },
   { name: "0019_scope_descriptions", class: ScopeDescriptions },
   { name: "0020_ids_in_order", class: IdsInOrder },
+  { name: "0021_consents_by_place", class: ConsentsByPlace },
 ];

@@ -19,6 +19,7 @@ export const MIGRATION_NAMES = [
   "0018_mail_ends",
   "0019_scope_descriptions",
   "0020_ids_in_order",
+  "0021_consents_by_place",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { actorsOf, appendActor, MAX_ACTORS } from "../../../src/core/policy/delegation.ts";
+import { MAX_ACTORS } from "../../../src/clients/agents.ts";
+import { actorsOf, appendActor } from "../../../src/core/policy/delegation.ts";
 import { decideExchange, type ExchangeFacts, type PresentedToken, TOKEN_RULES } from "../../../src/core/policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/policy/exchange-request.ts";
 import { tokenLifetime } from "../../../src/core/policy/lifetime.ts";

@@ -3,7 +3,7 @@ import { decideClientCredentials } from "../../../src/core/grants/client-credent
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
 import { assertMayUseGrant } from "../../../src/core/policy/grant-type.ts";
 import { requestableResources } from "../../../src/core/policy/resource.ts";
-import { allowedScopes, requestableScopes } from "../../../src/core/policy/scope.ts";
+import { allowedScopes, narrowScope, requestableScopes } from "../../../src/core/policy/scope.ts";
 import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
 
 test.for([
@@ -16,7 +16,7 @@ test.for([
     "a resource outside the audience",
     {},
     clientGrant({ scope: "notes:read", resource: ["https://x.example.test/"] }),
-    ["invalid_target", "resource_outside_grant"],
+    ["invalid_target", "resource_outside_audience"],
   ],
   ["a malformed resource", {}, clientGrant({ scope: "notes:read", resource: ["not a uri"] }), ["invalid_target", "resource_malformed"]],
   ["the client itself as resource", {}, clientGrant({ scope: "notes:read", resource: ["notes-app"] }), "granted"],
@@ -74,12 +74,19 @@ test.for([
   ["http://127.0.0.1:8080/mcp", true],
   ["http://[::1]:8080/mcp", true],
   ["agent", true],
+  ["urn:x:y", true],
+  ["api://notes", true],
   ["http://notes.example.test/mcp", false],
   ["https://notes.example.test/mcp#part", false],
   ["https://user@notes.example.test/", false],
   ["/mcp", false],
   ["nobody", false],
+  ["https:///x", false],
+  ["https:notes.example.test", false],
+  ["http:\\\\localhost", false],
+  ["urn:x:y#part", false],
   ["javascript:alert(1)", false],
+  ["data:text/html,x", false],
   ["https://no tes.example.test/", false],
   [ISSUER, false],
 ] as const)("RFC 8707 §2 at authorize: %s may be named: %s", async ([resource, expected]) => {
@@ -97,11 +104,35 @@ test("RFC 8707: at most ten resources, repeats counted once", async () => {
 });
 
 test("specification §4.6: consent is skipped only when scopes and resources are covered", () => {
-  const consent = { scopes: ["notes:read"], resources: ["https://notes.example.test/mcp"] };
+  const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
+  const consent = { scopes: ["notes:read"], resources: [notes], allowed: { [notes]: ["notes:read"] } };
   expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);
+  const apart = {
+    scopes: ["read", "write"],
+    resources: [notes, mail],
+    allowed: { [notes]: ["read"], [mail]: ["read", "write"], "": ["write"] },
+  };
+  expect(consentCovers(["read"], [notes, mail], apart)).toBe(true);
+  expect(consentCovers(["write"], [notes], apart)).toBe(false);
+  expect(consentCovers(["write"], [notes, mail], apart)).toBe(false);
+  expect(consentCovers(["write"], [], apart)).toBe(true);
+  expect(consentCovers(["read"], [], apart)).toBe(false);
+  expect(consentCovers(["read"], ["constructor"], apart)).toBe(false);
   expect(consentCovers(["notes:read"], [], undefined)).toBe(false);
   expect(missingConsent(["notes:read", "notes:write"], ["https://mail.example.test/"], consent)).toEqual({
     scopes: ["notes:write"],
     resources: ["https://mail.example.test/"],
   });
+});
+
+test.for([
+  ["nothing of it is the client's", () => requestableScopes("mail:read", aClient()), "The client may have none of these scopes."],
+  ["its grammar is broken", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
+  ["it reaches beyond the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
+] as const)("an invalid_scope says why: %s", ([, act, description]) => {
+  expect(act).toThrow(
+    expect.objectContaining({
+      detail: { description: typeof description === "string" ? description : expect.stringMatching(description) },
+    }),
+  );
 });

@@ -167,6 +167,20 @@ test.for([
   ["management with a login token", { clientId: "countersign", audience: [ISSUER] }, AccessTokenUse.MANAGEMENT, "granted"],
   ["management by another client", { audience: [ISSUER] }, AccessTokenUse.MANAGEMENT, ["insufficient_scope", "clients_manage_missing"]],
   ["management by a client with clients:manage", { audience: [ISSUER], scopes: ["clients:manage"] }, AccessTokenUse.MANAGEMENT, "granted"],
+  ["logout with a login token", { clientId: "countersign", audience: [ISSUER] }, AccessTokenUse.LOGOUT, "granted"],
+  ["logout with an application's own token", { clientId: "web", audience: ["web"] }, AccessTokenUse.LOGOUT, "granted"],
+  [
+    "logout with a token for a resource",
+    { clientId: "web", audience: ["web", "https://r.example"] },
+    AccessTokenUse.LOGOUT,
+    ["invalid_token", "bound_to_a_resource"],
+  ],
+  [
+    "logout with a delegated token",
+    { clientId: "agent", audience: ["agent"], act: { sub: "agent" } },
+    AccessTokenUse.LOGOUT,
+    ["invalid_token", "delegated_token"],
+  ],
   ["no use named", {}, AccessTokenUse.UNSPECIFIED, ["invalid_request", "use_not_named"]],
 ] as const)("specification §5: %s", ([, members, use, expected]) => {
   expect(refusalOf(() => assertUse(accessTokenClaims({ ...contents, ...members }), use, ISSUER))).toEqual(expected);

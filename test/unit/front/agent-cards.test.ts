@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { AgentPause, Delegation } from "../../../src/accounts/delegations.ts";
-import { agentCards } from "../../../src/front/pages/agent-cards.ts";
+import { agentCards, mayHandOnTo } from "../../../src/front/pages/agent-cards.ts";
 
 const named = (clientId: string) => ({ clientId, name: clientId });
 const aDelegation = (
   id: string,
   agent: string,
   issuedAt: number,
-  reason?: "agent_paused" | "expired" | "cut" | "ended_above",
+  reason?: "agent_paused" | "expired" | "cut" | "ended_above" | "paused_above",
 ): Delegation => ({
   id,
   kind: "access_token",
@@ -42,9 +42,15 @@ test("an agent that holds something comes first, then the one that acted last; e
   ]);
 });
 
-test("what is paused is still held; what was cut, has expired or ended above is not", () => {
-  const all = (["agent_paused", "cut", "expired", "ended_above"] as const).map((reason, n) => aDelegation(`${n}`, "a", n, reason));
-  expect(agentCards(all, [])[0]?.held.map(({ id }) => id)).toEqual(["0"]);
+test("what is paused, itself or above, is still held; what was cut, has expired or ended above is not", () => {
+  const all = (["agent_paused", "cut", "expired", "ended_above", "paused_above"] as const).map((reason, n) =>
+    aDelegation(`${n}`, "a", n, reason),
+  );
+  expect(
+    agentCards(all, [])[0]
+      ?.held.map(({ id }) => id)
+      .sort(),
+  ).toEqual(["0", "4"]);
 });
 
 test("a paused agent has its card though it holds nothing, and whose pause it is", () => {
@@ -55,4 +61,15 @@ test("a paused agent has its card though it holds nothing, and whose pause it is
 
 test("nobody acts: no card", () => {
   expect(agentCards([], [])).toEqual([]);
+});
+
+test.for([
+  ["access_token", ["a"], ["b"]],
+  ["access_token", ["x", "y", "a"], ["b"]],
+  ["access_token", ["x", "y", "z", "a"], []],
+  ["id_jag", ["a"], []],
+] as const)("what is %s, held by the chain %j, may be handed on to %j", ([kind, chain, others]) => {
+  const targets = new Map(["a", "b", "c"].map((clientId) => [clientId, { mayExchange: clientId !== "c" }]));
+  const audience = ["https://crm.example", "a", "b", "c", "gone"];
+  expect(mayHandOnTo({ kind, chain, audience, agent: named("a") }, targets)).toEqual(others);
 });

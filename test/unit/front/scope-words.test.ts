@@ -17,7 +17,7 @@ test.for([
   ["en", "profile", "See your name", "Your first and last name, if you gave them.", undefined, undefined],
   ["de", "crm:write", "crm:write", "Eine Berechtigung bei crm.example und api.example/v1.", undefined, undefined],
 ] as const)("in %s, %s is %s: %s", ([language, scope, title, detail, titleIn, detailIn]) => {
-  expect(scopeWords(language, scope, own, ["https://crm.example", "https://api.example/v1"])).toEqual({ title, detail, titleIn, detailIn });
+  expect(scopeWords(language, scope, own, ["crm.example", "api.example/v1"])).toEqual({ title, detail, titleIn, detailIn });
 });
 
 test("a scope that nobody has described is the application's own where no place is named", () => {

@@ -64,14 +64,17 @@ describe("the worker", () => {
     const { outbox, events } = outboxOf(mail("first"), { ...mail("second"), to: "good@b.test" });
     const { lines } = await working(outbox, (command) => (command === "RCPT TO:<a@b.test>" ? "451 later" : undefined));
     await expect.poll(() => events).toEqual(["postponed first 30", "delivered second"]);
-    expect(lines.join()).toContain("mail_postponed");
-    expect(lines.join()).not.toContain("canary");
+    const [line] = lines.map((each) => JSON.parse(each)).filter(({ event }) => event === "mail_postponed");
+    expect(line).toMatchObject({ mailId: "first", attempt: 1, status: 451, code: "EENVELOPE" });
+    expect(line).not.toHaveProperty("error");
+    for (const secret of ["canary", "a@b.test", "later"]) expect(lines.join()).not.toContain(secret);
   });
 
   test("gives up a recipient that is refused for good", async () => {
     const { outbox, events } = outboxOf(mail("m"));
-    await working(outbox, (command) => (command.startsWith("RCPT") ? "550 no" : undefined));
+    const { lines } = await working(outbox, (command) => (command.startsWith("RCPT") ? "550 no" : undefined));
     await expect.poll(() => events).toEqual(["abandoned m"]);
+    expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ event: "mail_abandoned", mailId: "m", status: 550 })]);
   });
 
   test("sends no message that has become pointless, such as a link that has expired", async () => {

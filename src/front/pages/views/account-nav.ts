@@ -1,24 +1,9 @@
 import { accountNavTexts } from "../../texts/account-nav.ts";
-import type { Catalogue, Language } from "../../texts/language.ts";
+import type { Language } from "../../texts/language.ts";
 import { html, type Markup, type Part } from "../html.ts";
+import { ownPlaces, type Place } from "../own-places.ts";
 import type { Site } from "../site.ts";
 import { type Fault, formTitle, layout } from "./layout.ts";
-
-interface Place {
-  readonly path: string;
-  readonly label: Catalogue<string>;
-  /** Whether this server has the page; without it every one has. */
-  readonly isOffered?: (site: Site) => boolean;
-}
-
-/** The pages of a signed-in person's own, in the order in which they are offered. */
-const PLACES: readonly Place[] = [
-  { path: "/account", label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
-  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
-  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
-  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
-  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
-];
 
 export interface AccountFrame {
   readonly language: Language;
@@ -49,7 +34,7 @@ export function accountFrame(site: Site, { language, path, title, done, faults =
     },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true).map(place)}</ul>
+<ul>${ownPlaces(site).map(place)}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,

@@ -1,8 +1,8 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import { type AccountTexts, accountTexts } from "../../texts/account.ts";
 import type { Language } from "../../texts/language.ts";
-import { shownHost, shownName, shownResource } from "../client-words.ts";
-import { html, type Markup } from "../html.ts";
+import { shownHost, shownName, shownTarget, type Targets } from "../client-words.ts";
+import { html, type Markup, type Part } from "../html.ts";
 import { type Described, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
 import { accountFrame, doneWords } from "./account-nav.ts";
@@ -12,6 +12,8 @@ import { day } from "./times.ts";
 export interface AccountPage {
   readonly user: User;
   readonly consents: readonly Consent[];
+  /** Clients among the places of the consents. */
+  readonly targets: Targets;
   readonly described: Described;
   readonly token: string;
   /** Says what was just done. */
@@ -22,7 +24,7 @@ export interface AccountPage {
 }
 
 export function accountView(site: Site, language: Language, page: AccountPage): Markup {
-  const { user, consents, described, token, done, faults } = page;
+  const { user, consents, token, done, faults } = page;
   const texts = accountTexts[language];
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
@@ -45,7 +47,7 @@ ${nameForm(site, language, page)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, described, token))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, page))}</ul>`
 }
 </section>`,
   );
@@ -85,7 +87,7 @@ ${hidden(token)}
 <button class="button button-quiet" type="submit">${texts.resend}</button>
 </form>`;
 
-function application(site: Site, language: Language, consent: Consent, described: Described, token: string): Markup {
+function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
   const texts = accountTexts[language];
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt } = consent;
@@ -94,7 +96,7 @@ function application(site: Site, language: Language, consent: Consent, described
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
 <p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
-${consent.resources.length > 0 && html`<p class="small">${texts.at} <span class="host">${consent.resources.map(shownResource).join(", ")}</span></p>`}
+${consent.resources.length > 0 && html`<p class="small">${texts.at} ${placeList(language, consent.resources, targets)}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
 <form method="post" action="${site.path("/account/revoke")}">
@@ -104,3 +106,6 @@ ${hidden(token)}
 </form>
 </li>`;
 }
+
+const placeList = (language: Language, resources: readonly string[], targets: Targets): Part =>
+  resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);

@@ -1,7 +1,8 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
+import type { NamedTarget } from "../../../clients/agents.ts";
 import { type AgentsTexts, agentsTexts } from "../../texts/agents.ts";
 import { type Language, shownList, shownMoment } from "../../texts/language.ts";
-import type { AgentCard } from "../agent-cards.ts";
+import { type AgentCard, mayHandOnTo } from "../agent-cards.ts";
 import { shownName, shownResource, shownText } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import { type Described, scopeWords } from "../scope-words.ts";
@@ -11,6 +12,8 @@ import { hidden } from "./layout.ts";
 
 export interface AgentsPage {
   readonly cards: readonly AgentCard[];
+  /** The clients that are named by client_id. */
+  readonly targets: ReadonlyMap<string, NamedTarget>;
   /** Whether all that counts is among them. */
   readonly complete: boolean;
   readonly described: Described;
@@ -20,7 +23,7 @@ export interface AgentsPage {
 }
 
 /** What every part of the page is printed with. */
-interface Print extends Pick<AgentsPage, "described" | "token"> {
+interface Print extends Pick<AgentsPage, "described" | "token" | "targets"> {
   readonly site: Site;
   readonly language: Language;
   readonly texts: AgentsTexts;
@@ -28,10 +31,11 @@ interface Print extends Pick<AgentsPage, "described" | "token"> {
   readonly named: (clientId: string) => string;
 }
 
-export function agentsView(site: Site, language: Language, { cards, complete, described, token, done }: AgentsPage): Markup {
+export function agentsView(site: Site, language: Language, { cards, targets, complete, described, token, done }: AgentsPage): Markup {
   const texts = agentsTexts[language];
   const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
-  const print: Print = { site, language, texts, described, token, named: (id) => names.get(id) ?? shownName(language, id) };
+  const named = (id: string) => names.get(id) ?? shownName(language, targets.get(id)?.name ?? id);
+  const print: Print = { site, language, texts, described, token, targets, named };
   return accountFrame(
     site,
     { language, path: "/account/agents", title: texts.title, done: doneWords(texts.done, done) },
@@ -51,12 +55,8 @@ const moment = ({ language }: Print, seconds: number): Markup =>
 function agentCard(print: Print, card: AgentCard, index: number): Markup {
   const { texts } = print;
   const { agent, held, lastActed, pausedByPerson, pausedByOperator } = card;
-  const paused = pausedByPerson !== undefined || pausedByOperator !== undefined;
-  const tag = paused
-    ? html` <span class="tag tag-new">${texts.paused}</span>`
-    : held.length > 0 && html` <span class="tag tag-good">${texts.acts}</span>`;
   return html`<section class="card" aria-labelledby="agent-${index}">
-<h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${tag}</h2>
+<h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${standing(texts, card)}</h2>
 ${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
 ${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print, pausedByOperator.pausedAt)}</p>`}
 ${pausedByPerson !== undefined && html`<p>${texts.pausedByYou} ${moment(print, pausedByPerson.pausedAt)}</p>`}
@@ -69,11 +69,18 @@ ${held.length > 0 && endAllForm(print, agent)}
 </section>`;
 }
 
+/** In a word how the agent stands. */
+function standing(texts: AgentsTexts, { held, pausedByPerson, pausedByOperator }: AgentCard): Part {
+  if (pausedByPerson !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
+  if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;
+  return held.length > 0 && html` <span class="tag tag-new">${texts.pausedAbove}</span>`;
+}
+
 function delegationItem(print: Print, delegation: Delegation): Markup {
-  const { language, texts, described, named } = print;
-  const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt } = delegation;
-  const places = audience.filter((value) => URL.canParse(value)).map(shownResource);
-  const others = audience.filter((value) => !URL.canParse(value) && value !== delegation.agent.clientId).map(named);
+  const { language, texts, described, targets, named } = print;
+  const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt, ended } = delegation;
+  const places = audience.filter((value) => !targets.has(value) && URL.canParse(value)).map(shownResource);
+  const others = mayHandOnTo(delegation, targets).map(named);
   const before = chain.slice(0, -1).map(named);
   return html`<li>
 <div class="application">
@@ -82,6 +89,7 @@ function delegationItem(print: Print, delegation: Delegation): Markup {
 <p class="small">${texts.through} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
 ${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
 <p class="small">${texts.since} ${moment(print, issuedAt)}, ${texts.until} ${moment(print, expiresAt)}</p>
+${ended?.reason === "paused_above" && html`<p class="small">${texts.waits}</p>`}
 ${kind === "id_jag" && html`<p class="small">${texts.assertion}</p>`}
 </div>
 ${form(print, "end", "delegation", id, texts.end, texts.endAt(named(delegation.agent.clientId), places[0] ?? nameOf(language, application)))}

@@ -1,8 +1,8 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { clientTexts } from "../../texts/client.ts";
-import { consentTexts } from "../../texts/consent.ts";
+import { type ConsentTexts, consentTexts } from "../../texts/consent.ts";
 import { type Language, shownDuration } from "../../texts/language.ts";
-import { shownResource } from "../client-words.ts";
+import { shownTarget, shownText, type Targets } from "../client-words.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import { type Described, type ScopeWords, scopeWords } from "../scope-words.ts";
 import type { Site } from "../site.ts";
@@ -20,6 +20,8 @@ export interface ConsentPage {
   readonly newScopes: readonly string[];
   readonly resources: readonly string[];
   readonly newResources: readonly string[];
+  /** Of the resources, those that are clients. */
+  readonly targets: Targets;
   /** How long it would last; a core of the release before does not say. */
   readonly lifetimes: AccessLifetimes | undefined;
   readonly described: Described;
@@ -27,17 +29,18 @@ export interface ConsentPage {
 
 export function consentView(site: Site, language: Language, page: ConsentPage): Markup {
   const texts = consentTexts[language];
-  const { client, token, requestId, email, scopes, newScopes, resources, newResources, lifetimes, described } = page;
+  const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
   const asked = newScopes.length > 0 ? newScopes : scopes;
+  const places = resources.map((resource) => shownTarget(language, resource, targets));
   const known = scopes.filter((scope) => !asked.includes(scope));
   return layout(
     site,
     { language, title: texts.title(client.name) },
     html`<section class="card">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
-<h1 class="centred"><bdi>${client.name}</bdi> ${more ? texts.asksMore : texts.asks}</h1>
+<h1 class="centred"><bdi>${client.name}</bdi> ${heading(texts, page)}</h1>
 ${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
 ${facts(language, client)}
@@ -45,12 +48,12 @@ ${warning(language, client)}
 ${
   asked.length > 0 &&
   html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
-<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, resources)))}</ul>`
+<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, places)))}</ul>`
 }
 ${
   resources.length > 0 &&
   html`<h2>${texts.places}</h2>
-<ul class="places">${resources.map((resource) => placeItem(language, resource, more && newResources.includes(resource)))}</ul>`
+<ul class="places">${resources.map((resource) => placeItem(language, resource, targets, more && newResources.includes(resource)))}</ul>`
 }
 ${
   known.length > 0 &&
@@ -67,6 +70,11 @@ ${hidden(token, requestId)}
 <p class="small">${texts.takeBack} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
   );
+}
+
+function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResources }: ConsentPage): string {
+  if (newScopes.length + newResources.length === 0) return texts.asksAgain;
+  return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
 }
 
 const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
@@ -108,5 +116,12 @@ function knownItem({ title, titleIn }: ScopeWords): Markup {
   return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
 }
 
-const placeItem = (language: Language, resource: string, isNew: boolean): Markup =>
-  html`<li><span class="host">${shownResource(resource)}</span>${isNew && html` <span class="tag tag-new">${consentTexts[language].isNew}</span>`}</li>`;
+function placeItem(language: Language, resource: string, targets: Targets, isNew: boolean): Markup {
+  const { isNew: newWord, mayAct, mayUse } = consentTexts[language];
+  const target = targets.get(resource);
+  const words = shownTarget(language, resource, targets);
+  const tag = isNew && html` <span class="tag tag-new">${newWord}</span>`;
+  if (target === undefined) return html`<li><span class="host">${words}</span>${tag}</li>`;
+  return html`<li><p class="grant-title"><bdi>${words}</bdi>${tag}</p>
+<p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
+}

@@ -8,6 +8,8 @@ import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } f
 export interface SignInPage {
   readonly token: string;
   readonly requestId: string | undefined;
+  /** The path of the page that the person wanted, where no application waits. */
+  readonly next: string | undefined;
   /** The application that waits for the person, if one does. */
   readonly client: ShownClient | undefined;
   readonly email: string | undefined;
@@ -16,7 +18,7 @@ export interface SignInPage {
   readonly again: boolean;
 }
 
-export function signInView(site: Site, language: Language, { token, requestId, client, email, faults, again }: SignInPage): Markup {
+export function signInView(site: Site, language: Language, { token, requestId, next, client, email, faults, again }: SignInPage): Markup {
   const texts = signInTexts[language];
   const title = again ? texts.titleAgain : texts.title;
   return layout(
@@ -28,6 +30,7 @@ ${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, cl
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/login")}" class="stack" novalidate>
 ${hidden(token, requestId)}
+${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
 <button class="button button-wide" type="submit">${texts.submit}</button>

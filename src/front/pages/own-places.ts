@@ -1,0 +1,36 @@
+import type { Catalogue } from "../texts/language.ts";
+import type { Site } from "./site.ts";
+
+/** A page of a signed-in person's own. */
+export interface Place {
+  readonly path: string;
+  readonly label: Catalogue<string>;
+  /** Whether this server has the page; without it every one has. */
+  readonly isOffered?: (site: Site) => boolean;
+}
+
+/** Where whoever has signed in for nothing else is led. */
+export const OWN_START = "/account";
+
+const PLACES: readonly Place[] = [
+  { path: OWN_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
+  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
+  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
+];
+
+/** The pages of a signed-in person's own that this server has, in the order in which they are offered. */
+export const ownPlaces = (site: Site): readonly Place[] => PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true);
+
+/** The page that a text from outside names, letter for letter, so that it can lead nowhere else; without one the first. Pure. */
+export const namedPlace = (site: Site, text: string | undefined): string =>
+  ownPlaces(site).find(({ path }) => path === text)?.path ?? OWN_START;
+
+/** The way to sign in and come back to the page with this path, or to that whose form has it. Pure. */
+export function signInFor(site: Site, path: string): string {
+  const [place] = ownPlaces(site)
+    .filter((one) => one.path !== OWN_START && (path === one.path || path.startsWith(`${one.path}/`)))
+    .map((one) => one.path);
+  return site.path("/login") + (place === undefined ? "" : `?next=${encodeURIComponent(place)}`);
+}

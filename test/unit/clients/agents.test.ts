@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { mayExchange, namedTargets } from "../../../src/clients/agents.ts";
+import { type Client, TOKEN_EXCHANGE } from "../../../src/clients/client.ts";
+import { REQUEST_RULES } from "../../../src/core/policy/exchange-request.ts";
+import { assertRules } from "../../../src/core/policy/rule.ts";
+import { aClient, exchangeGrant } from "../../support/builders.ts";
+
+const agent: Partial<Client> = { isAgent: true, grantTypes: [TOKEN_EXCHANGE], tokenEndpointAuthMethod: "client_secret_basic" };
+
+const isLetThrough = (client: Client): boolean => {
+  try {
+    assertRules(REQUEST_RULES, { client, grant: exchangeGrant() });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test.for([
+  [{}, true],
+  [{ tokenEndpointAuthMethod: "private_key_jwt" }, true],
+  [{ tokenEndpointAuthMethod: "none" }, false],
+  [{ isAgent: false }, false],
+  [{ grantTypes: ["client_credentials"] }, false],
+] as const)("an agent with %j may exchange: %s, as the rules of the exchange have it", ([change, may]) => {
+  const client = aClient({ ...agent, ...change });
+  expect([mayExchange(client), isLetThrough(client)]).toEqual([may, may]);
+});
+
+test("one that is disabled exchanges nothing", () => {
+  expect(mayExchange(aClient({ ...agent, enabled: false }))).toBe(false);
+});
+
+test("of client_ids those are named that are there, each looked up once", async () => {
+  const asked: string[] = [];
+  const byClientId = async (clientId: string) => {
+    asked.push(clientId);
+    return clientId === "a" ? aClient({ ...agent, clientId, name: "Agent A" }) : undefined;
+  };
+  const found = await namedTargets({ byClientId })(["a", "https://crm.example", "a"]);
+  expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true }]);
+  expect(asked).toEqual(["a", "https://crm.example"]);
+});

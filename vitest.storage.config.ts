@@ -1,0 +1,25 @@
+import { defineConfig } from "vitest/config";
+import everything from "./vitest.config.ts";
+
+/** What faces the storage, once more on PostgreSQL and Redis: the ports, the processes, and the black box in the shape that such a deployment has. */
+const STORES = ["test/store/**/*.test.ts", "test/rfc/contract-*.test.ts", "test/rfc/front-*.test.ts"];
+const BLACK_BOX = ["test/rfc/**/*.test.ts"];
+
+export default defineConfig({
+  ...everything,
+  test: {
+    ...everything.test,
+    projects: [
+      { extends: true, test: { name: "one process", include: STORES, env: { TEST_SHAPE: "one" } } },
+      {
+        extends: true,
+        test: {
+          name: "front and core",
+          include: BLACK_BOX,
+          exclude: ["test/rfc/guard-*", "test/rfc/contract-*", "test/rfc/front-*"],
+          env: { TEST_SHAPE: "split" },
+        },
+      },
+    ],
+  },
+});
