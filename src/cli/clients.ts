@@ -51,9 +51,12 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     .option("--client-id <id>", "for operators: its client_id")
     .option("--owner <person>", "for operators: who is to manage it, by id or e-mail address")
     .action(
-      run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) =>
-        show(await created(admin, name, options), options),
-      ),
+      run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) => {
+        const client = await created(admin, name, options);
+        show(client, options);
+        if (client.tokenEndpointAuthMethod === "private_key_jwt" && !options.operator)
+          terminal.complain("Keys are an operator's to add: until one does (--jwks or --jwks-uri), this client authenticates nowhere.");
+      }),
     );
   describing(command("update <client>", "change what is said, and nothing else"))
     .option("--name <name>", "its name")

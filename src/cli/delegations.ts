@@ -37,7 +37,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) => delegations.command(name).description(description).option("--json", "as JSON");
 
-  command("list", "list delegations, newest first")
+  command("list", "list delegations, newest first; those of one second in no order")
     .option("--user <person>", "only for this person, by id or e-mail address")
     .option("--agent <client_id>", "only those that this agent holds")
     .option("--grant <id>", "only those that came of this grant")

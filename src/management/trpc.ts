@@ -1,4 +1,5 @@
 import { initTRPC, TRPCError } from "@trpc/server";
+import { TRPC_ERROR_CODES_BY_KEY } from "@trpc/server/rpc";
 import { ZodError } from "zod";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
@@ -60,6 +61,14 @@ function publicError(refusal: Refusal | undefined): PublicError {
     ...(retryAfter !== undefined && { retryAfter }),
   };
 }
+
+/** What is refused before tRPC sees the call, as its typed clients read errors. */
+export function outerError(refusal: Refusal | undefined) {
+  const { trpc: code, http: httpStatus } = refusal === undefined ? FAULT : CATALOGUE[refusal.code];
+  const told = publicError(refusal);
+  return { error: { code: TRPC_ERROR_CODES_BY_KEY[code], message: told.message, data: { code, httpStatus, ...told } } };
+}
+const FAULT = { trpc: "INTERNAL_SERVER_ERROR", http: 500 } as const;
 
 const t = initTRPC.context<ManagementContext>().create({
   isDev: false,

@@ -258,6 +258,20 @@ describe("what a command is told", () => {
   });
 });
 
+test("a developer who makes a client of private_key_jwt is told that an operator has to add its keys", async () => {
+  const made = await atTerminal().run(
+    "clients",
+    "create",
+    "Signed",
+    "--auth-method",
+    "private_key_jwt",
+    "--redirect-uri",
+    "https://s.example.test/cb",
+  );
+  expect([made.code, made.err]).toEqual([0, expect.stringContaining("Keys are an operator's to add")]);
+  expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe("");
+});
+
 describe("the sign-in", () => {
   test("happens once; what is kept is for the person's eyes alone", async () => {
     const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });

@@ -241,6 +241,11 @@ describe("operators", () => {
     expect(await refused(ops.get.query({ id: "nobody" }))).toMatchObject({ error: "not_found" });
   });
 
+  test("are told in a typed error when what they send is too long", async () => {
+    const long = admin(operator).operator.explain.tokenRequest.mutate({ parameters: { assertion: "a".repeat(100_000) } });
+    expect(await refused(long)).toMatchObject({ error: "payload_too_large", httpStatus: 413 });
+  });
+
   test("say what open registration may hand out", async () => {
     const ops = admin(operator).operator.realms;
     const { realms } = await ops.list.query();

@@ -3,12 +3,12 @@ import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
-import { refusalBehind } from "../../management/trpc.ts";
+import { outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
 import { jsonBody } from "../middleware/body.ts";
 import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
 import { noStore, sendJson } from "../middleware/headers.ts";
-import { type FrontContext, type FrontState, queryText, type RouteGroup } from "../routes.ts";
+import { type ErrorPrinter, type FrontContext, type FrontState, queryText, type RouteGroup } from "../routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
@@ -25,10 +25,19 @@ const TAKES_FILE = "operator.provision";
  */
 export function trpcRoutes(options: ManagementRoutesOptions): RouteGroup {
   const router = new Router<FrontState>();
-  const errors = errorsAs(apiErrorPrinter(options.issuer), options.fault);
+  const errors = errorsAs(printerOf(options.issuer), options.fault);
   const answer = (ctx: FrontContext) => answerCall(ctx, options);
   router.get(`${ENDPOINT}/:path`, errors, answer).post(`${ENDPOINT}/:path`, errors, answer);
   return { router };
+}
+
+/** Status and headers as for everything else, in a body that typed clients can read. */
+function printerOf(issuer: string): ErrorPrinter {
+  const print = apiErrorPrinter(issuer);
+  return (ctx, refusal) => {
+    print(ctx, refusal);
+    ctx.body = JSON.stringify(outerError(refusal));
+  };
 }
 
 async function answerCall(ctx: FrontContext, { issuer, ports, fault }: ManagementRoutesOptions): Promise<void> {

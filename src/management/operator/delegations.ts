@@ -19,7 +19,7 @@ const Cut = z.discriminatedUnion("kind", [
 
 /** Who acts for whom, through which agents, and the end of it. Delegations are kept for a day after their expiry. */
 export const operatorDelegationsRouter = router({
-  /** Newest first. `agent` is the client_id of who holds it. */
+  /** Newest first, to the second. `agent` is the client_id of who holds it. */
   list: operatorProcedure
     .input(z.strictObject({ ...paging, userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}))
     .query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
