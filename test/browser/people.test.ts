@@ -113,6 +113,7 @@ describe("with the keyboard alone", () => {
     await page.goto(ask());
     await signUp(page, email);
     await page.goto(ask());
+    await page.locator("#email:focus").waitFor();
     await page.keyboard.type(email);
     await page.keyboard.press("Tab");
     await page.keyboard.type(PASSWORD);
