@@ -1,5 +1,6 @@
 import type { AccountClosing } from "../accounts/closing-ports.ts";
 import { isUuid } from "../identifier.ts";
+import { endGrants } from "./grant-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
 import { endSignIns, record } from "./sessions.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
@@ -32,17 +33,12 @@ const DELETE_CLIENTS = statement(
    select client_id from deleted`,
 );
 // What others allowed these clients, in statements after the clients' end: what was being born of them is seen there (ManagedClients.delete).
+const DROP_CONSENTS = statement("account_clients_drop_consents", "delete from consents where client_id = any($1::text[])");
 const DROP_CODES = statement(
   "account_clients_drop_codes",
   "delete from authorization_codes where client_id = any($1::text[]) and grant_id is null",
 );
-const END_GRANTS = statement(
-  "account_clients_end_grants",
-  `with ended as (update grants set revoked_at = now() where client_id = any($1::text[]) and revoked_at is null)
-   update refresh_families set revoked_at = now() from grants
-   where grants.id = refresh_families.grant_id and grants.client_id = any($1::text[]) and refresh_families.revoked_at is null`,
-);
-const DROP_CONSENTS = statement("account_clients_drop_consents", "delete from consents where client_id = any($1::text[])");
+const END_GRANTS = statement("account_clients_end_grants", `with ${endGrants("client_id = any($1::text[])")} select 1 as one from ended`);
 
 // Everything else that is the person's goes by its foreign key. A trigger marks the person for guards (migration 0007).
 const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid returning 1 as one");
@@ -60,7 +56,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       await endSignIns(tx, userId);
       await tx.query(LAST_LETTER, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
-      if (clients.length > 0) for (const each of [DROP_CODES, END_GRANTS, DROP_CONSENTS]) await tx.query(each, [clients]);
+      if (clients.length > 0) for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [clients]);
       if ((await tx.query(DELETE_USER, [userId])).length === 0) return "gone";
       await record(tx, audit);
       return "closed";

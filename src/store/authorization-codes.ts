@@ -6,7 +6,7 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
-import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
+import { GRANT_INPUT, grantRow, inOrder, openGrants, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -138,7 +138,7 @@ export function authorizationCodes(sql: Sql): AuthorizationCodes {
       ...grantRow(grant, family),
       audit: auditRow(audit),
     }));
-    return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(rows)]));
+    return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(inOrder(rows, "code_hash"))]));
   });
   return {
     issue: (...given) => issue(given),

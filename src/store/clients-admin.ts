@@ -4,6 +4,7 @@ import type { ClientChange, ManagedClients, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
+import { endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { hex, isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 
@@ -72,16 +73,11 @@ const DELETE = reaching(
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
+// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it then.
+const DROP_CONSENTS = statement("client_drop_consents", "delete from consents where client_id = $1");
 // A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
 const DROP_CODES = statement("client_drop_codes", "delete from authorization_codes where client_id = $1 and grant_id is null");
-const END_GRANTS = statement(
-  "client_end_grants",
-  `with ended as (update grants set revoked_at = now() where client_id = $1 and revoked_at is null)
-   update refresh_families set revoked_at = now() from grants
-   where grants.id = refresh_families.grant_id and grants.client_id = $1 and refresh_families.revoked_at is null`,
-);
-// Should the client_id ever be given again, nobody has consented to who has it then.
-const DROP_CONSENTS = statement("client_drop_consents", "delete from consents where client_id = $1");
+const END_GRANTS = statement("client_end_grants", `with ${endGrants("client_id = $1")} select 1 as one from ended`);
 
 const only = ([row]: readonly ClientColumns[]): Client | undefined => (row === undefined ? undefined : clientOf(row));
 
@@ -146,7 +142,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
       const parameters = [id, ownerOf(reach), jsonRows([auditRow(audit)])];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
-      for (const each of [DROP_CODES, END_GRANTS, DROP_CONSENTS]) await tx.query(each, [deleted.client_id]);
+      for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [deleted.client_id]);
       return true;
     });
   },

@@ -4,6 +4,7 @@ import { scopesByPlace } from "../core/scopes-by-place.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
+import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 
 const OF = rowsStatement(
@@ -56,11 +57,7 @@ const DROP_CODES = statement(
 );
 const END_GRANTS = statement(
   "consent_end_grants",
-  `with ended as (
-     update grants set revoked_at = now() where user_id = $1::uuid and client_id = $2 and revoked_at is null),
-   families as (
-     update refresh_families set revoked_at = now() from grants
-     where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and grants.client_id = $2 and refresh_families.revoked_at is null),
+  `with ${endGrants("user_id = $1::uuid and client_id = $2")},
    given as (select value as audit from jsonb_array_elements($3::jsonb))
    ${insertAudit("given")}`,
 );

@@ -2,12 +2,13 @@ import type { DelegationBook } from "../accounts/delegations.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { madeBy, personOf } from "./delegation-rows.ts";
+import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
 /** The record of each end names what ended, its person, its grant and the client that held it. */
-const told = (jti: string): string =>
+const told = (jti: string, grantId: string): string =>
   `told as (
-     select value || jsonb_build_object('jti', ${jti}, 'user_id', ended.user_id::text, 'grant_id', ended.grant_id::text, 'client_id', ended.client_id) as audit
+     select value || jsonb_build_object('jti', ${jti}, 'user_id', ended.user_id::text, 'grant_id', ${grantId}::text, 'client_id', ended.client_id) as audit
      from ended, jsonb_array_elements($1::jsonb)),
    logged as (${insertAudit("told")})`;
 
@@ -19,7 +20,7 @@ const cutting = (name: string, where: string, known: string) =>
        update delegations set cut_at = now(), ${madeBy("cut", "$1")}
        where cut_at is null and ($2::uuid is null or user_id = $2::uuid) and ${where}
        returning jti, user_id, grant_id, actor as client_id),
-     ${told("ended.jti")}
+     ${told("ended.jti", "ended.grant_id")}
      select count(*)::int as ended, ${known} as known from ended`,
   );
 
@@ -43,12 +44,8 @@ const CUT_AGENT = cutting(
 
 const CUT_GRANT = statement(
   "delegation_cut_grant",
-  `with ended as (
-     update grants set revoked_at = now() where id = $3::uuid and revoked_at is null and ($2::uuid is null or user_id = $2::uuid)
-     returning id as grant_id, user_id, client_id),
-   families as (
-     update refresh_families set revoked_at = now() from ended where refresh_families.grant_id = ended.grant_id and refresh_families.revoked_at is null),
-   ${told("null::text")}
+  `with ${endGrants("id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)")},
+   ${told("null::text", "ended.id")}
    select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as known from ended`,
 );
 

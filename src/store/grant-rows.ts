@@ -48,10 +48,28 @@ export const touchConsents = (source: string): string =>
        select consents.id from consents join ${source} using (user_id, client_id)
        where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked))`;
 
+/**
+ * Writing CTEs that end the grants for which `which` holds, and their refresh families: for ever, or until the person signs in again.
+ * Whoever ends both holds the grants first, in the order of their ids, so that no two endings ever wait for each other.
+ * `ended` has the columns id, user_id and client_id.
+ */
+export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>
+  `theirs as materialized (
+     select id from grants where ${which} and revoked_at is null${end === "signed_out_at" ? " and signed_out_at is null" : ""}
+     order by id for no key update),
+   ended as (update grants set ${end} = now() from theirs where grants.id = theirs.id returning grants.id, user_id, client_id),
+   families as (
+     update refresh_families set revoked_at = now() from theirs
+     where refresh_families.grant_id = theirs.id and refresh_families.revoked_at is null)`;
+
 /** A grant whose person and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
 export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
    and ${clientStands(`${grant}.client_id`, kept)}`;
+
+/** The rows of a batch in the order of what they change, so that two batches of the same rows never wait for each other. */
+export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>
+  rows.toSorted((one, other) => (one[key] < other[key] ? -1 : 1));
 
 /** From the numbers of the rows that won to a verdict for each row. */
 export const verdicts = (rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] => {

@@ -1,7 +1,7 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
+import { endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 // The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is held as for
@@ -23,8 +23,7 @@ const OPEN = statement(
 
 const REVOKE = statement(
   "grant_revoke",
-  `with ended as (update grants set revoked_at = now() where id = $1::uuid and revoked_at is null returning id),
-   families as (update refresh_families set revoked_at = now() where grant_id = $1::uuid and revoked_at is null),
+  `with ${endGrants("id = $1::uuid")},
    logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
    select 1 as ended from ended`,
 );

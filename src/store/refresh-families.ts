@@ -4,7 +4,7 @@ import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
-import { standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
+import { endGrants, inOrder, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -50,10 +50,7 @@ const ROTATE = statement(
 // A replay is recorded each time, though the family can end but once.
 const REVOKE = statement(
   "family_revoke",
-  `with family as (update refresh_families set revoked_at = now() where id = $1::uuid and revoked_at is null),
-   ended as (
-     update grants set revoked_at = now() from refresh_families family
-     where family.id = $1::uuid and grants.id = family.grant_id and grants.revoked_at is null),
+  `with ${endGrants("id = (select grant_id from refresh_families where id = $1::uuid)")},
    given as (select value as audit from jsonb_array_elements($2::jsonb))
    ${insertAudit("given")}`,
 );
@@ -100,7 +97,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
       ttl,
       audit: auditRow(audit),
     }));
-    return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(rows)]));
+    return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(inOrder(rows, "family_id"))]));
   });
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {

@@ -4,6 +4,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
+import { endGrants } from "./grant-rows.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { isUnavailable } from "./unavailable.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
@@ -82,21 +83,15 @@ const END_OTHERS = statement("session_end_others", `${endedOnes("id <> $2::uuid"
 const END_WHAT_BEGAN = statement(
   "session_end_what_began",
   `with codes as (delete from authorization_codes where session_id = any(select id::uuid from unnest($1::text[]) as id) and grant_id is null),
-   theirs as (select id::uuid as id from unnest($2::text[]) as id),
-   signed_out as (update grants set signed_out_at = now() from theirs where grants.id = theirs.id and signed_out_at is null and revoked_at is null)
-   update refresh_families set revoked_at = now() from theirs where grant_id = theirs.id and revoked_at is null`,
+   ${endGrants("id = any(select id::uuid from unnest($2::text[]) as id)", "signed_out_at")}
+   select 1 as one from ended`,
 );
 
 // What is being born of these sessions holds them until it is there (Grants.open, AuthorizationCodes.issue). So this statement waits for it, and
 // the next ones see it; they would not within one statement.
 const END_ALL = statement("session_end_all", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
 const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
-const END_FAMILIES = statement(
-  "session_end_families",
-  `with signed_out as (update grants set signed_out_at = now() where user_id = $1::uuid and signed_out_at is null and revoked_at is null)
-   update refresh_families set revoked_at = now() from grants
-   where grants.id = refresh_families.grant_id and grants.user_id = $1::uuid and refresh_families.revoked_at is null`,
-);
+const END_GRANTS = statement("session_end_grants", `with ${endGrants("user_id = $1::uuid", "signed_out_at")} select 1 as one from ended`);
 const RECORD = statement(
   "session_record",
   `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,
@@ -104,7 +99,7 @@ const RECORD = statement(
 
 /** Ends a person's sessions, codes and refresh families, and whatever of these is being born. */
 export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promise<void> {
-  for (const one of [END_ALL, DROP_CODES, END_FAMILIES]) await tx.query(one, [userId]);
+  for (const one of [END_ALL, DROP_CODES, END_GRANTS]) await tx.query(one, [userId]);
 }
 
 /** Starts a session, by itself or within a transaction of whoever has changed something first. */

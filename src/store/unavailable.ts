@@ -18,8 +18,11 @@ const sqlState = (error: unknown): string | undefined => {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as Error) ? code : undefined;
 };
 
+/** What the server itself said, if this is its error or the refusal that came of it. */
+const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
+
 /** Whether the database could not put the transaction in an order with others; nothing of it has happened. */
-export const mayBeRepeated = (error: unknown): boolean => ["40001", "40P01"].includes(sqlState(error) ?? "");
+export const mayBeRepeated = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(stateBehind(error) ?? "");
 
 /** Whether the connection may go on serving after this error: the server itself said no, and has not hung up. */
 export const leavesConnection = (error: unknown): boolean => {

@@ -2,6 +2,7 @@ import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
+import { endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { endSignIns } from "./sessions.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -32,7 +33,7 @@ const SET_ROLE = statement(
 );
 
 // After the sign-ins, in a statement of its own: what was being born of them is seen here.
-const END_GRANTS = statement("user_end_grants", "update grants set revoked_at = now() where user_id = $1::uuid and revoked_at is null");
+const END_GRANTS = statement("user_end_grants", `with ${endGrants("user_id = $1::uuid")} select 1 as one from ended`);
 
 const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
 

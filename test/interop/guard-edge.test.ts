@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { build } from "rolldown";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
 import { install, packed, scratch } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
-import { freePort, type TestServer, test } from "../support/server.ts";
+import { type TestServer, test } from "../support/server.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 

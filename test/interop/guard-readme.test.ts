@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { install, packed, scratch } from "../support/packed.ts";
-import { freePort, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
 

@@ -8,7 +8,8 @@ import { basename, delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, vi } from "vitest";
-import { freePort, PROVISIONED, testOn } from "../support/server.ts";
+import { freePort } from "../support/free-port.ts";
+import { PROVISIONED, testOn } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
 const AGENT = {

@@ -4,8 +4,9 @@ import { loadConfig } from "../../src/config.ts";
 import { keyFor } from "../support/assertions.ts";
 import { PUBLISHED } from "../support/client-documents.ts";
 import { claimsOf, type TestClient } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
-import { describe, freePort, startServer, type TestServer } from "../support/server.ts";
+import { describe, startServer, type TestServer } from "../support/server.ts";
 
 let site: Publisher;
 let server: TestServer;

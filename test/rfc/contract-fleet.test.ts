@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { conversation, type TestClient } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, countersign, endProcesses, provisionFile, startProcess } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
-import { freePort, PROVISIONED } from "../support/server.ts";
+import { PROVISIONED } from "../support/server.ts";
 
 const { TEST_DATABASE_URL } = process.env;
 const client = (clientId: string): TestClient => ({ clientId, secret: `${clientId}-secret`, redirectUri: "https://app.example.test/cb" });

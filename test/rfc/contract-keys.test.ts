@@ -5,9 +5,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/store/orm.ts";
 import { emptyPostgresDatabase, runText, TEST_DATABASE_URL } from "../support/database.ts";
 import { conversation, headerOf } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
 import { serve } from "../support/guard-servers.ts";
 import { aDirectory, countersign, endProcesses, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
-import { freePort } from "../support/server.ts";
 
 afterEach(endProcesses);
 

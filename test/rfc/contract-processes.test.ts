@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
-import { freePort } from "../support/server.ts";
+import { freePort } from "../support/free-port.ts";
 
 // Each test starts whole processes, each with a database of its own.
 vi.setConfig({ testTimeout: 120_000 });

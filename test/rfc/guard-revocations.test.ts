@@ -3,10 +3,11 @@ import { localWithRevocations, type RevocationOptions } from "@countersign/guard
 import { describe, expect, onTestFinished } from "vitest";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
 import { statement } from "../../src/store/sql.ts";
+import { freePort } from "../support/free-port.ts";
 import { AS_RESOURCE_SERVER, aGuardClock, guardFor, RESOURCE } from "../support/guard-modes.ts";
 import { refusalOf } from "../support/guard-refusal.ts";
 import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
-import { freePort, startServer, type TestServer, test } from "../support/server.ts";
+import { startServer, type TestServer, test } from "../support/server.ts";
 
 const sql = (server: TestServer, text: string, ...parameters: (string | boolean)[]) =>
   server.database.sql.query(statement(`test_${text.slice(0, 50)}`, text), parameters);

@@ -3,8 +3,9 @@ import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
 import { asAnswer, basicAuth, claimsOf, formBody } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
-import { describe, freePort, startServer, type TestServer } from "../support/server.ts";
+import { describe, startServer, type TestServer } from "../support/server.ts";
 
 const key = keyFor("EdDSA", "k1");
 const rsa = keyFor("RS256", "r1");

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freshDataDir } from "./database.ts";
-import { freePort, PROVISIONED } from "./server.ts";
+import { freePort } from "./free-port.ts";
+import { PROVISIONED } from "./server.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 

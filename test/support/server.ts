@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test as base, describe } from "vitest";
@@ -9,18 +8,11 @@ import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { freshDataDir } from "./database.ts";
 import { conversation, type TestClient } from "./flow.ts";
+import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
 import { freshRedis } from "./redis.ts";
 
 export { describe };
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => probe.once("listening", resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 const REDIRECT = "https://app.example.test/cb";
 const USER_GRANTS = ["authorization_code", "refresh_token"];

@@ -6,8 +6,8 @@ import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { type Conversation, conversation } from "./flow.ts";
+import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
-import { freePort } from "./server.ts";
 
 /** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
 export async function startTwoFronts(provision: object, settings: Record<string, string> = {}) {

@@ -1,0 +1,83 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { clientDirectory } from "../../src/store/client-directory.ts";
+import { managedClients } from "../../src/store/clients-admin.ts";
+import { consents } from "../../src/store/consents.ts";
+import { delegationCuts } from "../../src/store/delegation-cuts.ts";
+import { grants } from "../../src/store/grants.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { managedUsers } from "../../src/store/users-admin.ts";
+import { aHash, anAudit } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
+
+/** The SQLSTATEs with which PostgreSQL tells of locks that were waited for in vain. */
+const WAITED_IN_VAIN = ["40P01", "55P03"];
+
+// Each of these holds more than one row; taken in different orders, two of them would wait for each other until one is refused.
+describe.each(databaseKinds)("writers of the same rows at the same time, $name", ({ fresh }) => {
+  let database: Database;
+  const inVain: string[] = [];
+  beforeAll(async () => {
+    const query = pg.Client.prototype.query as (...given: unknown[]) => unknown;
+    vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...given: unknown[]) {
+      const answer = query.apply(this, given);
+      if (answer instanceof Promise)
+        answer.catch(({ code, where }: { code?: string; where?: string }) => {
+          if (WAITED_IN_VAIN.includes(code ?? "")) inVain.push(`${code} ${where}`);
+        });
+      return answer as never;
+    });
+    database = await fresh();
+  });
+  afterAll(async () => {
+    await database.close();
+    vi.restoreAllMocks();
+  });
+
+  test.for(Array.from({ length: 25 }, (_, round) => round))("endings of one person's grants, round %i", async () => {
+    inVain.length = 0;
+    const { sql } = database;
+    const scene = await aScene(sql);
+    const open = [await anOpenFamily(sql, scene), await anOpenFamily(sql, scene), await anOpenFamily(sql, scene)];
+    const code = await aCode(sql, scene);
+    const client = await clientDirectory(sql).byClientId(scene.clientId);
+    const families = refreshFamilies(sql);
+    const whose = { kind: "person", userId: scene.userId } as const;
+    await Promise.all([
+      sessions(sql).endAll(scene.userId, anAudit("session.ended")),
+      sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended")),
+      ...open.map(({ family }) => families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))),
+      ...open.map(({ family }) => families.revoke(family.id, anAudit("token.revoked"))),
+      ...open.map(({ grant }) => grants(sql).revoke(grant.id, anAudit("token.revoked"))),
+      ...open.map(({ grant }) => delegationCuts(sql)(whose, { kind: "grant", id: grant.id }, anAudit("delegation.cut"))),
+      authorizationCodes(sql).redeem(code, aGrant(scene), aFamily(), anAudit("token.issued")),
+      authorizationCodes(sql).issue(aHash(), aBinding(scene), 60, anAudit("code.issued")),
+      consents(sql).revoke(scene.consentId, scene.userId, anAudit("consent.revoked")),
+      managedUsers(sql).setEnabled(scene.userId, false, anAudit("user.changed")),
+      managedClients(sql).delete(client?.id ?? "", { kind: "all" }, anAudit("client.deleted")),
+    ]);
+    expect(inVain).toEqual([]);
+    for (const { family } of open) expect(await families.holding(family.tokenHash)).toMatchObject({ revoked: true });
+  });
+
+  test("the same refresh tokens, used at two processes in opposite order: each rotates once", async () => {
+    inVain.length = 0;
+    const { sql } = database;
+    const scene = await aScene(sql);
+    for (let round = 0; round < 10; round += 1) {
+      const open = await Promise.all(Array.from({ length: 24 }, () => anOpenFamily(sql, scene)));
+      const processes = [refreshFamilies(sql), refreshFamilies(sql)];
+      const won = await Promise.all(
+        [open, open.toReversed()].map((order, at) =>
+          Promise.all(order.map(({ family }) => processes[at]?.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued")))),
+        ),
+      );
+      expect(won.flat().filter(Boolean)).toHaveLength(open.length);
+    }
+    expect(inVain).toEqual([]);
+  });
+});
