@@ -7,6 +7,8 @@ import { apiErrorPrinter } from "./middleware/errors.ts";
 import type { FixedRoute, RouteGroup } from "./routes.ts";
 
 const MAX_AGE = 300;
+/** Seconds for which what the realm said is told on: nothing to clients, who may keep the document for MAX_AGE. */
+const FRESH = 1;
 /** Seconds for which a realm that did not answer is not asked again. */
 const PAUSE = 3;
 /** Milliseconds that a client waits for it. */
@@ -72,26 +74,30 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
 }
 
 /**
- * The scopes that a client may register for itself: those of the default realm, as they are when they are asked for. While the realm cannot be
+ * The scopes that a client may register for itself: those of the default realm, as they were within the last second. While the realm cannot be
  * asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
  * @returns the same list as before, unless it has changed
  */
 function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
   let known = defaultScopes;
-  let failed = Number.NEGATIVE_INFINITY;
-  const current = async (): Promise<readonly string[]> => {
-    const { dynamicRegistrationScopes } = await realms.default();
-    const scopes = dynamicRegistrationScopes ?? defaultScopes;
-    return scopes.join(" ") === known.join(" ") ? known : scopes;
+  let good = Number.NEGATIVE_INFINITY;
+  let looking: Promise<readonly string[]> | undefined;
+  const look = async (): Promise<readonly string[]> => {
+    try {
+      const { dynamicRegistrationScopes } = await within(PATIENCE, realms.default());
+      const scopes = dynamicRegistrationScopes ?? defaultScopes;
+      if (scopes.join(" ") !== known.join(" ")) known = scopes;
+      good = clock() + FRESH;
+    } catch {
+      good = clock() + PAUSE;
+    }
+    looking = undefined;
+    return known;
   };
   return async () => {
-    if (clock() - failed < PAUSE) return known;
-    try {
-      known = await within(PATIENCE, current());
-    } catch {
-      failed = clock();
-    }
-    return known;
+    if (clock() < good) return known;
+    looking ??= look();
+    return looking;
   };
 }
 

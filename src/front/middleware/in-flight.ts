@@ -53,13 +53,19 @@ interface Waiting {
 }
 
 interface Deadlines {
-  begin(giveUp: () => void): Waiting;
-  end(one: Waiting): void;
+  /** @returns a place, which is free again once it is given to `end` */
+  begin(giveUp: () => void): number;
+  end(place: number): void;
 }
 
-/** One timer for whatever must end within the same time: it waits for the oldest, for a timer each would cost more than all else here. */
+/**
+ * One timer for whatever must end within the same time: it waits for the oldest, for a timer each would cost more than all else here.
+ * They stand in places that are used again. A Set would leave a trail of outgrown tables, each of which keeps the next one and its requests
+ * from being forgotten until the whole heap is searched.
+ */
 function commonDeadline(milliseconds: number): Deadlines {
-  const open = new Set<Waiting>(); // in the order of their beginning, which is that of their ends
+  const places: (Waiting | undefined)[] = [];
+  const free: number[] = [];
   let armed = false;
   const arm = (wait: number): void => {
     armed = true;
@@ -68,24 +74,21 @@ function commonDeadline(milliseconds: number): Deadlines {
   function look(): void {
     armed = false;
     const now = performance.now();
-    for (const one of open) {
-      if (one.until > now) {
-        arm(one.until - now);
-        return;
-      }
-      open.delete(one);
-      one.giveUp();
-    }
+    const open = places.filter((one) => one !== undefined);
+    const rest = open.filter(({ until }) => until > now);
+    if (rest.length > 0) arm(Math.min(...rest.map(({ until }) => until)) - now);
+    for (const one of open) if (one.until <= now) one.giveUp();
   }
   return {
     begin(giveUp) {
-      const one = { until: performance.now() + milliseconds, giveUp };
-      open.add(one);
+      const place = free.pop() ?? places.length;
+      places[place] = { until: performance.now() + milliseconds, giveUp };
       if (!armed) arm(milliseconds);
-      return one;
+      return place;
     },
-    end: (one) => {
-      open.delete(one);
+    end(place) {
+      places[place] = undefined;
+      free.push(place);
     },
   };
 }
@@ -93,7 +96,7 @@ function commonDeadline(milliseconds: number): Deadlines {
 const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, deadlines: Deadlines): Promise<void> =>
   new Promise((resolve, reject) => {
     const abort = new AbortController();
-    const waiting = deadlines.begin(() => {
+    const place = deadlines.begin(() => {
       const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
       abort.abort(refusal);
       reject(refusal);
@@ -101,11 +104,11 @@ const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, dea
     const settle = async () => work(abort.signal);
     settle().then(
       () => {
-        deadlines.end(waiting);
+        deadlines.end(place);
         resolve();
       },
       (error) => {
-        deadlines.end(waiting);
+        deadlines.end(place);
         reject(error);
       },
     );
