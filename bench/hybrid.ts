@@ -2,6 +2,7 @@
  * What hybrid signing costs: client_credentials with it beside the same without, beside what its second signature alone would allow, and how long requests
  * that need no such signature take meanwhile. One run, alternating rounds, medians.
  */
+import { generateKeyPairSync } from "node:crypto";
 import {
   freePort,
   type LoadProcess,
@@ -15,13 +16,19 @@ import { serverEnv } from "./serve.ts";
 import type { SignatureRound } from "./signature.ts";
 import { emptyStorage, STORAGE } from "./storage.ts";
 
-/** Requests that are classical whether or not tokens are hybrid. */
+/** Requests that are classical whether or not tokens are hybrid: those introspected are issued by the classical server. */
 const BESIDE = ["jwks", "introspection"] as const;
 type Beside = (typeof BESIDE)[number];
 
+/** Both servers are one issuer, with one key, so that either can be asked about the other's tokens. */
+const ISSUER = {
+  JWT_ISSUER: "http://localhost",
+  JWT_PRIVATE_KEY: generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }) as string,
+};
+
 async function start(hybrid: boolean) {
   const storage = await emptyStorage();
-  const env = { ...serverEnv(storage), GRPC_PORT: String(await freePort()), HYBRID_SIGNING_ENABLED: String(hybrid) };
+  const env = { ...serverEnv(storage), ...ISSUER, GRPC_PORT: String(await freePort()), HYBRID_SIGNING_ENABLED: String(hybrid) };
   const server = await startServerProcess("product.ts", env);
   const beside: Record<Beside, Sample[]> = { jwks: [], introspection: [] };
   return { server, storage, alone: [] as Sample[], beside };
@@ -32,7 +39,7 @@ async function round(
   loads: readonly [LoadProcess, LoadProcess],
   server: ServerProcess,
   seconds: number,
-  beside?: Beside,
+  beside?: { readonly workload: Beside; readonly mintingPort: number },
 ): Promise<readonly Sample[]> {
   const spent: number[] = [];
   const around = async (): Promise<void> => {
@@ -40,7 +47,7 @@ async function round(
   };
   const results = await Promise.all([
     loads[0].round({ port: server.port, workload: "client_credentials", seconds }, around),
-    ...(beside === undefined ? [] : [loads[1].round({ port: server.port, workload: beside, seconds }, async () => undefined)]),
+    ...(beside === undefined ? [] : [loads[1].round({ port: server.port, seconds, ...beside }, async () => undefined)]),
   ]);
   const cpu = (spent[1] ?? 0) - (spent[0] ?? 0);
   return results.map((result) => ({ ...result, cpu }));
@@ -48,7 +55,7 @@ async function round(
 
 type Measured = Awaited<ReturnType<typeof start>>;
 
-async function measure(kinds: readonly Measured[], signature: () => Promise<SignatureRound>, rounds: number, seconds: number) {
+async function measure(classical: Measured, hybrid: Measured, signature: () => Promise<SignatureRound>, rounds: number, seconds: number) {
   const loads = [startLoadProcess(), startLoadProcess()] as const;
   const signatures: SignatureRound[] = [];
   try {
@@ -56,11 +63,11 @@ async function measure(kinds: readonly Measured[], signature: () => Promise<Sign
       const counted = n > 0; // the first is there until the code is compiled
       const signed = await signature();
       if (counted) signatures.push(signed);
-      for (const { server, alone, beside } of kinds) {
+      for (const { server, alone, beside } of [classical, hybrid]) {
         const [tokens] = await round(loads, server, seconds);
         if (counted && tokens !== undefined) alone.push(tokens);
         for (const other of BESIDE) {
-          const [, sample] = await round(loads, server, seconds, other);
+          const [, sample] = await round(loads, server, seconds, { workload: other, mintingPort: classical.server.port });
           if (counted && sample !== undefined) beside[other].push(sample);
         }
       }
@@ -103,10 +110,13 @@ export async function hybridCost(rounds: number, seconds: number): Promise<void>
   const kinds: Measured[] = [];
   const signature = await startSignatureProcess();
   try {
-    kinds.push(await start(false), await start(true));
-    const signatures = await measure(kinds, () => signature.round(seconds), rounds, seconds);
-    const [classical, hybrid] = kinds;
-    if (classical !== undefined && hybrid !== undefined) report(classical, hybrid, signatures);
+    const started = async (hybrid: boolean): Promise<Measured> => {
+      const kind = await start(hybrid);
+      kinds.push(kind);
+      return kind;
+    };
+    const [classical, hybrid] = [await started(false), await started(true)];
+    report(classical, hybrid, await measure(classical, hybrid, () => signature.round(seconds), rounds, seconds));
   } finally {
     signature.stop();
     for (const { server, storage } of kinds) {

@@ -8,6 +8,8 @@ export interface Round {
   readonly port: number;
   readonly workload: WorkloadName;
   readonly seconds: number;
+  /** Of the server that issues the tokens to be introspected, if it is another. */
+  readonly mintingPort?: number;
 }
 
 /** What came of a round. Times in milliseconds. */
@@ -23,8 +25,12 @@ type Prepared = Round & { readonly connections: readonly Connection[]; readonly 
 let prepared: Prepared | undefined;
 
 async function prepare(round: Round): Promise<Prepared> {
-  const connections = await Promise.all(Array.from({ length: IN_FLIGHT }, () => open(round.port)));
-  return { ...round, connections, stepOf: await WORKLOADS[round.workload].prepare(connections, round.seconds, round.port) };
+  const connectionsTo = (port: number) => Promise.all(Array.from({ length: IN_FLIGHT }, () => open(port)));
+  const connections = await connectionsTo(round.port);
+  const minting = round.mintingPort === undefined ? connections : await connectionsTo(round.mintingPort);
+  const stepOf = await WORKLOADS[round.workload].prepare(connections, round.seconds, round.port, minting);
+  if (minting !== connections) for (const connection of minting) connection.close();
+  return { ...round, connections, stepOf };
 }
 
 async function run({ connections, stepOf, seconds }: Prepared): Promise<RoundResult> {

@@ -20,9 +20,10 @@ export interface Workload {
   /**
    * Brings about what the operations need, unmeasured.
    * @param seconds of the round that follows  @param port of the server, which is in the name of its issuer
+   * @param minting connections to the server that issues the tokens to be introspected, if it is another
    * @returns the operation of each of the workers
    */
-  prepare(on: readonly Connection[], seconds: number, port: number): Promise<(worker: number) => Step>;
+  prepare(on: readonly Connection[], seconds: number, port: number, minting?: readonly Connection[]): Promise<(worker: number) => Step>;
 }
 
 const HOST = "localhost";
@@ -133,8 +134,8 @@ export const WORKLOADS = {
     },
   },
   introspection: {
-    async prepare(on) {
-      const tokens = await ownTokens(on, LIVE);
+    async prepare(on, _seconds, _port, minting = on) {
+      const tokens = await ownTokens(minting, LIVE);
       for (const token of tokens) await introspected(pick(on, token.client), token); // seen once, so that every operation sees one again
       let next = 0;
       return () => (connection) => introspected(connection, pick(tokens, next++));
