@@ -6,7 +6,8 @@ import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here.
+// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here. Foreign keys hold what
+// is above a row, its grant and its person until the end, row by row in the order of insertion; the closing of an account goes the same way.
 const RECORD = statement(
   "delegation_record",
   `with input as (
@@ -25,7 +26,8 @@ const RECORD = statement(
        and not ${endedAbove("parent.path")}),
    stored as (
      insert into delegations (id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
-     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, to_timestamp(expires_at) from good),
+     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, to_timestamp(expires_at)
+     from good order by parent_id is null, trim_array(path, 1)),
    ${touchClients("good")},
    logged as (${insertAudit("good")})
    select n from good`,
