@@ -208,6 +208,8 @@ export interface PendingRequest {
 export interface PendingRequests {
   put(idHash: SecretHash, query: string, ttl: number): Promise<void>;
   byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
+  /** Lets it wait `ttl` seconds from when it was first seen, where it still waits. */
+  extend(idHash: SecretHash, ttl: number): Promise<void>;
   /** Takes it out, once: of several callers one gets it. */
   take(idHash: SecretHash): Promise<PendingRequest | undefined>;
 }

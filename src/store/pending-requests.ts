@@ -8,6 +8,11 @@ const PUT = statement(
 
 const columns = `query, ${seconds("created_at")} as created_at`;
 const BY_ID = statement("pending_by_id", `select ${columns} from pending_requests where id_hash = $1::bytea and expires_at > now()`);
+const EXTEND = statement(
+  "pending_extend",
+  `update pending_requests set expires_at = created_at + make_interval(secs => $2::int)
+   where id_hash = $1::bytea and expires_at > now() and expires_at < created_at + make_interval(secs => $2::int)`,
+);
 const TAKE = statement(
   "pending_take",
   `delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning ${columns}`,
@@ -25,5 +30,8 @@ export const pendingRequests = (sql: Sql): PendingRequests => ({
     await sql.query(PUT, [idHash, query, ttl]);
   },
   byId: async (idHash) => only(await sql.query<PendingColumns>(BY_ID, [idHash])),
+  extend: async (idHash, ttl) => {
+    await sql.query(EXTEND, [idHash, ttl]);
+  },
   take: async (idHash) => only(await sql.query<PendingColumns>(TAKE, [idHash])),
 });

@@ -67,10 +67,10 @@ describe("refusals on pages are told in the page's language", () => {
     expect(bad.html).toContain('<a href="#firstName">Der Vorname darf höchstens 100 Zeichen lang sein.');
     const weak = await browser.submit(bad, { email: "new@example.test", password: "iloveyou", firstName: "" });
     expect(weak.html).toContain("Dieses Passwort gehört zu denen, die zuerst geraten werden.");
-    const taken = await browser.submit(weak, { email, password: PASSWORD, firstName: "" });
+    const taken = await browser.submit(weak, { email, password: "another horse battery", firstName: "" });
     expect([taken.status, taken.html.includes("gibt es schon ein Konto")]).toEqual([409, true]);
     const sent = await browser.submit(taken, { email: "new@example.test", password: PASSWORD, firstName: "" });
-    expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([201, true]);
+    expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([200, true]);
   });
 
   test("a form that came from elsewhere", async () => {

@@ -58,6 +58,22 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       await store.put(id, "x=1", 600);
       await run("update pending_requests set expires_at = now()");
       expect([await store.byId(id), await store.take(id)]).toEqual([undefined, undefined]);
+      await store.extend(id, 3600);
+      expect(await store.byId(id)).toBeUndefined();
+    });
+
+    test("a request that is let wait longer waits so long from its beginning, however often that is said, and never less", async () => {
+      const id = aHash();
+      const store = pendingRequests(database.sql);
+      await store.put(id, "x=1", 600);
+      await run(
+        "update pending_requests set created_at = created_at - interval '300 seconds', expires_at = expires_at - interval '300 seconds'",
+      );
+      for (const ttl of [3600, 3600, 60]) await store.extend(id, ttl);
+      await run("update pending_requests set expires_at = expires_at - interval '3290 seconds'");
+      expect(await store.byId(id)).toBeDefined();
+      await run("update pending_requests set expires_at = expires_at - interval '20 seconds'");
+      expect(await store.byId(id)).toBeUndefined();
     });
   });
 

@@ -45,7 +45,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
     const renewed = hasSignedInSince(pending, signedIn, kit.cookies.session(ctx));
     const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     if (step.kind === "sign_in" || !signedIn) {
-      sendRedirect(ctx, site.path("/login", requestId), status);
+      sendRedirect(ctx, site.path("/login", { requestId }), status);
       return undefined;
     }
     if (step.kind === "consent") return { ...good, signedIn, requestId };
@@ -93,7 +93,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const asked = await askable(ctx, form.get("request"), 303);
       if (!asked) return;
       if (form.get("offer") !== offerOf(asked.authorization)) {
-        return sendRedirect(ctx, site.path("/consent", asked.requestId), 303);
+        return sendRedirect(ctx, site.path("/consent", asked), 303);
       }
       await takeRequest(kit, asked.requestId);
       if (decision === "approve") await approve(ctx, asked);

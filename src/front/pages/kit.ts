@@ -1,7 +1,7 @@
 import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
-import { parseForm } from "../../protocol/form.ts";
+import { type Form, parseForm } from "../../protocol/form.ts";
 import { hashSecret } from "../../secret.ts";
 import type { AuthorizationFlow } from "../authorize.ts";
 import type { Cookies } from "../cookies.ts";
@@ -23,8 +23,11 @@ export interface PageKit {
   readonly site: Site;
 }
 
+/** The members of the query. @throws {Refusal} invalid_request */
+export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
+
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined => parseForm(queryText(ctx)).get(name);
+export const queryMember = (ctx: FrontContext, name: string): string | undefined => queryForm(ctx).get(name);
 
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);

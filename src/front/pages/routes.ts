@@ -5,12 +5,12 @@ import { MARK, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
 import { pageErrorPrinter } from "./errors.ts";
-import { forgotPage, resetPage } from "./forgotten-password.ts";
+import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password.ts";
 import type { PageKit } from "./kit.ts";
 import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security.ts";
 import { signInPage } from "./sign-in.ts";
 import { signOutPage } from "./sign-out.ts";
-import { resendPage, signUpPage } from "./sign-up.ts";
+import { resendPage, signUpPage, signUpSentPage } from "./sign-up.ts";
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): RouteGroup {
@@ -20,8 +20,10 @@ export function pageRoutes(kit: PageKit): RouteGroup {
     fixed: {
       "/login": page(signInPage(kit)),
       "/signup": page(signUpPage(kit)),
+      "/signup/sent": page({ GET: signUpSentPage(kit) }),
       "/signup/resend": page({ POST: resendPage(kit) }),
       "/forgot": page(forgotPage(kit)),
+      "/forgot/sent": page({ GET: forgotSentPage(kit) }),
       "/reset": page(resetPage(kit)),
       "/consent": page(consentPage(kit)),
       "/logout": page(signOutPage(kit)),

@@ -6,7 +6,12 @@ interface NoticeTexts {
 }
 
 export interface NoticesTexts {
-  readonly verified: { readonly title: string; readonly text: (email: string) => string; readonly toAccount: string };
+  readonly verified: {
+    readonly title: string;
+    readonly text: (email: string) => string;
+    readonly goOn: string;
+    readonly toAccount: string;
+  };
   readonly staleLink: NoticeTexts & { readonly signIn: string; readonly email: string; readonly again: string };
   readonly checkMail: {
     readonly title: string;
@@ -25,6 +30,7 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
     verified: {
       title: "Your address is confirmed",
       text: (email) => `${email} belongs to your account. You can close this page, or go on.`,
+      goOn: "Go on with what you began",
       toAccount: "Go to your account",
     },
     staleLink: {
@@ -52,6 +58,7 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
     verified: {
       title: "Ihre Adresse ist bestätigt",
       text: (email) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
+      goOn: "Weiter mit dem, was Sie begonnen haben",
       toAccount: "Zu Ihrem Konto",
     },
     staleLink: {

@@ -4,6 +4,7 @@ import type { Language } from "../../texts/language.ts";
 import { MARK, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
+import { type Way, wayMembers } from "../way.ts";
 
 export interface Frame {
   readonly language: Language;
@@ -44,9 +45,9 @@ ${content}
 </html>
 `;
 
-/** The hidden members that bind a form to this browser and to the request that waits. */
-export const hidden = (token: string, requestId?: string): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
-${requestId !== undefined && html`<input type="hidden" name="request" value="${requestId}">`}`;
+/** The hidden members that bind a form to this browser, and carry on where the person is going. */
+export const hidden = (token: string, way: Way = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${wayMembers(way).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 
 export interface Field {
   readonly name: string;
