@@ -23,6 +23,8 @@ export interface NoticesTexts {
     readonly sendAgain: string;
   };
   readonly signedOut: NoticeTexts & { readonly signIn: string };
+  /** Before the code of what went wrong. */
+  readonly forSupport: string;
 }
 
 export const noticesTexts: Catalogue<NoticesTexts> = {
@@ -53,6 +55,7 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
       text: "On a device that others use too, close the browser as well.",
       signIn: "Sign in again",
     },
+    forSupport: "For support:",
   },
   de: {
     verified: {
@@ -82,5 +85,6 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
       text: "Wenn auch andere dieses Gerät benutzen, schließen Sie bitte auch den Browser.",
       signIn: "Wieder anmelden",
     },
+    forSupport: "Für den Support:",
   },
 };

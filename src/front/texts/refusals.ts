@@ -21,6 +21,9 @@ export type ShownReason =
   | "pending_unknown"
   | "consent_unknown"
   | "session_unknown"
+  | "agent_unknown"
+  | "delegation_unknown"
+  | "link_unknown"
   | "own_password_wrong"
   | "password_changed_meanwhile"
   | "last_operator"
@@ -79,6 +82,9 @@ const en: RefusalsTexts = {
     pending_unknown: "This request has expired. Go back to the application and start again.",
     consent_unknown: "This access has been taken back already.",
     session_unknown: "This session has ended already.",
+    agent_unknown: "There is no such agent, or it is gone.",
+    delegation_unknown: "This has ended already.",
+    link_unknown: "This link to a wallet is over. Begin again on the page of your wallet.",
     own_password_wrong: "This is not your password.",
     password_changed_meanwhile: "The password has been changed meanwhile. Sign in with the new one.",
     last_operator: "You are the last operator. Make somebody else an operator first.",
@@ -137,6 +143,9 @@ const de: RefusalsTexts = {
     pending_unknown: "Diese Anfrage ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
     consent_unknown: "Dieser Zugriff wurde schon zurückgenommen.",
     session_unknown: "Diese Sitzung ist schon beendet.",
+    agent_unknown: "Diesen Agenten gibt es nicht oder nicht mehr.",
+    delegation_unknown: "Das ist schon beendet.",
+    link_unknown: "Diese Verknüpfung mit einer Wallet ist vorbei. Beginnen Sie auf der Seite Ihrer Wallet von vorn.",
     own_password_wrong: "Das ist nicht Ihr Passwort.",
     password_changed_meanwhile: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
     last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",

@@ -10,10 +10,12 @@ export interface Notice {
   readonly title: string;
   readonly text: string;
   readonly more?: Part;
+  /** What whoever is asked for help can find the case by: the standards' word for it, and the id of the request. */
+  readonly support?: { readonly code: string; readonly requestId: string };
 }
 
 /** A page that says one thing. */
-export const noticeView = (site: Site, language: Language, { tone, title, text, more }: Notice): Markup =>
+export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): Markup =>
   layout(
     site,
     { language, title },
@@ -22,7 +24,8 @@ export const noticeView = (site: Site, language: Language, { tone, title, text, 
 <h1>${title}</h1>
 <p class="lead">${text}</p>
 ${more}
-</section>`,
+</section>
+${support && html`<p class="support">${noticesTexts[language].forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}`,
   );
 
 /** A link that is the next step. */
