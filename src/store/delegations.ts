@@ -24,8 +24,9 @@ const RECORD = statement(
        and not exists (select 1 from revocations where revocations.jti = input.parent_jti)
        and not ${endedAbove("parent.path")}),
    stored as (
-     insert into delegations (id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
-     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, to_timestamp(expires_at) from good),
+     insert into delegations (id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, actor, scopes, audience, created_at, expires_at)
+     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, clock_timestamp(), to_timestamp(expires_at)
+     from good order by n),
    ${touchClients("good")},
    logged as (${insertAudit("good")})
    select n from good`,
