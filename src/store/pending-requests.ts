@@ -15,7 +15,12 @@ const EXTEND = statement(
 );
 const TAKE = statement(
   "pending_take",
-  `delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning ${columns}`,
+  `with taken as (
+     delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, pending_requests.created_at),
+   kept as (
+     insert into pending_requests (id_hash, query, created_at, expires_at)
+     select $2::bytea, query, created_at, now() + make_interval(secs => $3::int) from taken)
+   select ${columns} from taken`,
 );
 
 interface PendingColumns {
@@ -33,5 +38,5 @@ export const pendingRequests = (sql: Sql): PendingRequests => ({
   extend: async (idHash, ttl) => {
     await sql.query(EXTEND, [idHash, ttl]);
   },
-  take: async (idHash) => only(await sql.query<PendingColumns>(TAKE, [idHash])),
+  take: async (idHash, answeredHash, ttl) => only(await sql.query<PendingColumns>(TAKE, [idHash, answeredHash, ttl])),
 });

@@ -103,10 +103,12 @@ describe("the account page", () => {
     const id = /name="consent" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
     const { browser: other } = await consented();
     const foreign = await other.submit(await other.follow("/account"), { consent: id });
-    expect(foreign.status).toBe(404);
+    expect(foreign.url).toBe(`${people.url}/account?done=revoked`);
+    expect((await browser.follow("/account")).html).toContain(`value="${id}"`);
     const done = await browser.submit(page, { consent: id });
     expect(done.html).toContain("has been taken back");
     expect(done.html).toContain("No application has access");
+    expect((await browser.submit(page, { consent: id })).html).toContain("has been taken back");
     expect((await browser.follow(authorizePath())).url).toContain("/consent?");
   });
 

@@ -32,24 +32,22 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
 
-const expired = () =>
+/** For a request that nobody knows, or that is over. */
+export const expired = (): Refusal =>
   new Refusal("invalid_request", "pending_unknown", {
     description: "This request has expired. Go back to the application and start again.",
   });
 
+/** An authorization request by its id. */
+export interface KnownRequest extends PendingRequest {
+  readonly requestId: string;
+}
+
 /** The authorization request that waits under this id. @throws {Refusal} invalid_request */
-export async function waitingRequest(
-  { ports }: PageKit,
-  requestId: string | undefined,
-): Promise<PendingRequest & { readonly requestId: string }> {
+export async function waitingRequest({ ports }: PageKit, requestId: string | undefined): Promise<KnownRequest> {
   const pending = requestId === undefined ? undefined : await ports.pendingRequests.byId(hashSecret(requestId));
   if (requestId === undefined || !pending) throw expired();
   return { ...pending, requestId };
-}
-
-/** Takes the request out: of several answers to it, one counts. @throws {Refusal} invalid_request for the others */
-export async function takeRequest({ ports }: PageKit, requestId: string): Promise<void> {
-  if (!(await ports.pendingRequests.take(hashSecret(requestId)))) throw expired();
 }
 
 /** A refusal that the person can mend, as the faults of a form in her language. @throws whatever else it is */

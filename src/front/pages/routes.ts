@@ -1,7 +1,7 @@
 import type { FixedRoute, RouteGroup } from "../routes.ts";
 import { accountPage, profilePage, resendOwnPage, revokePage } from "./account.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents.ts";
-import { MARK, STYLE } from "./assets.ts";
+import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
 import { pageErrorPrinter } from "./errors.ts";
@@ -43,6 +43,7 @@ export function pageRoutes(kit: PageKit): RouteGroup {
       "/account/deleted": page({ GET: accountGonePage(kit) }),
       [STYLE.path]: page({ GET: STYLE.handler }),
       [MARK.path]: page({ GET: MARK.handler }),
+      [ONCE_SCRIPT.path]: page({ GET: ONCE_SCRIPT.handler }),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { FORM_TOKEN } from "../../form-guard.ts";
 import { frameTexts } from "../../texts/frame.ts";
 import type { Language } from "../../texts/language.ts";
-import { MARK, STYLE } from "../assets.ts";
+import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { type Way, wayMembers } from "../way.ts";
@@ -28,6 +28,7 @@ export const layout = (site: Site, { language, title, width = "narrow", aside, h
 <title>${title} · Countersign</title>
 <link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
+<script src="${site.path(ONCE_SCRIPT.path)}" defer></script>
 ${head}
 </head>
 <body>
