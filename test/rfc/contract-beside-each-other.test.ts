@@ -9,8 +9,8 @@ import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
-/** More of it, and otherwise, for whoever looks for trouble by hand. */
-const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "10", CROWD_ACTS = "40" } = process.env;
+/** Few enough at once that nobody is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
+const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "16", CROWD_ACTS = "20" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
 /** Two fronts, each with a core of its own, on one PostgreSQL (and one Redis, where there is one). */
