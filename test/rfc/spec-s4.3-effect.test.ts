@@ -56,6 +56,16 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
+  test("§5: a scope that is taken from a client is in no refreshed token any more", async ({ server }) => {
+    const { admin, made, client, browser } = await developer(server);
+    const tokens = await server.tokens(client, browser, { scope: "openid notes:read" });
+    await admin.clients.update.mutate({ id: made.id, patch: { scopes: ["openid"] } });
+    const wider = await server.refresh(client, tokens.refresh_token, { scope: "notes:read" });
+    expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
+    const refreshed = await server.refresh(client, tokens.refresh_token);
+    expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid"]);
+  });
+
   test("a disabled client can do nothing, and its tokens count for nothing until it is enabled again", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     const { access_token } = (await server.token(client, asks)).body;
