@@ -1,4 +1,4 @@
-import type { Client } from "../clients/client.ts";
+import { type Client, MANAGE_CLIENTS } from "../clients/client.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
@@ -114,7 +114,7 @@ export async function judgeRequest(request: AuthorizationRequest, client: Client
     client,
     codeChallenge: request.codeChallenge ?? "",
     scopes,
-    resources: await requestableResources(request.resource, core.issuer, scopes.includes("clients:manage"), isClient),
+    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),
     hintedSub: hintedSubject(request.idTokenHint, core),

@@ -29,8 +29,8 @@ export interface AppOptions {
 }
 
 /**
- * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and its
- * routers.
+ * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and
+ * its routers.
  */
 export function createApp(options: AppOptions): RequestListener {
   const { telemetry, lifecycle } = options;

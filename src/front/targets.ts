@@ -14,8 +14,8 @@ export interface Target {
 }
 
 /**
- * Finds a request's target, or undefined when it is one for the routers. All functions are made once, here. Paths below the issuer's own path
- * are taken with and without it, so that it matters not whether a proxy cuts it off.
+ * Finds a request's target, or undefined when it is one for the routers. All functions are made once, here. Paths below the issuer's own
+ * path are taken with and without it, so that it matters not whether a proxy cuts it off.
  */
 export function targets(issuer: string, groups: readonly RouteGroup[]): (req: IncomingMessage) => Target | undefined {
   const basePath = new URL(issuer).pathname.replace(/\/$/, "");
@@ -68,8 +68,9 @@ const openly =
   };
 
 /**
- * The path as it was sent, less the issuer's own path. An absolute request target (RFC 9112 §3.2.2) loses its authority, which is never believed.
- * @returns undefined for a target that is no path
+ * Takes the issuer's own path off `req.url`, and with it the authority of an absolute request target (RFC 9112 §3.2.2), which is never
+ * believed.
+ * @returns the path that is left, as it was sent; undefined for a target that is no path
  */
 function pathOf(req: IncomingMessage, basePath: string): string | undefined {
   const sent = req.url ?? "";

@@ -134,9 +134,11 @@ export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "
 
 export interface Provisioner {
   /**
-   * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so already.
+   * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so
+   * already.
    * @param actor who is told to have done it; the service itself when left out
-   * @throws {Refusal} invalid_request, naming every client that would contradict itself, and every `ownerEmail` that belongs to nobody
+   * @throws {Refusal} invalid_request, naming every client that would contradict itself or hold a grant of no use to it, and every
+   * `ownerEmail` that belongs to nobody; else a realm of `scopes` that is not there
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }

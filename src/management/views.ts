@@ -82,7 +82,10 @@ export const publishedKeyView = (key: PublishedKey) => ({
   state: key.state,
 });
 
-/** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until it is sealed. */
+/**
+ * A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until
+ * it is sealed.
+ */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
   ...record,
   seq: link?.seq ?? null,

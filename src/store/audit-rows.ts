@@ -45,7 +45,8 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
 });
 
 /**
- * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way round.
+ * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way
+ * round.
  * @param source a from-item that has a jsonb column `audit` for each record
  */
 export const insertAudit = (source: string): string =>

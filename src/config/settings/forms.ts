@@ -20,6 +20,7 @@ export const describedIn =
     ...more,
   });
 
+/** Seconds. */
 export const DAY = 86_400;
 
 /** The text of a fault: what is wrong, and what to do about it. Never the value. */
@@ -48,7 +49,10 @@ export const url = (schemes: readonly string[]) =>
     "give the whole URL",
   );
 
-/** Issuer identifiers are compared as strings, so only the one canonical spelling is taken. @see RFC 8414 §2, OpenID Connect Discovery §3 */
+/**
+ * Issuer identifiers are compared as strings, so only the one canonical spelling is taken.
+ * @see RFC 8414 §2, OpenID Connect Discovery §3
+ */
 const isIssuer = (value: string) => {
   if (!URL.canParse(value) || value.endsWith("/") || /[?#]/.test(value)) return false;
   const { protocol, username, password, href, pathname } = new URL(value);
