@@ -5,7 +5,8 @@ import type { Client } from "../clients/client.ts";
 import { mayHoldApiKey } from "../clients/environment.ts";
 import type { Page, Realm } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
-import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
+import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
+import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 

@@ -1,6 +1,6 @@
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
-import type { AuditTrail } from "../management/ports.ts";
+import type { AuditTrail } from "../management/audit-ports.ts";
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
