@@ -208,8 +208,13 @@ export interface PendingRequest {
 export interface PendingRequests {
   put(idHash: SecretHash, query: string, ttl: number): Promise<void>;
   byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
-  /** Takes it out, once: of several callers one gets it. */
-  take(idHash: SecretHash): Promise<PendingRequest | undefined>;
+  /** Lets it wait `ttl` seconds from when it was first seen, where it still waits. */
+  extend(idHash: SecretHash, ttl: number): Promise<void>;
+  /**
+   * Takes it out, once: of several callers one gets it. For `ttl` seconds it is found under another id, by which the same answer can be
+   * known again.
+   */
+  take(idHash: SecretHash, answeredHash: SecretHash, ttl: number): Promise<PendingRequest | undefined>;
 }
 
 /** Records that stand alone: what people were refused, or refused themselves. Durable when it answers. */

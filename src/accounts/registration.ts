@@ -1,5 +1,5 @@
 import type { Clock, RandomBytes } from "../clock.ts";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
 import { verificationLetter } from "./mails.ts";
@@ -87,6 +87,22 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
   if (user) return user;
   const message = "There is an account with this e-mail address already.";
   throw new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
+}
+
+/** Seconds in which the same sign-up is taken for one that was sent twice, as by a double click: too few to guess a password by. */
+const SENT_TWICE = 30;
+
+/** As `register`, for the form of a page: sent twice, it is answered alike, and there is one account and one mail. */
+export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
+  try {
+    return await register(signUp, ports, caller);
+  } catch (error) {
+    if (!isRefusal(error) || error.reason !== "email_taken") throw error;
+    const account = await ports.users.byEmail(signUp.email);
+    if (!account || ports.clock() - account.user.createdAt > SENT_TWICE) throw error;
+    if ((await ports.passwords.verify(account.passwordHash, signUp.password)).kind === "wrong") throw error;
+    return account.user;
+  }
 }
 
 /**

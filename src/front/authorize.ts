@@ -145,12 +145,13 @@ export function authorizeRoutes(ports: PeoplePorts, cookies: Cookies, flow: Auth
     const step = nextStep(good.authorization, signedIn, false, ports.clock());
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);
     if (step.kind === "refuse") return flow.refuse(ctx, good.request, step.error, step.description, 302);
-    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", await flow.keep(query, session)), 302);
+    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(query, session) }), 302);
   };
   // The session cookie does not come along with a form that another site sent, so the request waits for a GET of our own (SameSite=Lax).
   const post: Handler = async (ctx) => {
     const query = await formText(ctx);
-    if (await flow.judge(ctx, query, undefined, 303)) sendRedirect(ctx, site.path("/consent", await flow.keep(query, undefined)), 303);
+    if (await flow.judge(ctx, query, undefined, 303))
+      sendRedirect(ctx, site.path("/consent", { requestId: await flow.keep(query, undefined) }), 303);
   };
   return { fixed: { "/oauth/authorize": { methods: { GET: get, POST: post }, print: authorizeErrorPrinter(ports.issuer, site) } } };
 }

@@ -1,7 +1,9 @@
-import { cookieSecret } from "../accounts/sessions.ts";
+import { cookieSecret, cookieValues } from "../accounts/sessions.ts";
+import { isRefusal } from "../errors.ts";
+import { type Form, parseForm } from "../protocol/form.ts";
 import type { FrontContext } from "./routes.ts";
 
-/** The two cookies of the service. The prefix `__Host-` keeps neighbours on the same domain from planting one (RFC 6265bis §4.1.3.2). */
+/** The cookies of the service. The prefix `__Host-` keeps neighbours on the same domain from planting one (RFC 6265bis §4.1.3.2). */
 export interface Cookies {
   /** The session's secret; nothing when two cookies bear the name. */
   session(ctx: FrontContext): string | undefined;
@@ -11,13 +13,18 @@ export interface Cookies {
   /** A secret of this browser before anyone has signed in, which its forms are bound to. */
   visitor(ctx: FrontContext): string | undefined;
   startVisitor(ctx: FrontContext, secret: string): void;
+  /** What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything. */
+  errand(ctx: FrontContext): Form | undefined;
+  /** @param members form-encoded  @param ttl seconds */
+  startErrand(ctx: FrontContext, members: string, ttl: number): void;
+  endErrand(ctx: FrontContext): void;
 }
 
 /** @param issuer base URL; over https the cookies are `Secure` and bear the prefix, on a plain-http loopback host neither is possible */
 export function cookiesOf(issuer: string): Cookies {
   const secure = issuer.startsWith("https://");
   const prefix = secure ? "__Host-" : "";
-  const [session, visitor] = [`${prefix}countersign`, `${prefix}countersign-visitor`];
+  const [session, visitor, errand] = [`${prefix}countersign`, `${prefix}countersign-visitor`, `${prefix}countersign-errand`];
   const write = (ctx: FrontContext, name: string, value: string, age: string) =>
     ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${age}${secure ? "; Secure" : ""}`);
   return {
@@ -26,5 +33,21 @@ export function cookiesOf(issuer: string): Cookies {
     endSession: (ctx) => write(ctx, session, "", "; Max-Age=0"),
     visitor: (ctx) => cookieSecret(ctx.req.headers.cookie, visitor),
     startVisitor: (ctx, secret) => write(ctx, visitor, secret, ""),
+    errand: (ctx) => formIn(cookieValues(ctx.req.headers.cookie, errand)),
+    startErrand: (ctx, members, ttl) => write(ctx, errand, members, `; Max-Age=${ttl}`),
+    endErrand(ctx) {
+      if (cookieValues(ctx.req.headers.cookie, errand).length > 0) write(ctx, errand, "", "; Max-Age=0");
+    },
   };
+}
+
+/** The members in the one cookie of its name; nothing for one that is not as we write it. */
+function formIn([value, ...more]: readonly string[]): Form | undefined {
+  if (value === undefined || value === "" || more.length > 0) return undefined;
+  try {
+    return parseForm(value);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return undefined;
+  }
 }

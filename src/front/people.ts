@@ -25,7 +25,7 @@ export function peopleRoutes({ wallets, ...ports }: PeopleOptions): readonly Rou
   const site = siteOf(ports.issuer, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };
   return [
-    accountRoutes(ports, cookies, site, guard),
+    accountRoutes(kit),
     consentRoutes(ports, cookies),
     authorizeRoutes(ports, cookies, flow, site),
     pageRoutes(kit),

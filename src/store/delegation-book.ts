@@ -48,19 +48,21 @@ const LIVE = (parameter: string): string =>
   `(${parameter}::boolean is distinct from true or (node.cut_at is null and node.expires_at > now()))
      and (${parameter}::boolean is null or (ends.reason is null) = ${parameter}::boolean)`;
 
+// An id tells the second in which it was made: that has to do once the row that a page ended with is gone.
 const LIST = statement(
   "delegations_list",
   `${NODES}
+     left join delegations after on after.id = $6::uuid
    where ($1::uuid is null or node.user_id = $1::uuid) and ($2::uuid is null or node.user_id = $2::uuid)
      and ($3::text is null or node.actor = $3::text) and ($4::uuid is null or node.grant_id = $4::uuid) and ${LIVE("$5")}
-     and ($6::uuid is null or node.id < $6::uuid)
-   order by node.id desc limit $7::int`,
+     and ($6::uuid is null or case when after.id is null then node.id < $6::uuid else (node.created_at, node.id) < (after.created_at, after.id) end)
+   order by node.created_at desc, node.id desc limit $7::int`,
 );
 
-// A path begins with that of the delegation above it: in their order each comes after what it came of.
+// The moments of a path begin with those of the delegation above it: in their order each comes after what it came of, and after what came of that before.
 const OF_GRANT = statement(
   "delegations_of_grant",
-  `${NODES} where node.grant_id = $1::uuid and ${LIVE("$2")} order by node.path limit $3::int`,
+  `${NODES} where node.grant_id = $1::uuid and ${LIVE("$2")} order by array(select above.created_at from delegations above where above.id = any(node.path) order by cardinality(above.path)), node.path limit $3::int`,
 );
 
 const ROOT = statement(

@@ -8,9 +8,19 @@ const PUT = statement(
 
 const columns = `query, ${seconds("created_at")} as created_at`;
 const BY_ID = statement("pending_by_id", `select ${columns} from pending_requests where id_hash = $1::bytea and expires_at > now()`);
+const EXTEND = statement(
+  "pending_extend",
+  `update pending_requests set expires_at = created_at + make_interval(secs => $2::int)
+   where id_hash = $1::bytea and expires_at > now() and expires_at < created_at + make_interval(secs => $2::int)`,
+);
 const TAKE = statement(
   "pending_take",
-  `delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning ${columns}`,
+  `with taken as (
+     delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, pending_requests.created_at),
+   kept as (
+     insert into pending_requests (id_hash, query, created_at, expires_at)
+     select $2::bytea, query, created_at, now() + make_interval(secs => $3::int) from taken)
+   select ${columns} from taken`,
 );
 
 interface PendingColumns {
@@ -25,5 +35,8 @@ export const pendingRequests = (sql: Sql): PendingRequests => ({
     await sql.query(PUT, [idHash, query, ttl]);
   },
   byId: async (idHash) => only(await sql.query<PendingColumns>(BY_ID, [idHash])),
-  take: async (idHash) => only(await sql.query<PendingColumns>(TAKE, [idHash])),
+  extend: async (idHash, ttl) => {
+    await sql.query(EXTEND, [idHash, ttl]);
+  },
+  take: async (idHash, answeredHash, ttl) => only(await sql.query<PendingColumns>(TAKE, [idHash, answeredHash, ttl])),
 });

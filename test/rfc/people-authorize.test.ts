@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { csrfToken } from "../../src/accounts/sessions.ts";
 import { authorizePath, type People, startPeople } from "../support/people.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
 
@@ -112,9 +113,52 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const again = await browser.submit(page, { decision: "approve", offer: "something else" });
     expect(again.url).toBe(page.url);
     expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+    const other = await browser.submit(page, { decision: "deny" });
+    expect([other.status, other.headers.get("location")]).toEqual([400, null]);
+    const wait = "update pending_requests set expires_at = expires_at - interval '31 seconds'";
+    await people.database.sql.query({ name: "wait_for_answers", text: wait }, []);
     const late = await browser.submit(page, { decision: "approve" });
     expect([late.status, late.headers.get("location")]).toEqual([400, null]);
     expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
+  });
+
+  test.for(["approve", "deny"] as const)(
+    "%s sent twice, as by a double click, is told the browser twice and done once",
+    async (decision) => {
+      const { browser } = await signedIn();
+      const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
+      const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
+      const told = (url: string) => [...new URL(url).searchParams.keys()].sort();
+      expect([second.status, told(second.url)]).toEqual([first.status, told(first.url)]);
+      expect(told(first.url)).toContain(decision === "approve" ? "code" : "error");
+      const event = decision === "approve" ? "consent.given" : "consent.denied";
+      const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+      expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
+      const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
+      const rows = await people.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
+      const last = rows.at(-1)?.user_id;
+      expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
+    },
+  );
+
+  test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const decisions = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? "approve" : "deny"));
+    const answers = await Promise.all(decisions.map(async (decision) => ({ decision, ...(await browser.submit(page, { decision })) })));
+    const accepted = new Set(answers.filter(({ status }) => status === 303).map(({ decision }) => decision));
+    expect(accepted.size).toBe(1);
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
+  });
+
+  test("what one person has answered cannot be answered again by another in the same browser", async () => {
+    const [{ browser }, other] = [await signedIn(), await account()];
+    const page = await browser.follow(authorizePath());
+    await browser.submit(page, { decision: "approve" });
+    await browser.json("/auth/login", { email: other, password: PASSWORD });
+    const form_token = csrfToken(browser.cookies.get("countersign") ?? "", `consent ${new URL(page.url).searchParams.get("request")}`);
+    expect((await browser.submit(page, { decision: "approve", form_token })).status).toBe(400);
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
   test("a consent page needs the session; a request that nobody knows is a page with 400", async () => {

@@ -120,6 +120,35 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       expect((await book().list(EVERYBODY, filter, 50)).items).toEqual([]);
   });
 
+  test("those of one second are listed in the order in which they were made, whatever their ids, also where a page ended with one that is gone", async () => {
+    const { scene, grantId, agent, token } = await aRoot();
+    const ends = ["ff", "00", "88", "44", "cc"];
+    const at = anId().slice(0, -2);
+    const made = ends.map((end) => below(scene, grantId, agent, token, { id: at + end }));
+    for (const one of made.slice(0, 3)) expect(await record(one)).toBe(true);
+    expect(await Promise.all(made.slice(3).map(record))).toEqual([true, true]); // in one statement
+    const newest = made.map(({ id }) => id).reverse();
+    const listed = async (limit: number, after?: string) => {
+      const { items, next } = await book().list(EVERYBODY, { agent }, limit, after);
+      return { ids: items.map(({ id }) => id), next };
+    };
+    expect((await listed(50)).ids).toEqual(newest);
+    const { ids: two, next } = await listed(2);
+    expect([two, (await listed(50, next ?? "")).ids]).toEqual([newest.slice(0, 2), newest.slice(2)]);
+    expect((await book().tree(EVERYBODY, grantId))?.delegations.map(({ id }) => id)).toEqual([...newest].reverse());
+    expect((await listed(50, `${at}99`)).ids).toEqual(newest.filter((id) => id < `${at}99`));
+  });
+
+  test("in a tree what came of a delegation stands right after it, in the order in which it was made", async () => {
+    const { scene, grantId, agent, token } = await aRoot();
+    const at = anId().slice(0, -2);
+    const [late, first] = [below(scene, grantId, agent, token, { id: `${at}00` }), below(scene, grantId, agent, token, { id: `${at}ff` })];
+    const [child, other] = ["77", "33"].map((end) => below(scene, grantId, agent, tokenOf(first), { id: at + end }));
+    for (const one of [first, child!, late, other!]) expect(await record(one)).toBe(true);
+    const tree = await book().tree(EVERYBODY, grantId);
+    expect(tree?.delegations.map(({ id }) => id)).toEqual([first, child!, other!, late].map(({ id }) => id));
+  });
+
   test("an agent that holds more than one statement ends is cut whole, with a record of each", async () => {
     const { scene, grantId, agent, token } = await aChain();
     await database.sql.query(

@@ -41,15 +41,19 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
   describe("pending requests", () => {
     test("a request is found until it is taken, and of 64 callers one takes it", async () => {
       const begun = Date.now();
-      const id = aHash();
+      const [id, answered] = [aHash(), aHash()];
       const store = pendingRequests(database.sql);
       await store.put(id, "response_type=code&state=%22%27", 600);
       const found = await store.byId(id);
       expect(found).toMatchObject({ query: "response_type=code&state=%22%27" });
       expect(found?.createdAt).toSatisfy((at: number) => at >= begun / 1_000 - 1 && at <= Date.now() / 1_000 + 1);
-      const taken = await Promise.all(Array.from({ length: 64 }, () => store.take(id)));
+      const taken = await Promise.all(Array.from({ length: 64 }, () => store.take(id, answered, 30)));
       expect(taken.filter((request) => request !== undefined)).toEqual([found]);
       expect(await store.byId(id)).toBeUndefined();
+      expect(await store.byId(answered)).toEqual(found);
+      expect(await store.take(id, aHash(), 30)).toBeUndefined();
+      await run("update pending_requests set expires_at = expires_at - interval '31 seconds'");
+      expect(await store.byId(answered)).toBeUndefined();
     });
 
     test("an expired request is unknown", async () => {
@@ -57,7 +61,23 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       const store = pendingRequests(database.sql);
       await store.put(id, "x=1", 600);
       await run("update pending_requests set expires_at = now()");
-      expect([await store.byId(id), await store.take(id)]).toEqual([undefined, undefined]);
+      expect([await store.byId(id), await store.take(id, aHash(), 30)]).toEqual([undefined, undefined]);
+      await store.extend(id, 3600);
+      expect(await store.byId(id)).toBeUndefined();
+    });
+
+    test("a request that is let wait longer waits so long from its beginning, however often that is said, and never less", async () => {
+      const id = aHash();
+      const store = pendingRequests(database.sql);
+      await store.put(id, "x=1", 600);
+      await run(
+        "update pending_requests set created_at = created_at - interval '300 seconds', expires_at = expires_at - interval '300 seconds'",
+      );
+      for (const ttl of [3600, 3600, 60]) await store.extend(id, ttl);
+      await run("update pending_requests set expires_at = expires_at - interval '3290 seconds'");
+      expect(await store.byId(id)).toBeDefined();
+      await run("update pending_requests set expires_at = expires_at - interval '20 seconds'");
+      expect(await store.byId(id)).toBeUndefined();
     });
   });
 

@@ -1,9 +1,6 @@
-import type { Cookies } from "../cookies.ts";
-import type { FormGuard } from "../form-guard.ts";
 import { apiErrorPrinter } from "../middleware/errors.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
-import type { Site } from "../pages/site.ts";
-import type { PeoplePorts } from "../people-ports.ts";
+import type { PageKit } from "../pages/kit.ts";
 import type { RouteGroup } from "../routes.ts";
 import { forgotPasswordRoute, resetPasswordRoute } from "./forgotten-password.ts";
 import { loginRoute } from "./login.ts";
@@ -13,7 +10,8 @@ import { resendErrorPrinter, resendVerificationRoute } from "./resend-verificati
 import { verifyErrorPrinter, verifyRoute } from "./verify.ts";
 
 /** The account endpoints (specification §4.2). */
-export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site, guard: FormGuard): RouteGroup {
+export function accountRoutes(kit: Pick<PageKit, "ports" | "cookies" | "guard" | "site">): RouteGroup {
+  const { ports, cookies, site } = kit;
   const print = apiErrorPrinter(ports.issuer);
   return {
     fixed: {
@@ -23,7 +21,7 @@ export function accountRoutes(ports: PeoplePorts, cookies: Cookies, site: Site, 
       "/auth/resend-verification": { methods: { POST: resendVerificationRoute(ports) }, print: resendErrorPrinter(print) },
       "/auth/forgot-password": { methods: { POST: forgotPasswordRoute(ports) }, print },
       "/auth/reset-password": { methods: { POST: resetPasswordRoute(ports) }, print },
-      "/auth/verify": { methods: { GET: verifyRoute(ports, site) }, print: verifyErrorPrinter(print, pageErrorPrinter(site), site, guard) },
+      "/auth/verify": { methods: { GET: verifyRoute(kit) }, print: verifyErrorPrinter(print, pageErrorPrinter(site), kit) },
     },
   };
 }

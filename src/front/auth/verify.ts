@@ -1,22 +1,24 @@
 import { verifyEmail } from "../../accounts/registration.ts";
 import { parseForm } from "../../protocol/form.ts";
-import type { FormGuard } from "../form-guard.ts";
 import { sendJson } from "../middleware/headers.ts";
+import { wayBegun } from "../pages/errand.ts";
+import type { PageKit } from "../pages/kit.ts";
 import { sendPage } from "../pages/send.ts";
 import { RESEND } from "../pages/sign-up.ts";
-import type { Site } from "../pages/site.ts";
 import { staleLinkView, verifiedView } from "../pages/views/notices.ts";
-import type { PeoplePorts } from "../people-ports.ts";
 import type { ErrorPrinter, FrontContext, Handler } from "../routes.ts";
 import { queryText } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
+
+/** What the link of the mail needs of what every page works with. */
+type VerifyKit = Pick<PageKit, "ports" | "cookies" | "guard" | "site">;
 
 /** Whether a page is asked for rather than JSON; a client that takes anything gets JSON. */
 const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
 
 /** GET /auth/verify: uses the token of the mail up; a page for a browser, JSON for everyone else (specification §4.2). */
 export const verifyRoute =
-  ({ users }: PeoplePorts, site: Site): Handler =>
+  (kit: VerifyKit): Handler =>
   async (ctx) => {
     ctx.vary("Accept");
     // Link checkers of mail programs ask with HEAD; that must not use the token up.
@@ -24,14 +26,14 @@ export const verifyRoute =
       ctx.status = 200;
       return;
     }
-    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", users);
-    if (wantsPage(ctx)) sendPage(ctx, verifiedView(site, languageOf(ctx), user.email));
+    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users);
+    if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await wayBegun(kit, ctx)));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   };
 
 /** Prints errors in the form that was asked for. The page for a link that is no longer good has the ways on from there. */
 export const verifyErrorPrinter =
-  (json: ErrorPrinter, page: ErrorPrinter, site: Site, guard: FormGuard): ErrorPrinter =>
+  (json: ErrorPrinter, page: ErrorPrinter, { site, guard }: VerifyKit): ErrorPrinter =>
   (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
     else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), guard.token(ctx, RESEND)), 400);

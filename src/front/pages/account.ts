@@ -7,7 +7,7 @@ import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, NameBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
 import { failedForm, faultsOf, type PageKit } from "./kit.ts";
-import { OWN_PURPOSE, ownForm, ownPage } from "./own.ts";
+import { goneAfter, OWN_PURPOSE, ownForm, ownPage } from "./own.ts";
 import { sendPage } from "./send.ts";
 import { type AccountPage, accountView } from "./views/account.ts";
 import type { Fault } from "./views/layout.ts";
@@ -47,7 +47,7 @@ export const profilePage = (kit: PageKit): Handler =>
 /** POST /account/revoke: takes a consent back. */
 export const revokePage = (kit: PageKit): Handler =>
   ownForm(kit, async (ctx, form, { user }) => {
-    await revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx));
+    await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx)));
     return "/account?done=revoked";
   });
 

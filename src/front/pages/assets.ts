@@ -36,5 +36,7 @@ const STYLES = ["ground", "frame", "forms", "notices", "consent", "account", "wa
 
 export const STYLE = asset("style", "css", STYLES);
 export const MARK = asset("mark", "svg");
+/** Keeps forms from being sent twice, where the browser runs scripts; what follows from a form that was is told alike. */
+export const ONCE_SCRIPT = asset("once", "js");
 /** Looks after a link to a wallet, where the browser runs scripts; the page works without. */
 export const WALLET_SCRIPT = asset("wallet", "js");

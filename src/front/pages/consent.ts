@@ -10,7 +10,8 @@ import { callerOf } from "../people-ports.ts";
 import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
-import { type PageKit, queryMember, signedInTo, takeRequest, waitingRequest } from "./kit.ts";
+import { type PageKit, queryMember, signedInTo } from "./kit.ts";
+import { type Answer, answerRequest, NOTHING_ASKED, type OpenRequest, openRequest } from "./open-request.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
 import { consentView } from "./views/consent.ts";
@@ -27,7 +28,7 @@ const offerOf = ({ scopes, resources, resourceClients }: Authorization): string 
 
 /** A request that waits for the person's word, and that person. */
 interface Asked extends GoodRequest {
-  readonly requestId: string;
+  readonly open: OpenRequest;
   readonly signedIn: SignedIn;
 }
 
@@ -36,44 +37,47 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
   const { ports, guard, flow, site } = kit;
 
   /** Takes every way that needs no word of the person. @returns undefined when the answer has been written */
-  async function askable(ctx: FrontContext, waitingId: string | undefined, status: 302 | 303): Promise<Asked | undefined> {
-    const pending = await waitingRequest(kit, waitingId);
-    const { requestId, query } = pending;
+  async function askable(ctx: FrontContext, requestId: string | undefined, answer: Answer, status: 302 | 303): Promise<Asked | undefined> {
     const signedIn = await signedInTo(kit, ctx);
-    const good = await flow.judge(ctx, query, signedIn, status);
+    const open = await openRequest(kit, requestId, answer, signedIn?.user.id);
+    const good = await flow.judge(ctx, open.query, signedIn, status);
     if (!good) return undefined;
-    const renewed = hasSignedInSince(pending, signedIn, kit.cookies.session(ctx));
+    const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
     const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     if (step.kind === "sign_in" || !signedIn) {
-      sendRedirect(ctx, site.path("/login", requestId), status);
+      sendRedirect(ctx, site.path("/login", open), status);
       return undefined;
     }
-    if (step.kind === "consent") return { ...good, signedIn, requestId };
-    await takeRequest(kit, requestId);
+    if (step.kind === "consent") return { ...good, signedIn, open };
+    await answerRequest(kit, open, NOTHING_ASKED, signedIn.user.id);
     if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status);
     else flow.refuse(ctx, good.request, step.error, step.description, status);
     return undefined;
   }
 
   async function approve(ctx: FrontContext, asked: Asked): Promise<void> {
-    const { authorization, signedIn } = asked;
+    const { authorization, signedIn, open } = asked;
     const { clientId = "", name = clientId } = authorization.client ?? {};
-    const { scopes, resources } = authorization;
-    await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
+    const { scopes, resources, newScopes, newResources } = authorization;
+    // What the first of two clicks gave is there already, unless that click is still under way.
+    if (!open.again || newScopes.length + newResources.length > 0)
+      await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
     await flow.issue(ctx, asked, 303);
   }
 
-  async function deny(ctx: FrontContext, { authorization, signedIn, request }: Asked): Promise<void> {
+  async function deny(ctx: FrontContext, { authorization, signedIn, request, open }: Asked): Promise<void> {
     const { client, scopes, resources } = authorization;
-    await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
+    if (!open.again)
+      await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
     flow.refuse(ctx, request, "access_denied", "The person did not allow it.", 303);
   }
 
   return {
     async GET(ctx) {
-      const asked = await askable(ctx, queryMember(ctx, "request"), 302);
+      const asked = await askable(ctx, queryMember(ctx, "request"), NOTHING_ASKED, 302);
       if (!asked) return;
-      const { authorization, request, requestId, signedIn } = asked;
+      const { authorization, request, signedIn } = asked;
+      const { requestId } = asked.open;
       const { scopes, newScopes, resources, newResources } = authorization;
       const language = languageOf(ctx);
       const client = shownClient(language, authorization, request.redirectUri ?? "");
@@ -90,14 +94,15 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       guard.assert(ctx, form, purpose(form.get("request") ?? ""));
       const decision = form.get("decision");
       if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
-      const asked = await askable(ctx, form.get("request"), 303);
+      const asked = await askable(ctx, form.get("request"), decision, 303);
       if (!asked) return;
       if (form.get("offer") !== offerOf(asked.authorization)) {
-        return sendRedirect(ctx, site.path("/consent", asked.requestId), 303);
+        return sendRedirect(ctx, site.path("/consent", asked.open), 303);
       }
-      await takeRequest(kit, asked.requestId);
-      if (decision === "approve") await approve(ctx, asked);
-      else await deny(ctx, asked);
+      const again = await answerRequest(kit, asked.open, decision, asked.signedIn.user.id);
+      const answered = { ...asked, open: { ...asked.open, again } };
+      if (decision === "approve") await approve(ctx, answered);
+      else await deny(ctx, answered);
     },
   };
 }

@@ -19,7 +19,8 @@ export const pageErrorPrinter =
     if (status === 413) ctx.set("Connection", "close");
     // While the service cannot answer, no other page of it is of help.
     const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
-    sendPage(ctx, noticeView(site, language, { tone: "bad", title, text, more }), status);
+    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId };
+    sendPage(ctx, noticeView(site, language, { tone: "bad", title, text, more, support }), status);
   };
 
 function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {

@@ -4,7 +4,9 @@ import { callerOf } from "../people-ports.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, ForgotBody, ResetBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import { failedForm, faultsOf, type PageKit, queryMember } from "./kit.ts";
+import { beginErrand, wayBegun } from "./errand.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "./kit.ts";
+import { wayOf } from "./own-places.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./views/forgotten-password.ts";
 import type { Fault } from "./views/layout.ts";
@@ -20,30 +22,39 @@ interface Handlers {
 }
 
 /** GET /forgot and POST /forgot: asks for a link; the answer is the same for every address. */
-export function forgotPage({ ports, guard, site }: PageKit): Handlers {
+export function forgotPage(kit: PageKit): Handlers {
+  const { ports, guard, site } = kit;
   return {
     GET(ctx) {
-      const requestId = queryMember(ctx, "request");
-      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), requestId, faults: [] }));
+      const way = wayOf(site, queryForm(ctx));
+      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, faults: [] }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
       guard.assert(ctx, form, FORGOT);
-      const [requestId, email] = [form.get("request"), form.get("email") ?? ""];
+      const [way, email] = [wayOf(site, form), form.get("email") ?? ""];
       try {
         await forgotPassword(assertShape(ForgotBody, { email }).email, ports, callerOf(ctx));
-        sendPage(ctx, forgotSentView(site, languageOf(ctx), requestId));
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email"]);
-        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), requestId, email, faults });
-        sendPage(ctx, page, failedForm(ctx, refusal));
+        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, email, faults });
+        return sendPage(ctx, page, failedForm(ctx, refusal));
       }
+      await beginErrand(kit, ctx, email, way);
+      sendRedirect(ctx, site.path("/forgot/sent", way), 303);
     },
   };
 }
 
+/** GET /forgot/sent: a page of its own, so that it can be loaded anew without asking for another link. */
+export const forgotSentPage =
+  ({ site }: PageKit): Handler =>
+  (ctx) =>
+    sendPage(ctx, forgotSentView(site, languageOf(ctx), wayOf(site, queryForm(ctx))));
+
 /** GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at. */
-export function resetPage({ ports, guard, site }: PageKit): Handlers {
+export function resetPage(kit: PageKit): Handlers {
+  const { ports, guard, site } = kit;
   /** Shows the form for a link that is good, and else that it is not. */
   async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
     try {
@@ -51,12 +62,14 @@ export function resetPage({ ports, guard, site }: PageKit): Handlers {
       sendPage(ctx, resetView(site, languageOf(ctx), { token: guard.token(ctx, RESET), link, email, faults }), status);
     } catch (error) {
       if (!isStaleReset(error)) throw error;
-      sendPage(ctx, staleResetView(site, languageOf(ctx)), 400);
+      sendPage(ctx, staleResetView(site, languageOf(ctx), await wayBegun(kit, ctx)), 400);
     }
   }
   return {
     async GET(ctx) {
-      if (queryMember(ctx, "done") === CHANGED) return sendPage(ctx, resetDoneView(site, languageOf(ctx)));
+      if (queryMember(ctx, "done") === CHANGED) {
+        return sendPage(ctx, resetDoneView(site, languageOf(ctx), await wayBegun(kit, ctx)));
+      }
       await show(ctx, queryMember(ctx, "token") ?? "");
     },
     async POST(ctx) {

@@ -1,7 +1,7 @@
 import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
-import { parseForm } from "../../protocol/form.ts";
+import { type Form, parseForm } from "../../protocol/form.ts";
 import { hashSecret } from "../../secret.ts";
 import type { AuthorizationFlow } from "../authorize.ts";
 import type { Cookies } from "../cookies.ts";
@@ -23,30 +23,31 @@ export interface PageKit {
   readonly site: Site;
 }
 
+/** The members of the query. @throws {Refusal} invalid_request */
+export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
+
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined => parseForm(queryText(ctx)).get(name);
+export const queryMember = (ctx: FrontContext, name: string): string | undefined => queryForm(ctx).get(name);
 
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
 
-const expired = () =>
+/** For a request that nobody knows, or that is over. */
+export const expired = (): Refusal =>
   new Refusal("invalid_request", "pending_unknown", {
     description: "This request has expired. Go back to the application and start again.",
   });
 
+/** An authorization request by its id. */
+export interface KnownRequest extends PendingRequest {
+  readonly requestId: string;
+}
+
 /** The authorization request that waits under this id. @throws {Refusal} invalid_request */
-export async function waitingRequest(
-  { ports }: PageKit,
-  requestId: string | undefined,
-): Promise<PendingRequest & { readonly requestId: string }> {
+export async function waitingRequest({ ports }: PageKit, requestId: string | undefined): Promise<KnownRequest> {
   const pending = requestId === undefined ? undefined : await ports.pendingRequests.byId(hashSecret(requestId));
   if (requestId === undefined || !pending) throw expired();
   return { ...pending, requestId };
-}
-
-/** Takes the request out: of several answers to it, one counts. @throws {Refusal} invalid_request for the others */
-export async function takeRequest({ ports }: PageKit, requestId: string): Promise<void> {
-  if (!(await ports.pendingRequests.take(hashSecret(requestId)))) throw expired();
 }
 
 /** A refusal that the person can mend, as the faults of a form in her language. @throws whatever else it is */

@@ -1,5 +1,7 @@
+import type { Form } from "../../protocol/form.ts";
 import type { Catalogue } from "../texts/language.ts";
 import type { Site } from "./site.ts";
+import type { Way } from "./way.ts";
 
 /** A page of a signed-in person's own. */
 export interface Place {
@@ -32,5 +34,13 @@ export function signInFor(site: Site, path: string): string {
   const [place] = ownPlaces(site)
     .filter((one) => one.path !== OWN_START && (path === one.path || path.startsWith(`${one.path}/`)))
     .map((one) => one.path);
-  return site.path("/login") + (place === undefined ? "" : `?next=${encodeURIComponent(place)}`);
+  return site.path("/login", { next: place });
+}
+
+/** Where a query or a form says that the person was going. Nothing in it is an address, so that it leads nowhere else. Pure. */
+export function wayOf(site: Site, members: Pick<Form, "get">): Way {
+  const requestId = members.get("request");
+  if (requestId !== undefined) return { requestId };
+  const next = namedPlace(site, members.get("next"));
+  return next === OWN_START ? {} : { next };
 }

@@ -1,4 +1,5 @@
 import type { SignedIn } from "../../accounts/ports.ts";
+import { isRefusal } from "../../errors.ts";
 import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../middleware/body.ts";
 import { type FrontContext, type Handler, pathText } from "../routes.ts";
@@ -26,6 +27,15 @@ export const ownPage =
     if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 302);
     await show(ctx, { signedIn, token: kit.guard.token(ctx, OWN_PURPOSE), done: queryMember(ctx, "done") });
   };
+
+/** Ends what may have ended already, as by the first of two clicks: either way it is gone. */
+export async function goneAfter(ending: Promise<void>): Promise<void> {
+  try {
+    await ending;
+  } catch (error) {
+    if (!isRefusal(error) || error.code !== "not_found") throw error;
+  }
+}
 
 /**
  * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has

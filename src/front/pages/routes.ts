@@ -1,16 +1,16 @@
 import type { FixedRoute, RouteGroup } from "../routes.ts";
 import { accountPage, profilePage, resendOwnPage, revokePage } from "./account.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents.ts";
-import { MARK, STYLE } from "./assets.ts";
+import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
 import { consentPage } from "./consent.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
 import { pageErrorPrinter } from "./errors.ts";
-import { forgotPage, resetPage } from "./forgotten-password.ts";
+import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password.ts";
 import type { PageKit } from "./kit.ts";
 import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security.ts";
 import { signInPage } from "./sign-in.ts";
 import { signOutPage } from "./sign-out.ts";
-import { resendPage, signUpPage } from "./sign-up.ts";
+import { resendPage, signUpPage, signUpSentPage } from "./sign-up.ts";
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): RouteGroup {
@@ -20,8 +20,10 @@ export function pageRoutes(kit: PageKit): RouteGroup {
     fixed: {
       "/login": page(signInPage(kit)),
       "/signup": page(signUpPage(kit)),
+      "/signup/sent": page({ GET: signUpSentPage(kit) }),
       "/signup/resend": page({ POST: resendPage(kit) }),
       "/forgot": page(forgotPage(kit)),
+      "/forgot/sent": page({ GET: forgotSentPage(kit) }),
       "/reset": page(resetPage(kit)),
       "/consent": page(consentPage(kit)),
       "/logout": page(signOutPage(kit)),
@@ -41,6 +43,7 @@ export function pageRoutes(kit: PageKit): RouteGroup {
       "/account/deleted": page({ GET: accountGonePage(kit) }),
       [STYLE.path]: page({ GET: STYLE.handler }),
       [MARK.path]: page({ GET: MARK.handler }),
+      [ONCE_SCRIPT.path]: page({ GET: ONCE_SCRIPT.handler }),
     },
   };
 }

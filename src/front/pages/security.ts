@@ -7,7 +7,7 @@ import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, PasswordBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
 import { failedForm, faultsOf, type PageKit } from "./kit.ts";
-import { OWN_PURPOSE, ownForm, ownPage } from "./own.ts";
+import { goneAfter, OWN_PURPOSE, ownForm, ownPage } from "./own.ts";
 import { sendPage } from "./send.ts";
 import type { Fault } from "./views/layout.ts";
 import { securityView } from "./views/security.ts";
@@ -46,7 +46,7 @@ export const passwordPage = (kit: PageKit): Handler =>
 /** POST /account/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = (kit: PageKit): Handler =>
   ownForm(kit, async (ctx, form, { user }) => {
-    await signOutElsewhere(form.get("session") ?? "", user.id, kit.ports.sessions, callerOf(ctx));
+    await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, kit.ports.sessions, callerOf(ctx)));
     return "/account/security?done=session";
   });
 

@@ -6,12 +6,13 @@ import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { assertShape, LoginBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import { failedForm, faultsOf, type PageKit, queryMember, signedInTo, waitingRequest } from "./kit.ts";
-import { namedPlace } from "./own-places.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "./kit.ts";
+import { OWN_START, wayOf } from "./own-places.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
 import type { Fault } from "./views/layout.ts";
 import { type SignInPage, signInView } from "./views/sign-in.ts";
+import type { Way } from "./way.ts";
 
 const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
 
@@ -33,7 +34,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     { email, faults, status }: Attempt,
     hint?: string,
   ) => {
-    const token = guard.token(ctx, purpose(page.requestId));
+    const token = guard.token(ctx, purpose(page.way.requestId));
     sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
   };
 
@@ -47,37 +48,37 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
     const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
-    if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", requestId), status);
+    if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }), status);
     const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
-    show(ctx, { requestId, next: undefined, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
+    show(ctx, { way: { requestId }, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
   }
 
-  const showPlain = async (ctx: FrontContext, next: string, attempt: Attempt) => {
-    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(next), 302);
-    show(ctx, { requestId: undefined, next, client: undefined, again: false }, attempt);
+  const showPlain = async (ctx: FrontContext, way: Way, attempt: Attempt) => {
+    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(way.next ?? OWN_START), 302);
+    show(ctx, { way, client: undefined, again: false }, attempt);
   };
 
-  const showForm = (ctx: FrontContext, requestId: string | undefined, next: string, attempt: Attempt) =>
-    requestId === undefined ? showPlain(ctx, next, attempt) : showForRequest(ctx, requestId, attempt);
+  const showForm = (ctx: FrontContext, way: Way, attempt: Attempt) =>
+    way.requestId === undefined ? showPlain(ctx, way, attempt) : showForRequest(ctx, way.requestId, attempt);
 
   return {
-    GET: (ctx) => showForm(ctx, queryMember(ctx, "request"), namedPlace(site, queryMember(ctx, "next")), FIRST),
+    GET: (ctx) => showForm(ctx, wayOf(site, queryForm(ctx)), FIRST),
     async POST(ctx) {
       const form = await formBody(ctx);
-      const requestId = form.get("request");
-      guard.assert(ctx, form, purpose(requestId));
-      const next = namedPlace(site, form.get("next"));
+      const way = wayOf(site, form);
+      guard.assert(ctx, form, purpose(way.requestId));
       const email = form.get("email") ?? "";
       try {
         const credentials = assertShape(LoginBody, { email, password: form.get("password") ?? "" });
         const { secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
         cookies.startSession(ctx, secret, ports.sessionTtl);
+        cookies.endErrand(ctx);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        return showForm(ctx, requestId, next, { email, faults, status: failedForm(ctx, refusal) });
+        return showForm(ctx, way, { email, faults, status: failedForm(ctx, refusal) });
       }
-      sendRedirect(ctx, site.path(requestId === undefined ? next : "/consent", requestId), 303);
+      sendRedirect(ctx, way.requestId === undefined ? site.path(way.next ?? OWN_START) : site.path("/consent", way), 303);
     },
   };
 }

@@ -1,13 +1,16 @@
-import { register, resendVerification } from "../../accounts/registration.ts";
+import { registerOnce, resendVerification } from "../../accounts/registration.ts";
 import { formBody } from "../middleware/body.ts";
 import { callerOf } from "../people-ports.ts";
 import type { Handler } from "../routes.ts";
 import { assertShape, RegisterBody, ResendBody } from "../schemas/accounts.ts";
 import { languageOf } from "../texts/language.ts";
-import { failedForm, faultsOf, type PageKit, queryMember } from "./kit.ts";
-import { sendPage } from "./send.ts";
+import { beginErrand, mailedTo, wayBegun } from "./errand.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "./kit.ts";
+import { wayOf } from "./own-places.ts";
+import { sendPage, sendRedirect } from "./send.ts";
 import { checkMailView } from "./views/notices.ts";
 import { signUpView } from "./views/sign-up.ts";
+import { wayMembers } from "./way.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
 /** The purpose of the token in a form that asks for another verification mail. */
@@ -15,45 +18,59 @@ export const RESEND = "resend";
 const FIELDS = ["email", "password", "firstName", "lastName"] as const;
 
 /** GET /signup and POST /signup. */
-export function signUpPage({ ports, guard, site }: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, site } = kit;
   return {
     GET(ctx) {
-      const requestId = queryMember(ctx, "request");
-      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(requestId)), requestId, faults: [] }));
+      const way = wayOf(site, queryForm(ctx));
+      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(way.requestId)), way, faults: [] }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
-      const requestId = form.get("request");
-      guard.assert(ctx, form, purpose(requestId));
+      const way = wayOf(site, form);
+      guard.assert(ctx, form, purpose(way.requestId));
       const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
-        const user = await register(signUp, ports, callerOf(ctx));
-        const token = guard.token(ctx, RESEND);
-        sendPage(ctx, checkMailView(site, languageOf(ctx), { email: user.email, token, requestId, again: false }), 201);
+        const user = await registerOnce(signUp, ports, callerOf(ctx));
+        await beginErrand(kit, ctx, user.email, way);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, FIELDS);
-        const token = guard.token(ctx, purpose(requestId));
-        sendPage(
-          ctx,
-          signUpView(site, languageOf(ctx), { token, requestId, email, firstName, lastName, faults }),
-          failedForm(ctx, refusal),
-        );
+        const token = guard.token(ctx, purpose(way.requestId));
+        const page = signUpView(site, languageOf(ctx), { token, way, email, firstName, lastName, faults });
+        return sendPage(ctx, page, failedForm(ctx, refusal));
       }
+      sendRedirect(ctx, site.path("/signup/sent", way), 303);
     },
   };
 }
 
+/** What `done` says after another mail was asked for. */
+const AGAIN = "again";
+
+/** GET /signup/sent: the mail is on its way. A page of its own, so that it can be loaded anew without signing up again. */
+export const signUpSentPage =
+  (kit: PageKit): Handler =>
+  (ctx) => {
+    const { site, guard } = kit;
+    const [way, email] = [wayOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
+    if (email === undefined) return sendRedirect(ctx, site.path("/login", way), 302);
+    const again = queryMember(ctx, "done") === AGAIN;
+    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), way, again }));
+  };
+
 /** POST /signup/resend: another verification mail, for whoever has just signed up. */
 export const resendPage =
-  ({ ports, guard, site }: PageKit): Handler =>
+  (kit: PageKit): Handler =>
   async (ctx) => {
+    const { ports, guard, site } = kit;
     const form = await formBody(ctx);
     guard.assert(ctx, form, RESEND);
     const { email } = assertShape(ResendBody, { email: form.get("email") });
     await resendVerification(email, ports, callerOf(ctx));
-    sendPage(
-      ctx,
-      checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), requestId: form.get("request"), again: true }),
-    );
+    const said = wayOf(site, form);
+    // The page of a link that is no longer good does not know it.
+    const way = wayMembers(said).length > 0 ? said : await wayBegun(kit, ctx);
+    await beginErrand(kit, ctx, email, way);
+    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, way), 303);
   };

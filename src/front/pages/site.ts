@@ -1,11 +1,13 @@
+import { type Way, wayMembers } from "./way.ts";
+
 /** The service as its pages speak of it. */
 export interface Site {
   /** The host that the person sees in the browser's address bar. */
   readonly host: string;
   /** Whether wallets can be linked, so that there is a page for it. */
   readonly wallets: boolean;
-  /** A path of ours below the issuer's own; with the id of the authorization request that waits, if one does. */
-  path(path: string, requestId?: string): string;
+  /** A path of ours below the issuer's own, which may have a query; with where the person is going. */
+  path(path: string, way?: Way): string;
 }
 
 /** @param issuer base URL; links are built from nothing else */
@@ -15,6 +17,9 @@ export function siteOf(issuer: string, wallets = false): Site {
   return {
     host,
     wallets,
-    path: (path, requestId) => base + path + (requestId === undefined ? "" : `?request=${encodeURIComponent(requestId)}`),
+    path(path, way = {}) {
+      const members = wayMembers(way).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+      return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
+    },
   };
 }

@@ -6,7 +6,12 @@ interface NoticeTexts {
 }
 
 export interface NoticesTexts {
-  readonly verified: { readonly title: string; readonly text: (email: string) => string; readonly toAccount: string };
+  readonly verified: {
+    readonly title: string;
+    readonly text: (email: string) => string;
+    readonly goOn: string;
+    readonly toAccount: string;
+  };
   readonly staleLink: NoticeTexts & { readonly signIn: string; readonly email: string; readonly again: string };
   readonly checkMail: {
     readonly title: string;
@@ -18,6 +23,8 @@ export interface NoticesTexts {
     readonly sendAgain: string;
   };
   readonly signedOut: NoticeTexts & { readonly signIn: string };
+  /** Before the code of what went wrong. */
+  readonly forSupport: string;
 }
 
 export const noticesTexts: Catalogue<NoticesTexts> = {
@@ -25,6 +32,7 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
     verified: {
       title: "Your address is confirmed",
       text: (email) => `${email} belongs to your account. You can close this page, or go on.`,
+      goOn: "Go on with what you began",
       toAccount: "Go to your account",
     },
     staleLink: {
@@ -47,11 +55,13 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
       text: "On a device that others use too, close the browser as well.",
       signIn: "Sign in again",
     },
+    forSupport: "For support:",
   },
   de: {
     verified: {
       title: "Ihre Adresse ist bestätigt",
       text: (email) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
+      goOn: "Weiter mit dem, was Sie begonnen haben",
       toAccount: "Zu Ihrem Konto",
     },
     staleLink: {
@@ -75,5 +85,6 @@ export const noticesTexts: Catalogue<NoticesTexts> = {
       text: "Wenn auch andere dieses Gerät benutzen, schließen Sie bitte auch den Browser.",
       signIn: "Wieder anmelden",
     },
+    forSupport: "Für den Support:",
   },
 };

@@ -19,8 +19,9 @@ export type ShownReason =
   | "password_is_email"
   | "password_common"
   | "pending_unknown"
-  | "consent_unknown"
-  | "session_unknown"
+  | "agent_unknown"
+  | "delegation_unknown"
+  | "link_unknown"
   | "own_password_wrong"
   | "password_changed_meanwhile"
   | "last_operator"
@@ -76,9 +77,10 @@ const en: RefusalsTexts = {
     password_long: "Choose a password of at most 128 characters.",
     password_is_email: "Choose a password that is not your e-mail address.",
     password_common: "This password is on the list of those that are guessed first. Choose another one.",
-    pending_unknown: "This request has expired. Go back to the application and start again.",
-    consent_unknown: "This access has been taken back already.",
-    session_unknown: "This session has ended already.",
+    pending_unknown: "This request has been answered or has expired. Go back to the application and start again.",
+    agent_unknown: "There is no such agent, or it is gone.",
+    delegation_unknown: "This has ended already.",
+    link_unknown: "This link to a wallet is over. Begin again on the page of your wallet.",
     own_password_wrong: "This is not your password.",
     password_changed_meanwhile: "The password has been changed meanwhile. Sign in with the new one.",
     last_operator: "You are the last operator. Make somebody else an operator first.",
@@ -134,9 +136,11 @@ const de: RefusalsTexts = {
     password_long: "Wählen Sie ein Passwort mit höchstens 128 Zeichen.",
     password_is_email: "Wählen Sie ein Passwort, das nicht Ihre E-Mail-Adresse ist.",
     password_common: "Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wählen Sie ein anderes.",
-    pending_unknown: "Diese Anfrage ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
-    consent_unknown: "Dieser Zugriff wurde schon zurückgenommen.",
-    session_unknown: "Diese Sitzung ist schon beendet.",
+    pending_unknown:
+      "Diese Anfrage wurde beantwortet oder ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
+    agent_unknown: "Diesen Agenten gibt es nicht oder nicht mehr.",
+    delegation_unknown: "Das ist schon beendet.",
+    link_unknown: "Diese Verknüpfung mit einer Wallet ist vorbei. Beginnen Sie auf der Seite Ihrer Wallet von vorn.",
     own_password_wrong: "Das ist nicht Ihr Passwort.",
     password_changed_meanwhile: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
     last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",

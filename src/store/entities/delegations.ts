@@ -36,6 +36,7 @@ export const DelegationRow = defineEntity({
     cutByType: p.text().nullable(),
     cutBy: p.text().nullable(),
   },
+  indexes: [{ name: "delegations_created_at_index", properties: ["createdAt", "id"] }],
   checks: [{ name: "delegations_kind_check", expression: "kind = any (array['access_token'::text, 'id_jag'::text])" }],
 });
 

@@ -18,6 +18,7 @@ import { MailEnds } from "./0018-mail-ends.ts";
 import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 import { IdsInOrder } from "./0020-ids-in-order.ts";
 import { ConsentsByPlace } from "./0021-consents-by-place.ts";
+import { DelegationsInOrder } from "./0023-delegations-in-order.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -41,4 +42,5 @@ export const migrations = [
   { name: "0019_scope_descriptions", class: ScopeDescriptions },
   { name: "0020_ids_in_order", class: IdsInOrder },
   { name: "0021_consents_by_place", class: ConsentsByPlace },
+  { name: "0023_delegations_in_order", class: DelegationsInOrder },
 ];

@@ -20,6 +20,7 @@ export const MIGRATION_NAMES = [
   "0019_scope_descriptions",
   "0020_ids_in_order",
   "0021_consents_by_place",
+  "0023_delegations_in_order",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

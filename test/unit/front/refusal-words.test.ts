@@ -2,17 +2,17 @@ import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { reasonWords, refusalFaults } from "../../../src/front/pages/refusal-words.ts";
 
-const english = { description: "Words of the refusal." };
+const forPrograms = { description: "resource must be an absolute URI." };
 
 describe("a refusal on a page", () => {
   test.for([
     ["en", "password_short", "Choose a password of at least 8 characters."],
     ["de", "password_short", "Wählen Sie ein Passwort mit mindestens 8 Zeichen."],
-    ["en", "never_heard_of", "Words of the refusal."],
+    ["en", "never_heard_of", undefined],
     ["de", "never_heard_of", undefined],
     ["de", "constructor", undefined],
   ] as const)("in %s, %s, is told by its reason", ([language, reason, words]) => {
-    expect(reasonWords(language, new Refusal("invalid_request", reason, english))).toBe(words);
+    expect(reasonWords(language, new Refusal("invalid_request", reason, forPrograms))).toBe(words);
   });
 
   test("a sign-in that fails reads alike whatever was wrong", () => {
@@ -31,10 +31,10 @@ describe("the faults of a form", () => {
     { path: "colour", message: "Odd." },
   ];
   test.for([
-    ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "Odd."]],
+    ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "This field is filled in wrongly."]],
     ["body_shape", "de", ["Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.", "Diese Angabe stimmt so nicht."]],
     ["email_taken", "de", ["Zu dieser E-Mail-Adresse gibt es schon ein Konto.", "Zu dieser E-Mail-Adresse gibt es schon ein Konto."]],
-    ["never_heard_of", "en", ["Bad.", "Odd."]],
+    ["never_heard_of", "en", ["This field is filled in wrongly.", "This field is filled in wrongly."]],
     ["never_heard_of", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
   ] as const)("%s in %s stand at the fields that the form has", ([reason, language, messages]) => {
     const faults = refusalFaults(language, new Refusal("invalid_request", reason, { issues }), ["email"]);

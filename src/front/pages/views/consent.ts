@@ -42,7 +42,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
 <h1 class="centred"><bdi>${client.name}</bdi> ${heading(texts, page)}</h1>
 ${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
-<p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login", requestId)}&amp;switch=1">${texts.otherAccount}</a></p>
+<p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
 ${facts(language, client)}
 ${warning(language, client)}
 ${
@@ -62,7 +62,7 @@ ${
 }
 ${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
-${hidden(token, requestId)}
+${hidden(token, { requestId })}
 <input type="hidden" name="offer" value="${page.offer}">
 <button class="button button-deny" type="submit" name="decision" value="deny">${texts.deny}</button>
 <button class="button" type="submit" name="decision" value="approve">${texts.allow}</button>

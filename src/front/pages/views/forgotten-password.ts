@@ -2,19 +2,20 @@ import { forgottenPasswordTexts } from "../../texts/forgotten-password.ts";
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
+import type { Way } from "../way.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
 import { noticeView } from "./notices.ts";
 
 export interface ForgotPage {
   readonly token: string;
-  /** The authorization request that waits. */
-  readonly requestId: string | undefined;
+  /** Where the person is going. */
+  readonly way: Way;
   readonly email?: string | undefined;
   readonly faults: readonly Fault[];
 }
 
 /** Asks for the address of the account. */
-export function forgotView(site: Site, language: Language, { token, requestId, email, faults }: ForgotPage): Markup {
+export function forgotView(site: Site, language: Language, { token, way, email, faults }: ForgotPage): Markup {
   const texts = forgottenPasswordTexts[language];
   return layout(
     site,
@@ -24,19 +25,19 @@ export function forgotView(site: Site, language: Language, { token, requestId, e
 <p class="lead">${texts.lead}</p>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/forgot")}" class="stack" novalidate>
-${hidden(token, requestId)}
+${hidden(token, way)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: true })}
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below"><a href="${site.path("/login", requestId)}">${texts.toSignIn}</a></p>`,
+<p class="below"><a href="${site.path("/login", way)}">${texts.toSignIn}</a></p>`,
   );
 }
 
 /** After asking, whether or not there is such an account. */
-export function forgotSentView(site: Site, language: Language, requestId: string | undefined): Markup {
+export function forgotSentView(site: Site, language: Language, way: Way): Markup {
   const { sent, toSignIn } = forgottenPasswordTexts[language];
-  const more = html`<a class="button button-wide" href="${site.path("/login", requestId)}">${toSignIn}</a>
+  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${toSignIn}</a>
 <p class="small after-form">${sent.nothingThere}</p>`;
   return noticeView(site, language, { tone: "plain", title: sent.title, text: sent.text, more });
 }
@@ -70,15 +71,15 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
 }
 
 /** After a link that is no longer good. */
-export function staleResetView(site: Site, language: Language): Markup {
+export function staleResetView(site: Site, language: Language, way: Way): Markup {
   const { title, text, again } = forgottenPasswordTexts[language].stale;
-  const more = html`<a class="button button-wide" href="${site.path("/forgot")}">${again}</a>`;
+  const more = html`<a class="button button-wide" href="${site.path("/forgot", way)}">${again}</a>`;
   return noticeView(site, language, { tone: "bad", title, text, more });
 }
 
 /** After the new password was set. */
-export function resetDoneView(site: Site, language: Language): Markup {
+export function resetDoneView(site: Site, language: Language, way: Way): Markup {
   const { title, text, signIn } = forgottenPasswordTexts[language].changed;
-  const more = html`<a class="button button-wide" href="${site.path("/login")}">${signIn}</a>`;
+  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${signIn}</a>`;
   return noticeView(site, language, { tone: "good", title, text, more });
 }

@@ -1,9 +1,10 @@
 import { FORM_TOKEN } from "../../form-guard.ts";
 import { frameTexts } from "../../texts/frame.ts";
 import type { Language } from "../../texts/language.ts";
-import { MARK, STYLE } from "../assets.ts";
+import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
+import { type Way, wayMembers } from "../way.ts";
 
 export interface Frame {
   readonly language: Language;
@@ -27,6 +28,7 @@ export const layout = (site: Site, { language, title, width = "narrow", aside, h
 <title>${title} · Countersign</title>
 <link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
+<script src="${site.path(ONCE_SCRIPT.path)}" defer></script>
 ${head}
 </head>
 <body>
@@ -44,9 +46,9 @@ ${content}
 </html>
 `;
 
-/** The hidden members that bind a form to this browser and to the request that waits. */
-export const hidden = (token: string, requestId?: string): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
-${requestId !== undefined && html`<input type="hidden" name="request" value="${requestId}">`}`;
+/** The hidden members that bind a form to this browser, and carry on where the person is going. */
+export const hidden = (token: string, way: Way = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${wayMembers(way).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 
 export interface Field {
   readonly name: string;

@@ -2,6 +2,7 @@ import type { Language } from "../../texts/language.ts";
 import { noticesTexts } from "../../texts/notices.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
+import { type Way, wayMembers } from "../way.ts";
 import { field, hidden, layout } from "./layout.ts";
 
 export interface Notice {
@@ -9,10 +10,12 @@ export interface Notice {
   readonly title: string;
   readonly text: string;
   readonly more?: Part;
+  /** What whoever is asked for help can find the case by: the standards' word for it, and the id of the request. */
+  readonly support?: { readonly code: string; readonly requestId: string };
 }
 
 /** A page that says one thing. */
-export const noticeView = (site: Site, language: Language, { tone, title, text, more }: Notice): Markup =>
+export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): Markup =>
   layout(
     site,
     { language, title },
@@ -21,16 +24,19 @@ export const noticeView = (site: Site, language: Language, { tone, title, text, 
 <h1>${title}</h1>
 <p class="lead">${text}</p>
 ${more}
-</section>`,
+</section>
+${support && html`<p class="support">${noticesTexts[language].forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}`,
   );
 
 /** A link that is the next step. */
 export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
 
-/** After a verification link was used. */
-export function verifiedView(site: Site, language: Language, email: string): Markup {
-  const { title, text, toAccount } = noticesTexts[language].verified;
-  return noticeView(site, language, { tone: "good", title, text: text(email), more: wideLink(site.path("/account"), toAccount) });
+/** After a verification link was used. @param way where the person was going in this browser before she read her mail */
+export function verifiedView(site: Site, language: Language, email: string, way: Way): Markup {
+  const { title, text, goOn, toAccount } = noticesTexts[language].verified;
+  const isGoing = wayMembers(way).length > 0;
+  const more = isGoing ? wideLink(site.path("/login", way), goOn) : wideLink(site.path("/account"), toAccount);
+  return noticeView(site, language, { tone: "good", title, text: text(email), more });
 }
 
 /** After a verification link that is no longer good. @param token of the form that asks for another mail */
@@ -48,18 +54,18 @@ ${field(language, { name: "email", label: email, type: "email", autocomplete: "e
 export interface CheckMail {
   readonly email: string;
   readonly token: string;
-  /** The authorization request that waits. */
-  readonly requestId: string | undefined;
+  /** Where the person is going. */
+  readonly way: Way;
   /** Whether another mail was just asked for. */
   readonly again: boolean;
 }
 
 /** After signing up: the mail is on its way, and one can go on. */
-export function checkMailView(site: Site, language: Language, { email, token, requestId, again }: CheckMail): Markup {
+export function checkMailView(site: Site, language: Language, { email, token, way, again }: CheckMail): Markup {
   const texts = noticesTexts[language].checkMail;
-  const more = html`${wideLink(site.path("/login", requestId), texts.toSignIn)}
+  const more = html`${wideLink(site.path("/login", way), texts.toSignIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
-${hidden(token, requestId)}
+${hidden(token, way)}
 <input type="hidden" name="email" value="${email}">
 ${
   again

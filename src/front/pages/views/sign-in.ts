@@ -2,14 +2,14 @@ import type { Language } from "../../texts/language.ts";
 import { signInTexts } from "../../texts/sign-in.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
+import type { Way } from "../way.ts";
 import { clientLine, type ShownClient } from "./client.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
 
 export interface SignInPage {
   readonly token: string;
-  readonly requestId: string | undefined;
-  /** The path of the page that the person wanted, where no application waits. */
-  readonly next: string | undefined;
+  /** Where the person is going. */
+  readonly way: Way;
   /** The application that waits for the person, if one does. */
   readonly client: ShownClient | undefined;
   readonly email: string | undefined;
@@ -18,7 +18,7 @@ export interface SignInPage {
   readonly again: boolean;
 }
 
-export function signInView(site: Site, language: Language, { token, requestId, next, client, email, faults, again }: SignInPage): Markup {
+export function signInView(site: Site, language: Language, { token, way, client, email, faults, again }: SignInPage): Markup {
   const texts = signInTexts[language];
   const title = again ? texts.titleAgain : texts.title;
   return layout(
@@ -29,14 +29,13 @@ export function signInView(site: Site, language: Language, { token, requestId, n
 ${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, client)}</p>`}
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/login")}" class="stack" novalidate>
-${hidden(token, requestId)}
-${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
+${hidden(token, way)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
-<p class="small centred after-form"><a href="${site.path("/forgot", requestId)}">${texts.forgotten}</a></p>
+<p class="small centred after-form"><a href="${site.path("/forgot", way)}">${texts.forgotten}</a></p>
 </section>
-<p class="below">${texts.newHere} <a href="${site.path("/signup", requestId)}">${texts.createAccount}</a></p>`,
+<p class="below">${texts.newHere} <a href="${site.path("/signup", way)}">${texts.createAccount}</a></p>`,
   );
 }

@@ -2,18 +2,20 @@ import type { Language } from "../../texts/language.ts";
 import { signUpTexts } from "../../texts/sign-up.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
+import type { Way } from "../way.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "./layout.ts";
 
 export interface SignUpPage {
   readonly token: string;
-  readonly requestId: string | undefined;
+  /** Where the person is going. */
+  readonly way: Way;
   readonly email?: string | undefined;
   readonly firstName?: string | undefined;
   readonly lastName?: string | undefined;
   readonly faults: readonly Fault[];
 }
 
-export function signUpView(site: Site, language: Language, { token, requestId, email, firstName, lastName, faults }: SignUpPage): Markup {
+export function signUpView(site: Site, language: Language, { token, way, email, firstName, lastName, faults }: SignUpPage): Markup {
   const texts = signUpTexts[language];
   const error = (name: string) => faultOf(faults, name);
   return layout(
@@ -24,7 +26,7 @@ export function signUpView(site: Site, language: Language, { token, requestId, e
 <p class="lead">${texts.lead}</p>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/signup")}" class="stack" novalidate>
-${hidden(token, requestId)}
+${hidden(token, way)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: error("email"), autofocus: faults.length === 0 })}
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: error("password") })}
 <div class="pair">
@@ -34,6 +36,6 @@ ${field(language, { name: "lastName", label: texts.lastName, type: "text", autoc
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below">${texts.haveAccount} <a href="${site.path("/login", requestId)}">${texts.signIn}</a></p>`,
+<p class="below">${texts.haveAccount} <a href="${site.path("/login", way)}">${texts.signIn}</a></p>`,
   );
 }

@@ -1,0 +1,158 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { startSlowAnswers } from "../support/slow-answers.ts";
+
+/** Milliseconds between the clicks of somebody who clicks twice. */
+const BETWEEN = 150;
+const PASSWORD = "correct horse battery";
+
+let browser: Browser;
+let callback: Awaited<ReturnType<typeof startCallback>>;
+let people: People;
+let slow: Awaited<ReturnType<typeof startSlowAnswers>>;
+beforeAll(async () => {
+  [browser, callback, people, slow] = await Promise.all([startChromium(), startCallback(), startPeople(), startSlowAnswers()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await Promise.all([callback.close(), people.close(), slow.close()]);
+});
+
+let count = 0;
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+const ask = (members: Parameters<typeof authorizePath>[0] = {}) =>
+  people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members });
+
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("every button twice, %o", (options) => {
+  /** Without scripts the second form is sent as well, and finds what the first has ended: a session, or a link. */
+  const scripted = test.runIf(options.javaScriptEnabled);
+  afterEach(() => {
+    const repeated = slow.forms.filter((path, index) => path === slow.forms[index - 1]);
+    expect(repeated.length > 0).toBe(!options.javaScriptEnabled);
+    slow.forms.length = 0;
+  });
+  /** Somebody who clicks everything twice. */
+  async function hasty() {
+    const opened = await openPage(browser, { ...options, proxy: { server: slow.url } });
+    const { page } = opened;
+    const email = `twice${++count}@example.test`;
+    await page.context().setExtraHTTPHeaders({ "x-forwarded-for": `198.51.100.${count}` });
+    const twice = async (name: string) => {
+      const button = page.getByRole("button", { name, exact: true });
+      await button.scrollIntoViewIfNeeded();
+      const box = await button.boundingBox();
+      const [x, y] = [(box?.x ?? 0) + 10, (box?.y ?? 0) + 10];
+      await page.mouse.click(x, y);
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN));
+      await page.mouse.click(x, y, { clickCount: 2 });
+    };
+    return { ...opened, page, email, twice };
+  }
+  async function member() {
+    const person = await hasty();
+    const body = JSON.stringify({ email: person.email, password: PASSWORD });
+    const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${count}` };
+    expect((await fetch(`${people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+    return person;
+  }
+  async function signedIn() {
+    const person = await member();
+    await person.page.goto(`${people.url}/login`);
+    await person.page.getByLabel("E-mail address").fill(person.email);
+    await person.page.getByLabel("Password").fill(PASSWORD);
+    await person.twice("Sign in");
+    await heading(person.page, "Your account");
+    return person;
+  }
+
+  test("sign-up", async () => {
+    const { page, email, twice } = await hasty();
+    await page.goto(`${people.url}/signup`);
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await twice("Create account");
+    await heading(page, "Check your mail");
+    expect(await people.mailsTo(email, 1)).toHaveLength(1);
+    await page.close();
+  });
+
+  scripted("sign-in makes one session", async () => {
+    const { page } = await signedIn();
+    await page.goto(`${people.url}/account/security`);
+    expect(await page.getByRole("heading", { name: "Where you are signed in" }).locator("xpath=..").locator("li").count()).toBe(1);
+    await page.close();
+  });
+
+  test.for([
+    ["Allow", { scope: "openid" }, "code"],
+    ["Allow", { scope: "openid offline_access" }, "code"],
+    ["Allow", { scope: "openid", prompt: "consent" }, "code"],
+    ["Deny", { scope: "openid" }, "error"],
+  ] as const)("%s for %o", async ([button, members, answer]) => {
+    const { page, twice } = await signedIn();
+    await page.goto(ask(members));
+    await twice(button);
+    await heading(page, "Back at the client");
+    expect(new URL(page.url()).searchParams.has(answer)).toBe(true);
+    await page.close();
+  });
+
+  test("taking access back", async () => {
+    const { page, twice } = await signedIn();
+    await page.goto(ask({ scope: "openid" }));
+    await page.getByRole("button", { name: "Allow" }).click();
+    await heading(page, "Back at the client");
+    await page.goto(`${people.url}/account`);
+    await twice("Take back access from Field Notes");
+    await page.getByRole("status").waitFor();
+    await heading(page, "Your account");
+    await page.close();
+  });
+
+  scripted("a new password", async () => {
+    const { page, twice } = await signedIn();
+    await page.goto(`${people.url}/account/security`);
+    await page.getByLabel("Current password").fill(PASSWORD);
+    await page.getByLabel("New password").fill("a brand new battery");
+    await twice("Change password");
+    await page.getByRole("status").getByText("Your password has been changed.").waitFor();
+    await page.close();
+  });
+
+  scripted("a forgotten password", async () => {
+    const { page, email, twice } = await member();
+    await page.goto(`${people.url}/forgot`);
+    await page.getByLabel("E-mail address").fill(email);
+    await twice("Send me the link");
+    await heading(page, "Check your mail");
+    await page.goto(`${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`);
+    await page.getByLabel("New password").fill("a brand new battery");
+    await twice("Change password");
+    await heading(page, "Your password has been changed");
+    await page.close();
+  });
+
+  test("signing out, here and everywhere", async () => {
+    const { page, twice } = await signedIn();
+    await page.goto(`${people.url}/logout`);
+    await twice("Sign out");
+    await heading(page, "You are signed out");
+    const other = await signedIn();
+    await other.page.goto(`${people.url}/account/security`);
+    await other.twice("Sign out everywhere");
+    await heading(other.page, "You are signed out");
+    await page.close();
+    await other.page.close();
+  });
+
+  scripted("deleting the account", async () => {
+    const { page, twice } = await signedIn();
+    await page.goto(`${people.url}/account/delete`);
+    await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
+    await twice("Delete my account");
+    await heading(page, "Your account has been deleted");
+    await page.close();
+  });
+});
