@@ -1,7 +1,8 @@
 import type { AuditActor } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { endSignIns, record } from "./sessions.ts";
+import { record } from "./audit-rows.ts";
+import { endSignIns } from "./session-endings.ts";
 import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 

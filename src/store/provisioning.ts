@@ -2,10 +2,10 @@ import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
+import { record } from "./audit-rows.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-people.ts";
 import { describeScope } from "./scope-descriptions.ts";
-import { record } from "./sessions.ts";
 import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 
@@ -57,7 +57,9 @@ interface Issue {
 
 const OWNER = statement("provision_owner", "select id::text as id from users where email_key = $1");
 
-/** @returns undefined where the file leaves the owner out, null where it says that there is none, and false where there is no such person */
+/**
+ * @returns undefined where the file leaves the owner out, null where it says that there is none, and false where there is no such person
+ */
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
   if (email === null || email === undefined) return email;
   const [owner] = await tx.query<{ id: string }>(OWNER, [emailKey(email)]);
