@@ -43,8 +43,8 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
   grantTypes.includes("authorization_code") ? ["code"] : [];
 
 /**
- * What is of no use to a client, though it contradicts nothing: a grant for which it would have to prove who it is, and cannot. Pure.
- * @see RFC 6749 §4.4, specification §4.7, token exchange rule 2
+ * What is of no use to a client, though it contradicts nothing: a grant for which it would have to prove who it is, and cannot. Who asks for
+ * it is told; a provisioning file may lay down what the token endpoint will refuse (specification §4.7, token exchange rule 2). Pure.
  */
 export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
   client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))

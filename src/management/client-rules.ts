@@ -18,7 +18,7 @@ function assertCoherent(settings: ClientSettings): void {
 }
 
 /** @throws {Refusal} invalid_request for a client that would hold a grant which it could never use */
-function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
+export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
   assertNone(uselessGrants(settings));
 }
 
@@ -47,18 +47,26 @@ export function developerChange(client: Client, patch: ClientPatch): ClientChang
 }
 
 /**
- * What an operator's patch makes of a client, judged on the record as a whole. Response types that are not named follow the grants. A grant
- * of no use that an earlier release let through is no reason to refuse a change. Pure.
+ * What an operator's patch makes of a client: mergedChange, and none that makes it hold a grant which it could never use. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function operatorChange(client: Client, patch: OperatorClientPatch): ClientChange {
+  const change = mergedChange(client, patch);
+  if (uselessGrants(client).length === 0) assertUsable(change.settings);
+  return change;
+}
+
+/**
+ * What members make of a client, judged on the record as a whole. Response types that are not named follow the grants. Pure.
+ * @throws {Refusal} invalid_request, forbidden
+ */
+export function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
   if (client.origin === "built_in")
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
   const { requirePkce: _, ...members } = patch;
   const implied = patch.grantTypes === undefined ? client.responseTypes : impliedResponseTypes(patch.grantTypes);
   const settings: ClientSettings = { ...settingsOf(client), responseTypes: implied, ...present(members) };
   assertCoherent(settings);
-  if (uselessGrants(client).length === 0) assertUsable(settings);
   return { settings, secret: usesSecret(settings.tokenEndpointAuthMethod) ? "kept" : "dropped" };
 }
 
@@ -91,7 +99,6 @@ export function newSettings(said: Said): ClientSettings {
     jwksUri: said.jwksUri ?? null,
   };
   assertCoherent(settings);
-  assertUsable(settings);
   return settings;
 }
 

@@ -2,7 +2,7 @@ import { usesSecret } from "../clients/coherence.ts";
 import type { NewClient } from "../clients/ports.ts";
 import { newClientId, newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
-import { newSettings, type Said } from "./client-rules.ts";
+import { assertUsable, newSettings, type Said } from "./client-rules.ts";
 import type { ManagementPorts } from "./ports.ts";
 
 export interface MintedClient {
@@ -21,6 +21,7 @@ export async function mintClient(
   { realms, clock, randomBytes }: ManagementPorts,
 ): Promise<MintedClient> {
   const settings = newSettings(said);
+  assertUsable(settings);
   const clientSecret = usesSecret(settings.tokenEndpointAuthMethod) ? newSecret(randomBytes) : undefined;
   const client: NewClient = {
     ...settings,

@@ -78,8 +78,7 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
   const outcomes: Outcome[] = [];
   const issues: Issue[] = [];
   for (const [index, client] of clients.entries()) {
-    const tell = ({ path, message }: Issue) =>
-      issues.push({ path: `clients.${index}${path && `.${path}`}`, message: `${message} (client ${client.clientId})` });
+    const tell = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
     const owner = await ownerOf(client.ownerEmail, tx);
     if (owner === false) tell({ path: "ownerEmail", message: "belongs to nobody" });
     try {

@@ -189,11 +189,6 @@ describe("contract: provisioning", () => {
       { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
       "clients.0.responseTypes: must be code if",
     ],
-    [
-      "a grant that a public client cannot use",
-      { clients: [{ ...plan.clients[0], clientSecret: undefined, tokenEndpointAuthMethod: "none", isAgent: false }] },
-      "clients.0.tokenEndpointAuthMethod: none does not go with a grant for which the client must prove who it is (client crm-agent)",
-    ],
   ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
     const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: join(aDirectory(), "data") });
     expect(code).toBe(1);

@@ -123,10 +123,10 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
       code: "invalid_request",
       detail: {
         issues: [
-          { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment (client notes)" },
-          { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri (client files)" },
-          { path: "clients.3.ownerEmail", message: "belongs to nobody (client orphan)" },
-          { path: "clients.4", message: "A built-in client cannot be changed. (client countersign)" },
+          { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment" },
+          { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri" },
+          { path: "clients.3.ownerEmail", message: "belongs to nobody" },
+          { path: "clients.4", message: "A built-in client cannot be changed." },
         ],
       },
     });
