@@ -74,7 +74,8 @@ const DELETE = reaching(
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
-// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it then.
+// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it
+// then.
 const DROP_CONSENTS = statement("client_drop_consents", dropConsents("client_id = $1"));
 // A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
 const DROP_CODES = statement("client_drop_codes", dropCodes("client_id = $1"));
