@@ -175,11 +175,11 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
   test.for(rounds(12))("a file applied beside operators who leave and a client that is deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const [operators, leaving] = [
-      await times(4, () => aUser(sql, { role: "operator" })),
+      await times(2, () => aUser(sql, { role: "operator" })),
       await times(2, () => aUser(sql, { role: "operator" })),
     ];
-    const clients = await times(4, () => aClient(sql));
-    const people = await times(4, () => aUser(sql));
+    const clients = await times(2, () => aClient(sql));
+    const people = await times(2, () => aUser(sql));
     for (const [at, { id: userId }] of people.entries()) {
       const own = { ...scene, userId, clientId: clients[at]?.clientId ?? "", sessionId: await aSession(userId) };
       await aConsent(own);
