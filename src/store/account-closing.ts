@@ -1,10 +1,10 @@
 import type { AccountClosing } from "../accounts/closing-ports.ts";
 import { isUuid } from "../identifier.ts";
 import { record } from "./audit-rows.ts";
-import { deleteInOrder, dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
+import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
 import { endAllSessions } from "./session-endings.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
 // In one order for everybody: of two operators who leave at once, the second finds herself the last.

@@ -24,22 +24,22 @@ const ISSUE = statement(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
        resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, wanted jsonb, audit jsonb)),
    present as materialized (
-     select i.n from input i
+     select i.n, i.user_id, i.client_id, i.client_mark, i.wanted from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled
      where ${amongKeys("sessions.id", "session_id", "input")} and ${clientStands("i.client_id", "i.document_client")}
      order by sessions.id for share of sessions),
    agreed as materialized (
-     select i.n from present join input i using (n) join consents on ${covers} where i.client_mark is null
+     select i.n from present i join consents on ${covers} where i.client_mark is null
      order by consents.id for share of consents),
    agreed_to_mark as materialized (
-     select i.n, consents.id, i.client_mark from present join input i using (n) join consents on ${covers}
+     select i.n, consents.id, i.client_mark from present i join consents on ${covers}
      where i.client_mark = coalesce(consents.client_mark, i.client_mark)
      order by consents.id for no key update of consents),
    good as (select * from input where n in (select n from agreed union all select n from agreed_to_mark)),
    marked as (
      update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark
-     where consents.id = agreed_to_mark.id and consents.client_mark is null),
+     where ${amongKeys("consents.id", "id", "agreed_to_mark")} and consents.id = agreed_to_mark.id and consents.client_mark is null),
    stored as (
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
        expires_at, document_client)

@@ -1,7 +1,7 @@
 import type { NewGrant } from "../core/person-grant.ts";
 import type { NewFamily } from "../core/ports.ts";
 import { clientStands } from "./document-client.ts";
-import { hex, type Json } from "./sql.ts";
+import { deleteInOrder, hex, type Json } from "./sql.ts";
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
 export const GRANT_INPUT = `grant_id uuid, client_id text, user_id uuid, scopes text[], audience text[], auth_time float8,
@@ -50,10 +50,6 @@ export const touchConsents = (source: string): string =>
      update consents set last_used_at = now() where id in (
        select consents.id from consents join ${source} using (user_id, client_id)
        where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked))`;
-
-/** A statement that deletes the rows for which `which` holds, and takes their locks in the order of their keys (decision 0021). */
-export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
-  `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 
 /** A statement that drops the codes for which `which` holds and of which nothing has come. One that is being redeemed is waited for. */
 export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);

@@ -1,6 +1,5 @@
 import type { Letter } from "../accounts/ports.ts";
-import { deleteInOrder } from "./grant-rows.ts";
-import type { Json } from "./sql.ts";
+import { deleteInOrder, type Json } from "./sql.ts";
 
 /** What jsonb_to_recordset makes of a letter's row. */
 export const LETTER_INPUT = "subject text, text text, html text";

@@ -51,6 +51,10 @@ export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, pa
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;
 
+/** A statement that deletes the rows for which `which` holds, and takes their locks in the order of their keys (decision 0021). */
+export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
+  `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
+
 /** PostgreSQL has no NUL in text; a key that has one can be in no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 

@@ -27,6 +27,9 @@ const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
 /** Whether the transaction collided with others, and would see what they did when it is tried again; nothing of it has happened. */
 export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
 
+/** Whether a failed write has certainly changed nothing: any error but those after which it may have happened. */
+export const changedNothing = (error: unknown): boolean => !isUnavailable(error) || mayBeRepeated(error);
+
 /** Whether the connection may go on serving after this error: the server itself said no, and has not hung up. */
 export const leavesConnection = (error: unknown): boolean => {
   if (error instanceof Refusal && error.reason !== "storage_unavailable") return true;

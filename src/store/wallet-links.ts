@@ -2,8 +2,7 @@ import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
 import type { Completion, LinkedWallets, LinkState, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { deleteInOrder } from "./grant-rows.ts";
-import { jsonRows, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
 
 /** Links of one person that may be on their way at once; an older one gives way. */
 const AT_ONCE = 16;
