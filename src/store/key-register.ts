@@ -10,7 +10,7 @@ const PUBLISH = statement(
   "key_publish_configured",
   `with given as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
    added as (
-     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from given
+     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from given order by kid
      on conflict (kid) do nothing returning kid),
    known as (
      select kid, ${LAST_SEEN} <= now() - make_interval(secs => $3::int) as withdrawn

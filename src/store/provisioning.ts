@@ -22,6 +22,16 @@ type FileScope = ProvisionFile["scopes"][number];
 /** Several processes may start with the same file at once: one after the other. */
 const oneAtATime = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
+// Whoever is named is held before anything is changed, in the order in which others take more than one (decision 0021).
+const holdUsers = statement(
+  "provision_hold_people",
+  "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
+);
+const holdClients = statement(
+  "provision_hold_clients",
+  "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
+);
+
 const upsertRealm = statement(
   "provision_realm",
   `with before as (select dynamic_registration_scopes as scopes from realms where name = $1),
@@ -183,6 +193,8 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
       for (const user of file.users) users.push(await prepare(user));
       return sql.transaction(async (tx) => {
         await tx.query(oneAtATime, []);
+        await tx.query(holdUsers, [file.users.map(({ email }) => emailKey(email))]);
+        await tx.query(holdClients, [file.clients.map(({ clientId }) => clientId)]);
         const realms: Outcome[] = [];
         for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
         const people: Outcome[] = [];

@@ -19,7 +19,7 @@ export interface Sql {
    * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then unknown
    */
   query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
-  /** Runs `work` in one transaction, and once more when the database could not put it in an order with others (40001, 40P01). */
+  /** Runs `work` in one transaction, and once more when it collided with others (mayBeRepeated). */
   transaction<Result>(work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result>;
 }
 
