@@ -210,6 +210,7 @@ describe("OIDC Core §3.1.2.1", () => {
       const before = browser.cookies.get("countersign");
       const form = await browser.follow(authorizePath(members));
       expect(form.html).toContain("Confirm that it is you");
+      expect(form.html).not.toContain("Create an account");
       expect(form.html).toContain(`value="${email}"`);
       expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
       const wrong = await browser.submit(form, { email, password: "wrong" });
