@@ -105,7 +105,12 @@ function unknownKey(cause: unknown): undefined {
   throw cause;
 }
 
-function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
-  return new Uint8Array(base64url.decode(text));
+/** The bytes of a signature; undefined for what is no base64url, wherever it comes from. */
+function decode(text: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof text !== "string" || !/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
+  try {
+    return new Uint8Array(base64url.decode(text));
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,9 @@
 import type { AccountClosing } from "../accounts/closing-ports.ts";
 import { isUuid } from "../identifier.ts";
+import { record } from "./audit-rows.ts";
 import { deleteInOrder, dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
-import { endAllSessions, record } from "./sessions.ts";
+import { endAllSessions } from "./session-endings.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
@@ -12,8 +13,8 @@ const LOCK_OPERATORS = statement(
   "select id::text from users where role = 'operator' and enabled order by id for no key update",
 );
 
-// Everything is held in the order of decision 0021, the person first and last: held as for a change, so that whatever hangs itself on the person
-// meanwhile need not wait, and deleted when nobody holds anything of it any more.
+// Everything is held in the order of decision 0021, the person first and last: held as for a change, so that whatever hangs itself on the
+// person meanwhile need not wait, and deleted when nobody holds anything of it any more.
 const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
 // In the order in which sign-ins and new passwords take their locks; without a password nothing starts any more.
@@ -38,7 +39,8 @@ const DELETE_CLIENTS = statement(
 );
 /** What the person allowed, and what others allowed the person's clients. */
 const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
-// In statements after the end of the sessions and clients: what was being born of them is seen there (Sessions.endAll, ManagedClients.delete).
+// In statements after the end of the sessions and clients: what was being born of them is seen there (Sessions.endAll,
+// ManagedClients.delete).
 const DROP_CONSENTS = statement("account_drop_consents", dropConsents(CONCERNED));
 const DROP_CODES = statement("account_drop_codes", dropCodes(CONCERNED));
 const END_GRANTS = statement("account_end_grants", `with ${endGrants(CONCERNED)} select 1 as one from ended`);

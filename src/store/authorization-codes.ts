@@ -14,8 +14,9 @@ const covers = `consents.user_id = i.user_id and consents.client_id = i.client_i
        and consents.allowed @> i.wanted
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
-// Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
-// All sessions of a batch are held before its consents, for what is sorted is read to its end before its first row is locked (decision 0021).
+// Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll,
+// Consents.revoke). All sessions of a batch are held before its consents, for what is sorted is read to its end before its first row is
+// locked (decision 0021).
 const ISSUE = statement(
   "code_issue",
   `with input as (

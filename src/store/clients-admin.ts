@@ -74,11 +74,20 @@ const DELETE = reaching(
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
-// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it then.
+// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it
+// then.
 const DROP_CONSENTS = statement("client_drop_consents", dropConsents("client_id = $1"));
 // A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
 const DROP_CODES = statement("client_drop_codes", dropCodes("client_id = $1"));
 const END_GRANTS = statement("client_end_grants", `with ${endGrants("client_id = $1")} select 1 as one from ended`);
+
+// In a statement after the end of its codes: what was being redeemed is seen here.
+const END_FAMILIES = statement(
+  "client_end_families",
+  `update refresh_families set revoked_at = now() where id = any(array(
+     select family.id from refresh_families family join grants on grants.id = family.grant_id
+     where grants.client_id = $1 and family.revoked_at is null order by family.id for no key update of family))`,
+);
 
 const only = ([row]: readonly ClientColumns[]): Client | undefined => (row === undefined ? undefined : clientOf(row));
 
@@ -109,8 +118,12 @@ export const storeChange = async (
   id: string,
   change: ClientChange,
   audit: AuditEntry,
-): Promise<Client | undefined> =>
-  only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
+): Promise<Client | undefined> => {
+  const client = only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
+  // To be enabled again is no way back to what was granted before.
+  if (client?.enabled === false) for (const each of [DROP_CODES, END_FAMILIES]) await tx.query(each, [client.clientId]);
+  return client;
+};
 
 export const managedClients = (sql: Sql): ManagedClients => ({
   ofOwner: async (userId) => (isUuid(userId) ? (await sql.query<ClientColumns>(OF_OWNER, [userId])).map(clientOf) : []),

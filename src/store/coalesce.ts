@@ -69,9 +69,9 @@ export function coalesceReads<Key, Value>(
 }
 
 /**
- * State transitions of one kind, applied by one conditional statement, in which each row keeps its own verdict.
- * When a batch fails it has changed nothing, and its rows are tried one by one, so that nobody fails for a neighbour; unless the database is
- * out of reach, for then it may have happened and nothing is repeated.
+ * State transitions of one kind, applied by one conditional statement, in which each row keeps its own verdict. When a batch fails it has
+ * changed nothing, and its rows are tried one by one, so that nobody fails for a neighbour; unless the database is out of reach, for then
+ * it may have happened and nothing is repeated.
  * @param apply one statement for all rows; its verdicts are in the order of the rows
  */
 export function coalesceWrites<Row, Verdict>(

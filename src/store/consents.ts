@@ -50,7 +50,8 @@ const GIVE = statement(
    ${insertAudit("given join input using (user_id)")}`,
 );
 
-// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of it.
+// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of
+// it.
 const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
 const DROP_CODES = statement("consent_drop_codes", dropCodes("user_id = $1::uuid and client_id = $2"));
 const END_GRANTS = statement(

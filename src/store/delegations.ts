@@ -6,9 +6,9 @@ import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here. Foreign keys hold what
-// is above a row, its grant and its person until the end, row by row in the order of insertion; the closing of an account goes the same way.
-// Those of one statement were asked for one after the other, and their moments say so.
+// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here. Foreign keys
+// hold what is above a row, its grant and its person until the end, row by row in the order of insertion; the closing of an account goes
+// the same way. Those of one statement were asked for one after the other, and their moments say so.
 const RECORD = statement(
   "delegation_record",
   `with input as (

@@ -20,7 +20,10 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
   max_age: family?.maxAge,
 });
 
-/** Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and document_client). */
+/**
+ * Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and
+ * document_client).
+ */
 export const openGrants = (source: string): string =>
   `opened as (
      insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client)

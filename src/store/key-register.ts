@@ -30,7 +30,9 @@ const SERVED = statement(
    from signing_keys where ${LAST_SEEN} > now() - make_interval(secs => $1::int) order by published_at, kid`,
 );
 
-/** @param retention seconds for which a key is served after a core last signed with it, or had it configured; longer than any token lives */
+/**
+ * @param retention seconds for which a key is served after a core last signed with it, or had it configured; longer than any token lives
+ */
 export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
   publish: async (keys, inUse) => {
     await sql.query(PUBLISH, [jsonRows(keys.map((key) => ({ ...key }))), inUse, retention]);

@@ -1,9 +1,10 @@
 import type { PasswordChanges } from "../accounts/password-ports.ts";
 import type { Letter, User } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, insertAudit, record } from "./audit-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter, unsend } from "./letters.ts";
-import { endSignIns, record, startSession } from "./sessions.ts";
+import { endSignIns } from "./session-endings.ts";
+import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
 

@@ -16,7 +16,8 @@ export type Parameter = string | number | boolean | null | Uint8Array | readonly
 export interface Sql {
   /**
    * Runs one statement, which is a transaction by itself.
-   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then unknown
+   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then
+   * unknown
    */
   query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
   /** Runs `work` in one transaction, and once more when it collided with others (mayBeRepeated). */
@@ -44,7 +45,8 @@ export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, pa
 
 /**
  * SQL that holds a column to the few keys of a batch, beside the join that pairs the rows: with it the index on the column is used whatever
- * statistics there are. Without, a batch that is taken for a hundred rows reads the whole of a table that has grown since it was last analysed.
+ * statistics there are. Without, a batch that is taken for a hundred rows reads the whole of a table that has grown since it was last
+ * analysed.
  * @param column of the table  @param key the same as an expression over `batch`
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;

@@ -23,8 +23,8 @@ const EXPIRED: Readonly<Record<string, string>> = {
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
-  // No family outlives 90 days; a grant without one has no token that lives longer than a day. It goes once nothing hangs on it, for what goes by a
-  // foreign key cannot be skipped when somebody holds it.
+  // No family outlives 90 days; a grant without one has no token that lives longer than a day. It goes once nothing hangs on it, for what
+  // goes by a foreign key cannot be skipped when somebody holds it.
   grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
     (condition, table) => `${condition} and not exists (select 1 from ${table} where grant_id = grants.id)`,
     "created_at < now() - interval '91 days'",
