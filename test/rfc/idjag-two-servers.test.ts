@@ -13,7 +13,9 @@ let abroad: Server;
 beforeAll(async () => {
   home = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
   const clients = DELEGATION_CLIENTS.map((client) =>
-    client.clientId === "agent-1" ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM] } : client,
+    client.clientId === "agent-1"
+      ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM], scopes: ["crm:read"] }
+      : client,
   );
   abroad = delegating(
     await startServer({

@@ -87,6 +87,21 @@ describe("specification §4.7 token exchange", () => {
     expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
   });
 
+  test("§5: an agent gets no scope outside its own allowlist: what it names of them is refused, what it inherits is without them", async ({
+    server,
+  }) => {
+    const { subject } = await server.subjectFor(["reading-agent"], { scope: "openid email crm:read crm:write agent:readonly agent:admin" });
+    expect((await server.exchange("reading-agent", subject)).body.scope).toBe("crm:read agent:readonly");
+    for (const scope of ["crm:write", "crm:read crm:write", "openid", "agent:admin"]) {
+      const answer = await server.exchange("reading-agent", subject, { scope });
+      expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, "invalid_scope", undefined]);
+      expect(await server.auditOf(answer)).toMatchObject([{ outcome: "failure", reason: "scope_not_allowed" }]);
+    }
+    const { subject: writing } = await server.subjectFor(["reading-agent"], { scope: "crm:write" });
+    const nothing = await server.exchange("reading-agent", writing);
+    expect([nothing.status, nothing.body.scope]).toEqual([200, ""]);
+  });
+
   test("rule 4: resource and audience together name places within the subject token's own", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const one = await server.exchange("agent-1", subject, { resource: CRM });

@@ -162,8 +162,8 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
   { name: "may_act", demand: "may_act of the subject token, if there, names the agent.", source: "RFC 8693 §4.4", assert: assertMayAct },
   {
     name: "scope",
-    demand: "The scope lies within the subject token's, and under the agent's ceiling (maxAgentMode).",
-    source: "specification §4.7 rule 4",
+    demand: "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its own allowlist.",
+    source: "specification §4.7 rule 4, §5",
     assert: scopesOf,
   },
   {
