@@ -94,10 +94,13 @@ function assertForeignIssuer(facts: ExchangeFacts): void {
     });
 }
 
-/** An assertion names those who acted before it was asked for, and not who asks: the draft leaves the actor open. */
+/**
+ * Who asks for an assertion acts like anybody else, and counts. The assertion names those before it alone: the draft leaves the actor open.
+ */
 export const chainOf = (facts: ExchangeFacts): Actor | undefined => {
   const { act } = subjectOf(facts).claims;
-  return mintsAssertion(facts) ? act : appendActor(act, facts.client.clientId);
+  const grown = appendActor(act, facts.client.clientId);
+  return mintsAssertion(facts) ? act : grown;
 };
 
 /** Held again when the exchange is stored: what ended meanwhile ends it too. */
@@ -178,7 +181,12 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
     source: "ID-JAG §4.3",
     assert: assertForeignIssuer,
   },
-  { name: "chain_length", demand: "No more than four act in a chain.", source: "specification §4.7 rule 7", assert: chainOf },
+  {
+    name: "chain_length",
+    demand: "No more than four act in a chain, the agent that asks among them.",
+    source: "specification §4.7 rule 7",
+    assert: chainOf,
+  },
 ];
 
 /** An exchange in the values that are granted. */

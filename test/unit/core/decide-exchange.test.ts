@@ -129,6 +129,11 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
       { subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c", act: { sub: "d" } } } } }) },
       ["invalid_request", "too_many_actors"],
     ],
+    [{ grant: assertion(), subject: subject({ act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } }) }, "granted"],
+    [
+      { grant: assertion(), subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
+      ["invalid_request", "too_many_actors"],
+    ],
   ])("%# %j", ([members, expected]) => {
     const refused = refusalOf(() => decideExchange(facts(members)));
     expect(refused).toEqual(expected);
