@@ -58,12 +58,13 @@ export function assertedSubject({ claims }: ParsedJwt, client: Client): Asserted
 }
 
 /**
- * What an assertion may ask that we would have to understand, and do not. Whatever else is unknown is let pass.
+ * What an assertion, or the request that brings it, may ask that we would have to understand, and do not. Whatever else is unknown is let pass.
+ * @param detailed whether the request has authorization_details
  * @throws {Refusal} invalid_grant
  * @see specification §4.7; `cnf` demands a proof that is not checked here
  */
-export function assertNothingUnheeded({ claims }: ParsedJwt): void {
-  if (claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
+export function assertNothingUnheeded({ claims }: ParsedJwt, detailed: boolean): void {
+  if (detailed || claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
   if (claims.cnf !== undefined) refuse("confirmation_unsupported");
 }
 
