@@ -5,6 +5,7 @@ import type { TokenExchangeGrant } from "../../gen/countersign/token/v1/token_pb
 import { newId } from "../../identifier.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
 import { printScope } from "../../protocol/scope.ts";
+import { CLIENT_RULES } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
 import type { NewDelegation } from "../delegations.ts";
 import type { Subject } from "../person-grant.ts";
@@ -30,7 +31,11 @@ export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Clie
     assertRules(REQUEST_RULES, { client, grant });
     const facts = await exchangeFacts(grant, client, core);
     known.subject = facts.subject;
-    return await carryOut(decideExchange(facts), facts, requestId, core);
+    const answer = await carryOut(decideExchange(facts), facts, requestId, core);
+    if (answer !== undefined) return answer;
+    const again = await factsAnew(grant, client, core);
+    known.subject = again.subject;
+    throw overtaken(again);
   } catch (error) {
     if (isRefusal(error) && error.code !== "temporarily_unavailable")
       await core.audit.record(refusalRecord(error, client, known.subject, requestId));
@@ -62,6 +67,20 @@ async function existingClients(values: readonly string[], core: Core): Promise<R
   return new Set(found.flatMap((client) => (client === undefined ? [] : [client.clientId])));
 }
 
+/** @throws {Refusal} invalid_client for an agent that has been disabled, or is gone, since it authenticated */
+async function factsAnew(grant: TokenExchangeGrant, { clientId }: Client, core: Core): Promise<ExchangeFacts> {
+  const client = await core.clients.byClientId(clientId);
+  if (!client?.enabled) throw new Refusal("invalid_client", "client_disabled", { rule: CLIENT_RULES.enabled.name });
+  return exchangeFacts(grant, client, core);
+}
+
+/** Why an exchange was not stored that its facts allowed: what they have become names the rule, unless that is over again already. */
+function overtaken(facts: ExchangeFacts): Refusal {
+  decideExchange(facts);
+  return new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
+}
+
+/** @returns undefined when the exchange was not stored, for something that it stands on has ended since it was read */
 async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: string, core: Core) {
   const { kind, subject, root, scopes, audience, act } = exchange;
   const { client, now } = facts;
@@ -91,9 +110,7 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
         ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
   ]);
-  // Something above it was ended since it was read.
-  if (!stored) throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
-  return { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE };
+  return stored ? { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE } : undefined;
 }
 
 async function assertionAnswer(
