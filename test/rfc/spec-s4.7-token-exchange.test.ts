@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { ACCESS_TOKEN, CRM, MAIL, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
+import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
@@ -117,6 +117,30 @@ describe("specification §4.7 token exchange", () => {
       const answer = await server.exchange("agent-1", subject, fields);
       expect([answer.status, answer.body.error]).toEqual([400, "invalid_target"]);
     }
+  });
+
+  test("a resource without a path and with the root path are one: for narrowing, exchange and introspection; aud keeps the bound form", async ({
+    server,
+  }) => {
+    const root = server.agent("root-rs");
+    for (const [bound, other] of [
+      [ROOT, `${ROOT}/`],
+      [`${ROOT}/`, ROOT],
+    ] as const) {
+      const { subject, tokens } = await server.subjectFor(["agent-1"], { scope: "crm:read", resource: [bound, "agent-1"] });
+      const exchanged = await server.exchange("agent-1", subject, { resource: other, audience: bound });
+      const refresh = { grant_type: "refresh_token", refresh_token: tokens.refresh_token, resource: other };
+      const refreshed = await server.token(server.clients.web, refresh);
+      for (const { body } of [exchanged, refreshed]) {
+        expect(claimsOf(body.access_token).aud).toBe(bound);
+        expect((await server.introspect(root, body.access_token)).body).toMatchObject({ active: true, aud: bound });
+        expect(await server.introspectOverGrpc("root-rs", body.access_token)).toMatchObject({ active: true });
+      }
+    }
+    const own = await server.token(root, { grant_type: "client_credentials", scope: "crm:read", resource: `${ROOT}/` });
+    expect(claimsOf(own.body.access_token).aud).toBe(ROOT);
+    const deeper = await server.token(root, { grant_type: "client_credentials", scope: "crm:read", resource: `${ROOT}/?a` });
+    expect([deeper.status, deeper.body.error]).toEqual([400, "invalid_target"]);
   });
 
   test("rule 5: an exchanged token never outlives its subject token", async ({ server }) => {

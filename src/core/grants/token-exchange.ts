@@ -13,10 +13,11 @@ import { actorsOf } from "../policy/delegation.ts";
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
+import { boundForm } from "../policy/resource.ts";
 import { assertRules } from "../policy/rule.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
-import { asAccessToken, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
+import { asAccessToken, audienceList, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -119,13 +120,14 @@ async function assertionAnswer(
   { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
   core: Core,
 ) {
-  const [audience = ""] = grant.audience;
+  const asBound = (place: string) => boundForm(place, audienceList(subject.claims)) ?? place;
+  const [audience = ""] = grant.audience.map(asBound);
   const claims = identityAssertionClaims({
     issuer: core.issuer,
     // The rules have seen to it that there is one.
     subject: subject.state.subject as Subject,
     audience,
-    resources: [...new Set(grant.resource)],
+    resources: [...new Set(grant.resource.map(asBound))],
     clientId: client.clientId,
     scopes,
     jti,

@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors.ts";
-import { isWebResource } from "../../protocol/resource.ts";
+import { isWebResource, sameResource } from "../../protocol/resource.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { stateHolds } from "../introspection.ts";
 import type { TokenRoot, TokenState } from "../token-state.ts";
@@ -88,7 +88,7 @@ export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
 /** An assertion is for another authorization server: ours would only be told what it knows. */
 function assertForeignIssuer(facts: ExchangeFacts): void {
   const [audience = ""] = facts.grant.audience;
-  if (mintsAssertion(facts) && (audience === facts.issuer || !isWebResource(audience)))
+  if (mintsAssertion(facts) && (sameResource(audience, facts.issuer) || !isWebResource(audience)))
     throw new Refusal("invalid_target", "audience_is_no_other_issuer", {
       description: "An identity assertion is for one other authorization server: audience must be its issuer.",
     });

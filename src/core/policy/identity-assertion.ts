@@ -4,6 +4,7 @@ import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import type { ParsedJwt } from "../signing/jws.ts";
 import type { Actor } from "../tokens/access-token.ts";
+import { boundForm } from "./resource.ts";
 import { allowedScopes } from "./scope.ts";
 
 /** Seconds by which another issuer's clock may be ahead. */
@@ -90,9 +91,9 @@ function actorFrom(value: unknown, left: number): Actor {
 export function assertedResources({ claims }: ParsedJwt, requested: readonly string[], client: Client): readonly string[] {
   const named: readonly unknown[] = Array.isArray(claims.resource) ? claims.resource : [claims.resource];
   if (named.length === 0 || !named.every(isText)) return refuse("assertion_without_resource");
-  if (!named.every((resource) => audienceOf(client).includes(resource))) refuse("resource_not_of_client");
-  if (!requested.every((resource) => named.includes(resource))) refuse("resource_outside_assertion");
-  return [...new Set(requested.length === 0 ? named : requested)];
+  if (!named.every((resource) => boundForm(resource, audienceOf(client)) !== undefined)) refuse("resource_not_of_client");
+  const wished = requested.map((resource) => boundForm(resource, named) ?? refuse("resource_outside_assertion"));
+  return [...new Set(wished.length === 0 ? named : wished)];
 }
 
 /**

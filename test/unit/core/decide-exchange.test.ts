@@ -124,6 +124,12 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
       ["invalid_target", "audience_is_no_other_issuer"],
     ],
     [{ grant: assertion() }, "granted"],
+    [
+      { grant: assertion({ audience: [`${ISSUER}/`] }), subject: subject({ aud: ["agent", ISSUER] }) },
+      ["invalid_target", "audience_is_no_other_issuer"],
+    ],
+    [{ grant: assertion({ audience: [`${OTHER}/`] }) }, "granted"],
+    [{ grant: exchangeGrant({ resource: [`${CRM}/`] }) }, ["invalid_target", "resource_outside_subject"]],
     [{ subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c" } } } }) }, "granted"],
     [
       { subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c", act: { sub: "d" } } } } }) },
