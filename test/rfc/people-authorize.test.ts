@@ -249,7 +249,6 @@ describe("errors of the authorization request", () => {
     [{ redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
     [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
     [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
-    [{ response_mode: "form_post" }, "invalid_request"],
   ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
     for (const browser of [aBrowser(people.url), (await signedIn()).browser]) {
       const response = await browser.request(authorizePath(members), { headers: { accept: "text/html" } });
@@ -272,6 +271,9 @@ describe("errors of the authorization request", () => {
     [{ scope: ["openid", "openid"] }, "invalid_request"],
     [{ resource: "https://x.test/#f" }, "invalid_target"],
     [{ request: "x" }, "request_not_supported"],
+    [{ response_mode: "form_post" }, "invalid_request"],
+    [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
+    [{ response_mode: ["query", "query"] }, "invalid_request"],
     [{ id_token_hint: "x" }, "invalid_request"],
   ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
     const answer = await told302(aBrowser(people.url), authorizePath(members));
