@@ -1,4 +1,5 @@
 import { base64url } from "jose";
+import { assertWritten } from "./identifier.ts";
 import { fetchKeys, trustworthyUrl } from "./issuer-document.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 import { readMldsaKeySet } from "./ml-dsa.ts";
@@ -55,6 +56,7 @@ const OPTIONS: OptionTable<PqcOptions> = { issuer: needed(TEXT), introspect: FUN
 export function createPqcVerifier(options: PqcOptions): PqcVerifier {
   assertOptions("createPqcVerifier", options, OPTIONS);
   const { issuer, introspect, clocks = systemClocks } = options;
+  assertWritten("issuer of createPqcVerifier", issuer, ["search", "hash"]);
   trustworthyUrl(issuer, "issuer");
   const fetch = options.fetch ?? ((...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request));
   const keys = issuerKeys((known) => fetchKeys(issuer, known, fetch, readMldsaKeySet), clocks.elapsed);

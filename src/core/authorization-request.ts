@@ -21,7 +21,7 @@ export interface GoodRequest {
 }
 
 /** The parameters that decide where an answer may go at all. */
-const ANSWER_PARAMETERS = ["client_id", "redirect_uri", "response_mode"];
+const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
 
 /**
  * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect. A client of a
@@ -46,9 +46,6 @@ export async function answerableClient(request: AuthorizationRequest, address: s
       description: "redirect_uri is not permitted in the environment of this client",
     });
   }
-  if (request.responseMode !== undefined && request.responseMode !== "query") {
-    throw new Refusal("invalid_request", "response_mode_unsupported", { description: "response_mode must be query" });
-  }
   return client;
 }
 
@@ -68,6 +65,8 @@ function assertForm(request: AuthorizationRequest): void {
     if (request.unsupportedParameters.includes(name))
       throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });
   }
+  if (request.responseMode !== undefined && request.responseMode !== "query")
+    malformed("response_mode_unsupported", "response_mode must be query");
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")
     throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code" });

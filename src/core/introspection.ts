@@ -1,4 +1,5 @@
 import { audienceOf, type Client } from "../clients/client.ts";
+import { sameResource } from "../protocol/resource.ts";
 import type { Core } from "./core.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
 import type { TokenState } from "./token-state.ts";
@@ -19,7 +20,9 @@ export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolea
  */
 export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolean => {
   const audience = audienceList(claims);
-  return caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.includes(resource));
+  return (
+    caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.some((place) => sameResource(place, resource)))
+  );
 };
 
 /** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */

@@ -10,6 +10,17 @@ const WITHOUT_HOST = /^https?:(?!\/\/[^/\\?])/i;
 /** Whether a text has the form of an absolute URI without fragment. */
 export const isAbsoluteUri = (text: string): boolean => ABSOLUTE_URI.test(text) && !WITHOUT_HOST.test(text) && URL.canParse(text);
 
+/** A web URI that ends with its host. */
+const WITHOUT_PATH = /^https?:\/\/[^/\\?#]+$/i;
+
+/**
+ * Whether two texts name one resource: the same text, or a web URI without a path and the same with the root path, since clients that hand a
+ * URI through a parser send the latter. Nothing else is folded.
+ * @see RFC 3986 §6.2.3
+ */
+export const sameResource = (one: string, other: string): boolean =>
+  one === other || (other === `${one}/` && WITHOUT_PATH.test(one)) || (one === `${other}/` && WITHOUT_PATH.test(other));
+
 const WEB: ReadonlySet<string> = new Set(["https:", "http:"]);
 /** These are programs and documents, and name nothing that tokens could be for. */
 const CONTENT: ReadonlySet<string> = new Set(["javascript:", "vbscript:", "data:", "blob:"]);

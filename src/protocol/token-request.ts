@@ -38,7 +38,7 @@ export function parseGrant(form: Form, served: readonly string[]): Grant {
     case TOKEN_EXCHANGE:
       return { case: "tokenExchange", value: parseTokenExchange(form) };
     case JWT_BEARER:
-      return { case: "jwtBearer", value: { assertion: needed("assertion"), scope, resource } };
+      return { case: "jwtBearer", value: { assertion: needed("assertion"), scope, resource, ...detailed(form) } };
     default:
       throw unsupported("grant_type_unreadable");
   }
@@ -55,9 +55,11 @@ function parseTokenExchange(form: Form): Extract<Grant, { case: "tokenExchange" 
     resource: [...all("resource")],
     audience: [...all("audience")],
     requestedTokenType: get("requested_token_type"),
-    ...(get("authorization_details") !== undefined && { authorizationDetailsPresent: true }),
+    ...detailed(form),
   };
 }
+
+const detailed = ({ get }: Form) => (get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
 
 /**
  * Refuses a grant that lacks a parameter without which it cannot be judged. To be asked after the client has been authenticated and may

@@ -106,7 +106,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await click(page, "button", "Allow");
     await heading(page, "Back at the client");
     await page.goto(first);
-    expect(await page.getByText("This request has been answered or has expired.").isVisible()).toBe(true);
+    await heading(page, "This request is over");
 
     await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
     await heading(page, "Field Notes asks for more access");

@@ -137,7 +137,8 @@ export async function openLane(world: World, name: string) {
   const agents = AGENTS.map((agent) => `${name}-agent-${agent}`);
   const grantTypes = ["client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"] as const;
   await aClient(sql, { ...confidential, clientId: app, scopes: SCOPES, redirectUris: [REDIRECT] });
-  for (const clientId of agents) await aClient(sql, { ...confidential, clientId, grantTypes: [...grantTypes], isAgent: true });
+  for (const clientId of agents)
+    await aClient(sql, { ...confidential, clientId, scopes: SCOPES, grantTypes: [...grantTypes], isAgent: true });
   await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...PLACES, ...agents, app] });
   const core = tokenCore({ ...ports, clock: clock.now, throttle: aThrottle(clock.now) });
   /** From an address of its own each time: what a disabled client tries is no guess to be slowed down. */

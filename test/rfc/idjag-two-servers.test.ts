@@ -13,7 +13,9 @@ let abroad: Server;
 beforeAll(async () => {
   home = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
   const clients = DELEGATION_CLIENTS.map((client) =>
-    client.clientId === "agent-1" ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM] } : client,
+    client.clientId === "agent-1"
+      ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM], scopes: ["crm:read"] }
+      : client,
   );
   abroad = delegating(
     await startServer({
@@ -94,6 +96,22 @@ describe("one server mints, another accepts", () => {
     expect(claimsOf(accepted.body.access_token).act).toEqual({ sub: "agent-2" });
     const { body } = await abroad.introspect(abroad.agent("crm-rs"), accepted.body.access_token);
     expect(body).toMatchObject({ active: true, act: { sub: "agent-2" } });
+  });
+
+  test("rule 7: a fifth who acts gets no assertion either; the fourth does, and it names the three before", async () => {
+    const agents = ["agent-2", "agent-3", "agent-4", "agent-5"];
+    const { subject } = await home.subjectFor(["agent-1", ...agents], {
+      resource: ["agent-1", ...agents, abroad.url, CRM],
+      scope: "crm:read",
+    });
+    const tokens = [subject];
+    for (const agent of agents) tokens.push((await home.exchange(agent, tokens.at(-1) ?? "")).body.access_token);
+    const [third = "", fourth = ""] = tokens.slice(-2);
+    const minted = await mint(third, { scope: "crm:read" });
+    expect(claimsOf(minted.body.access_token).act).toEqual({ sub: "agent-4", act: { sub: "agent-3", act: { sub: "agent-2" } } });
+    const fifth = await mint(fourth, { scope: "crm:read" });
+    expect([fifth.status, fifth.body.error, fifth.body.access_token]).toEqual([400, "invalid_request", undefined]);
+    expect(await home.auditOf(fifth)).toMatchObject([{ event: "token.refused", reason: "too_many_actors", depth: 5 }]);
   });
 
   test("an assertion is no access token, and never accepted by whoever made it", async () => {

@@ -141,12 +141,20 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     },
   );
 
+  test("who denies is not taken to have allowed, also where she has allowed the same in another tab meanwhile", async () => {
+    const { browser } = await signedIn();
+    const [one, other] = [await browser.follow(authorizePath()), await browser.follow(authorizePath())];
+    await browser.submit(other, { decision: "approve" });
+    expect(told(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
+  });
+
   test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const decisions = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? "approve" : "deny"));
     const answers = await Promise.all(decisions.map(async (decision) => ({ decision, ...(await browser.submit(page, { decision })) })));
     const accepted = new Set(answers.filter(({ status }) => status === 303).map(({ decision }) => decision));
+    expect(answers.filter(({ decision, status }) => accepted.has(decision) && status !== 303)).toEqual([]);
     expect(accepted.size).toBe(1);
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
@@ -210,6 +218,7 @@ describe("OIDC Core §3.1.2.1", () => {
       const before = browser.cookies.get("countersign");
       const form = await browser.follow(authorizePath(members));
       expect(form.html).toContain("Confirm that it is you");
+      expect(form.html).not.toContain("Create an account");
       expect(form.html).toContain(`value="${email}"`);
       expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
       const wrong = await browser.submit(form, { email, password: "wrong" });
@@ -240,7 +249,6 @@ describe("errors of the authorization request", () => {
     [{ redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
     [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
     [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
-    [{ response_mode: "form_post" }, "invalid_request"],
   ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
     for (const browser of [aBrowser(people.url), (await signedIn()).browser]) {
       const response = await browser.request(authorizePath(members), { headers: { accept: "text/html" } });
@@ -263,6 +271,9 @@ describe("errors of the authorization request", () => {
     [{ scope: ["openid", "openid"] }, "invalid_request"],
     [{ resource: "https://x.test/#f" }, "invalid_target"],
     [{ request: "x" }, "request_not_supported"],
+    [{ response_mode: "form_post" }, "invalid_request"],
+    [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
+    [{ response_mode: ["query", "query"] }, "invalid_request"],
     [{ id_token_hint: "x" }, "invalid_request"],
   ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
     const answer = await told302(aBrowser(people.url), authorizePath(members));

@@ -147,6 +147,7 @@ describe("abuse 41: every rejection is bare invalid_grant, with its reason in th
     ["assertion_without_id", () => made({ jti: "" })],
     ["assertion_for_another_client", () => made({ client_id: "plain" })],
     ["authorization_details_unsupported", () => made({ authorization_details: [] })],
+    ["authorization_details_unsupported", () => made(), { authorization_details: '[{"type":"crm"}]' }],
     ["confirmation_unsupported", () => made({ cnf: { jkt: "x" } })],
     ["actor_malformed", () => made({ act: { sub: 1 } })],
     ["too_many_actors", () => made({ act: { sub: "e", act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } } })],

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { ACCESS_TOKEN, CRM, MAIL, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
+import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
@@ -87,6 +87,21 @@ describe("specification §4.7 token exchange", () => {
     expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
   });
 
+  test("§5: an agent gets no scope outside its own allowlist: what it names of them is refused, what it inherits is without them", async ({
+    server,
+  }) => {
+    const { subject } = await server.subjectFor(["reading-agent"], { scope: "openid email crm:read crm:write agent:readonly agent:admin" });
+    expect((await server.exchange("reading-agent", subject)).body.scope).toBe("crm:read agent:readonly");
+    for (const scope of ["crm:write", "crm:read crm:write", "openid", "agent:admin"]) {
+      const answer = await server.exchange("reading-agent", subject, { scope });
+      expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, "invalid_scope", undefined]);
+      expect(await server.auditOf(answer)).toMatchObject([{ outcome: "failure", reason: "scope_not_allowed" }]);
+    }
+    const { subject: writing } = await server.subjectFor(["reading-agent"], { scope: "crm:write" });
+    const nothing = await server.exchange("reading-agent", writing);
+    expect([nothing.status, nothing.body.scope]).toEqual([200, ""]);
+  });
+
   test("rule 4: resource and audience together name places within the subject token's own", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const one = await server.exchange("agent-1", subject, { resource: CRM });
@@ -102,6 +117,30 @@ describe("specification §4.7 token exchange", () => {
       const answer = await server.exchange("agent-1", subject, fields);
       expect([answer.status, answer.body.error]).toEqual([400, "invalid_target"]);
     }
+  });
+
+  test("a resource without a path and with the root path are one: for narrowing, exchange and introspection; aud keeps the bound form", async ({
+    server,
+  }) => {
+    const root = server.agent("root-rs");
+    for (const [bound, other] of [
+      [ROOT, `${ROOT}/`],
+      [`${ROOT}/`, ROOT],
+    ] as const) {
+      const { subject, tokens } = await server.subjectFor(["agent-1"], { scope: "crm:read", resource: [bound, "agent-1"] });
+      const exchanged = await server.exchange("agent-1", subject, { resource: other, audience: bound });
+      const refresh = { grant_type: "refresh_token", refresh_token: tokens.refresh_token, resource: other };
+      const refreshed = await server.token(server.clients.web, refresh);
+      for (const { body } of [exchanged, refreshed]) {
+        expect(claimsOf(body.access_token).aud).toBe(bound);
+        expect((await server.introspect(root, body.access_token)).body).toMatchObject({ active: true, aud: bound });
+        expect(await server.introspectOverGrpc("root-rs", body.access_token)).toMatchObject({ active: true });
+      }
+    }
+    const own = await server.token(root, { grant_type: "client_credentials", scope: "crm:read", resource: `${ROOT}/` });
+    expect(claimsOf(own.body.access_token).aud).toBe(ROOT);
+    const deeper = await server.token(root, { grant_type: "client_credentials", scope: "crm:read", resource: `${ROOT}/?a` });
+    expect([deeper.status, deeper.body.error]).toEqual([400, "invalid_target"]);
   });
 
   test("rule 5: an exchanged token never outlives its subject token", async ({ server }) => {

@@ -9,6 +9,8 @@ export const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 export const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const CRM = "https://crm.example.test/mcp";
+/** A resource without a path; what parses it adds the root path. */
+export const ROOT = "https://root.example.test";
 export const MAIL = "https://mail.example.test/mcp";
 
 const SCOPES = ["openid", "email", "offline_access", "crm:read", "crm:write", "agent:readonly", "agent:admin", "agent:exec"];
@@ -18,7 +20,7 @@ const agent = (clientId: string, more: object = {}) => ({
   name: clientId,
   tokenEndpointAuthMethod: "client_secret_basic",
   grantTypes: ["client_credentials", TOKEN_EXCHANGE],
-  scopes: ["crm:read"],
+  scopes: SCOPES,
   isAgent: true,
   maxAgentMode: "exec",
   ...more,
@@ -30,7 +32,6 @@ export const DELEGATION_CLIENTS = [
   {
     ...agent("web"),
     grantTypes: ["authorization_code", "refresh_token"],
-    scopes: SCOPES,
     isAgent: false,
     redirectUris: ["https://app.example.test/cb"],
   },
@@ -39,10 +40,12 @@ export const DELEGATION_CLIENTS = [
   agent("agent-3"),
   agent("agent-4"),
   agent("agent-5"),
+  agent("reading-agent", { scopes: ["crm:read", "agent:readonly"] }),
   agent("not-agent", { isAgent: false }),
   agent("agent-without-grant", { grantTypes: ["client_credentials"] }),
   agent("public-agent", { grantTypes: ["authorization_code", TOKEN_EXCHANGE] }),
   agent("crm-rs", { isAgent: false, grantTypes: ["client_credentials"], audience: [CRM] }),
+  agent("root-rs", { isAgent: false, grantTypes: ["client_credentials"], audience: [ROOT] }),
 ].map((client) => ({ ...client, ...(client.clientId === "web" && { clientSecret: "web-secret", maxAgentMode: "exec" }) }));
 
 const agentClient = (clientId: string): TestClient => ({

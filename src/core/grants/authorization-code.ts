@@ -68,8 +68,8 @@ export async function authorizationCodeGrant(
     requestId,
   };
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) {
-    const winner = await core.codes.byHash(codeHash);
-    if (winner?.grantId) return endReplayed(winner.grantId, client, requestId, core);
+    const now = decideCode(await core.codes.byHash(codeHash), client, grant);
+    if (now.kind === "replay") return endReplayed(now.grantId, client, requestId, core);
     throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
   }
   const [answer, idToken] = await Promise.all([

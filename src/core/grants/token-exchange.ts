@@ -5,6 +5,7 @@ import type { TokenExchangeGrant } from "../../gen/countersign/token/v1/token_pb
 import { newId } from "../../identifier.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
 import { printScope } from "../../protocol/scope.ts";
+import { CLIENT_RULES } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
 import type { NewDelegation } from "../delegations.ts";
 import type { Subject } from "../person-grant.ts";
@@ -13,10 +14,11 @@ import { decideExchange, type Exchange } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange-tokens.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
+import { boundForm } from "../policy/resource.ts";
 import { assertRules } from "../policy/rule.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
-import { asAccessToken, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
+import { asAccessToken, audienceList, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -31,7 +33,11 @@ export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Clie
     assertRules(REQUEST_RULES, { client, grant });
     const facts = await exchangeFacts(grant, client, core);
     known.subject = facts.subject;
-    return await carryOut(decideExchange(facts), facts, requestId, core);
+    const answer = await carryOut(decideExchange(facts), facts, requestId, core);
+    if (answer !== undefined) return answer;
+    const again = await factsAnew(grant, client, core);
+    known.subject = again.subject;
+    throw overtaken(again);
   } catch (error) {
     if (isRefusal(error) && error.code !== "temporarily_unavailable")
       await core.audit.record(refusalRecord(error, client, known.subject, requestId));
@@ -63,6 +69,20 @@ async function existingClients(values: readonly string[], core: Core): Promise<R
   return new Set(found.flatMap((client) => (client === undefined ? [] : [client.clientId])));
 }
 
+/** @throws {Refusal} invalid_client for an agent that has been disabled, or is gone, since it authenticated */
+async function factsAnew(grant: TokenExchangeGrant, { clientId }: Client, core: Core): Promise<ExchangeFacts> {
+  const client = await core.clients.byClientId(clientId);
+  if (!client?.enabled) throw new Refusal("invalid_client", "client_disabled", { rule: CLIENT_RULES.enabled.name });
+  return exchangeFacts(grant, client, core);
+}
+
+/** Why an exchange was not stored that its facts allowed: what they have become names the rule, unless that is over again already. */
+function overtaken(facts: ExchangeFacts): Refusal {
+  decideExchange(facts);
+  return new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
+}
+
+/** @returns undefined when the exchange was not stored, for something that it stands on has ended since it was read */
 async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: string, core: Core) {
   const { kind, subject, root, scopes, audience, act } = exchange;
   const { client, now } = facts;
@@ -92,9 +112,7 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
         ),
     core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
   ]);
-  // Something above it was ended since it was read.
-  if (!stored) throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
-  return { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE };
+  return stored ? { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE } : undefined;
 }
 
 async function assertionAnswer(
@@ -103,13 +121,14 @@ async function assertionAnswer(
   { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
   core: Core,
 ) {
-  const [audience = ""] = grant.audience;
+  const asBound = (place: string) => boundForm(place, audienceList(subject.claims)) ?? place;
+  const [audience = ""] = grant.audience.map(asBound);
   const claims = identityAssertionClaims({
     issuer: core.issuer,
     // The rules have seen to it that there is one.
     subject: subject.state.subject as Subject,
     audience,
-    resources: [...new Set(grant.resource)],
+    resources: [...new Set(grant.resource.map(asBound))],
     clientId: client.clientId,
     scopes,
     jti,

@@ -83,9 +83,9 @@ export const ASSERTION_RULES: readonly Rule<AssertionFacts>[] = [
   },
   {
     name: "assertion_understood",
-    demand: "The assertion has neither authorization_details nor cnf.",
+    demand: "Neither the assertion nor the request has authorization_details, and the assertion no cnf.",
     source: "specification §4.7",
-    assert: ({ assertion }) => assertNothingUnheeded(assertion),
+    assert: ({ assertion, grant }) => assertNothingUnheeded(assertion, grant.authorizationDetailsPresent),
   },
   {
     name: "chain_length",

@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors.ts";
-import { isWebResource } from "../../protocol/resource.ts";
+import { isWebResource, sameResource } from "../../protocol/resource.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import type { TokenRoot } from "../token-state.ts";
 import { type Actor, audienceList } from "../tokens/access-token.ts";
@@ -21,16 +21,19 @@ export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
 /** An assertion is for another authorization server: ours would only be told what it knows. */
 function assertForeignIssuer(facts: ExchangeFacts): void {
   const [audience = ""] = facts.grant.audience;
-  if (mintsAssertion(facts) && (audience === facts.issuer || !isWebResource(audience)))
+  if (mintsAssertion(facts) && (sameResource(audience, facts.issuer) || !isWebResource(audience)))
     throw new Refusal("invalid_target", "audience_is_no_other_issuer", {
       description: "An identity assertion is for one other authorization server: audience must be its issuer.",
     });
 }
 
-/** An assertion names those who acted before it was asked for, and not who asks: the draft leaves the actor open. */
+/**
+ * Who asks for an assertion acts like anybody else, and counts. The assertion names those before it alone: the draft leaves the actor open.
+ */
 export const chainOf = (facts: ExchangeFacts): Actor | undefined => {
   const { act } = subjectOf(facts).claims;
-  return mintsAssertion(facts) ? act : appendActor(act, facts.client.clientId);
+  const grown = appendActor(act, facts.client.clientId);
+  return mintsAssertion(facts) ? act : grown;
 };
 
 /** What is judged once the request itself is good, in order: the tokens first, then what is wanted of them. */
@@ -38,8 +41,8 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
   ...PRESENTED_RULES,
   {
     name: "scope",
-    demand: "The scope lies within the subject token's, and under the agent's ceiling (maxAgentMode).",
-    source: "specification §4.7 rule 4",
+    demand: "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its own allowlist.",
+    source: "specification §4.7 rule 4, §5",
     assert: scopesOf,
   },
   {
@@ -54,7 +57,12 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
     source: "ID-JAG §4.3",
     assert: assertForeignIssuer,
   },
-  { name: "chain_length", demand: "No more than four act in a chain.", source: "specification §4.7 rule 7", assert: chainOf },
+  {
+    name: "chain_length",
+    demand: "No more than four act in a chain, the agent that asks among them.",
+    source: "specification §4.7 rule 7",
+    assert: chainOf,
+  },
 ];
 
 /** An exchange in the values that are granted. */

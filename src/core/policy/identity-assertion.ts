@@ -4,6 +4,7 @@ import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import type { ParsedJwt } from "../signing/jws.ts";
 import type { Actor } from "../tokens/access-token.ts";
+import { boundForm } from "./resource.ts";
 import { allowedScopes } from "./scope.ts";
 
 /** Seconds by which another issuer's clock may be ahead. */
@@ -58,12 +59,13 @@ export function assertedSubject({ claims }: ParsedJwt, client: Client): Asserted
 }
 
 /**
- * What an assertion may ask that we would have to understand, and do not. Whatever else is unknown is let pass.
+ * What an assertion, or the request that brings it, may ask that we would have to understand, and do not. Whatever else is unknown is let pass.
+ * @param detailed whether the request has authorization_details
  * @throws {Refusal} invalid_grant
  * @see specification §4.7; `cnf` demands a proof that is not checked here
  */
-export function assertNothingUnheeded({ claims }: ParsedJwt): void {
-  if (claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
+export function assertNothingUnheeded({ claims }: ParsedJwt, detailed: boolean): void {
+  if (detailed || claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
   if (claims.cnf !== undefined) refuse("confirmation_unsupported");
 }
 
@@ -89,9 +91,9 @@ function actorFrom(value: unknown, left: number): Actor {
 export function assertedResources({ claims }: ParsedJwt, requested: readonly string[], client: Client): readonly string[] {
   const named: readonly unknown[] = Array.isArray(claims.resource) ? claims.resource : [claims.resource];
   if (named.length === 0 || !named.every(isText)) return refuse("assertion_without_resource");
-  if (!named.every((resource) => audienceOf(client).includes(resource))) refuse("resource_not_of_client");
-  if (!requested.every((resource) => named.includes(resource))) refuse("resource_outside_assertion");
-  return [...new Set(requested.length === 0 ? named : requested)];
+  if (!named.every((resource) => boundForm(resource, audienceOf(client)) !== undefined)) refuse("resource_not_of_client");
+  const wished = requested.map((resource) => boundForm(resource, named) ?? refuse("resource_outside_assertion"));
+  return [...new Set(wished.length === 0 ? named : wished)];
 }
 
 /**

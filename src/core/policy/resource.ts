@@ -1,6 +1,6 @@
 import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { isAbsoluteUri, isResourceUri, MAX_RESOURCES } from "../../protocol/resource.ts";
+import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, sameResource } from "../../protocol/resource.ts";
 
 const DESCRIPTIONS = {
   too_many_resources: `At most ${MAX_RESOURCES} resources can be named.`,
@@ -39,10 +39,13 @@ export async function requestableResources(
   return requested;
 }
 
+/** A wish in the words of what is bound: with and without the root path it is the same resource. Undefined for one that is not among them. */
+export const boundForm = (resource: string, bound: readonly string[]): string | undefined =>
+  bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));
+
 function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
   if (requested.length === 0) return bound;
-  if (!requested.every((resource) => bound.includes(resource))) refuse(otherwise);
-  return requested;
+  return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
 }
 
 /**
@@ -60,7 +63,7 @@ export const narrowResource = (resources: readonly string[], bound: readonly str
  */
 export function ownAudience(resources: readonly string[], client: Client): readonly string[] {
   const requested = distinct(resources);
-  if (!requested.every((resource) => resource === client.clientId || isAbsoluteUri(resource) || audienceOf(client).includes(resource)))
+  if (!requested.every((resource) => isAbsoluteUri(resource) || [client.clientId, ...audienceOf(client)].includes(resource)))
     refuse("resource_malformed");
   return within(audienceOf(client), requested, "resource_outside_audience");
 }
@@ -80,6 +83,5 @@ export function exchangedAudience(
   const named = distinct(requested);
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
   if (!named.every((value) => isAbsoluteUri(value) || isClient(value))) refuse("resource_malformed");
-  if (!named.every((value) => subjectAudience.includes(value))) refuse("resource_outside_subject");
-  return named.length === 0 ? subjectAudience : named;
+  return within(subjectAudience, named, "resource_outside_subject");
 }

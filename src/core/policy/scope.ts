@@ -61,18 +61,20 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
 }
 
 /**
- * The scopes of a token that an agent gets in exchange for another: what it names of that token's scopes, else all of them, less what only
- * makes sense where a person signed in, and less the agent modes above the agent's ceiling. To ask for a mode above it is refused.
+ * The scopes of a token that an agent gets in exchange for another: what it names of that token's scopes, else those of them that are in its
+ * allowlist, less what only makes sense where a person signed in. Nothing above its ceiling or outside its allowlist; to ask for it is refused.
  * @throws {Refusal} invalid_scope
  * @see specification §4.7 rule 4 and §5, RFC 8693 §2.1
  */
 export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
-  const withinCeiling = agentCeiling(agent.maxAgentMode);
   const requested = parseScope(scope);
-  if (requested.length === 0) return subjectScopes.filter((name) => withinCeiling(name) && !PERSONAL_SCOPES.has(name));
+  const allowed = allowedScopes(agent);
+  if (requested.length === 0) return subjectScopes.filter((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name));
   if (!requested.every((name) => subjectScopes.includes(name)))
     throw new Refusal("invalid_scope", "scope_wider_than_subject", { description: "A scope is not among those of the subject_token." });
-  if (!requested.every(withinCeiling))
+  if (!requested.every(agentCeiling(agent.maxAgentMode)))
     throw new Refusal("invalid_scope", "agent_mode_above_ceiling", { description: "An agent mode is above the ceiling of this client." });
+  if (!requested.every((name) => allowed.includes(name)))
+    throw new Refusal("invalid_scope", "scope_not_allowed", { description: "The agent may not have one of these scopes." });
   return requested;
 }

@@ -52,8 +52,9 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       sendRedirect(ctx, site.path("/login", open), status);
       return undefined;
     }
-    if (step.kind === "consent") return { ...good, signedIn, open };
-    await answerRequest(kit, open, NOTHING_ASKED, signedIn.user.id);
+    // Her word counts also where the request has become covered meanwhile, as by the first of two clicks.
+    if (step.kind === "consent" || (step.kind === "issue" && answer !== NOTHING_ASKED)) return { ...good, signedIn, open };
+    await answerRequest(kit, open, answer, signedIn.user.id);
     if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status);
     else flow.refuse(ctx, good.request, step.error, step.description, status);
     return undefined;

@@ -38,7 +38,11 @@ export const TokenRequestForm = z
     redirect_uri: z.string().optional(),
     code_verifier: z.string().optional().meta({ description: "43 to 128 characters of A-Z a-z 0-9 . _ ~ -" }),
     refresh_token: z.string().optional(),
-    scope: scope.optional(),
+    scope: scope.optional().meta({
+      description:
+        "Space-separated. In a token exchange only scopes of the agent's own allowlist are granted: one outside of it is invalid_scope; left out, those of the subject token that are in it.",
+      example: "openid email",
+    }),
     resource,
     audience: z.array(z.string()).optional().meta({ description: "Token exchange only; may be repeated." }),
     subject_token: z.string().optional(),

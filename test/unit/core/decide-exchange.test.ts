@@ -15,7 +15,13 @@ const OTHER = "https://other.example.test";
 const ID = "01900000-0000-7000-8000-00000000000d";
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-const agent = aClient({ clientId: "agent", isAgent: true, maxAgentMode: "admin", grantTypes: ["client_credentials", TOKEN_EXCHANGE] });
+const agent = aClient({
+  clientId: "agent",
+  isAgent: true,
+  maxAgentMode: "admin",
+  grantTypes: ["client_credentials", TOKEN_EXCHANGE],
+  scopes: ["openid", "crm:read", "agent:readonly", "agent:admin", "agent:exec"],
+});
 const randomBytes = (length: number) => new Uint8Array(length);
 
 const claims = (members: Partial<AccessTokenClaims> = {}): AccessTokenClaims => ({
@@ -99,6 +105,12 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ grant: exchangeGrant({ scope: 'crm"read' }) }, ["invalid_scope", "scope_malformed"]],
     [{ grant: exchangeGrant({ scope: "agent:exec" }) }, ["invalid_scope", "agent_mode_above_ceiling"]],
     [{ grant: exchangeGrant({ scope: "agent:admin" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ grant: exchangeGrant({ scope: "offline_access" }) }, ["invalid_scope", "scope_not_allowed"]],
+    [{ client: { ...agent, scopes: [] }, grant: exchangeGrant({ scope: "crm:read" }) }, ["invalid_scope", "scope_not_allowed"]],
+    [
+      { client: { ...agent, scopes: ["crm:read"] }, grant: exchangeGrant({ scope: "agent:readonly" }) },
+      ["invalid_scope", "scope_not_allowed"],
+    ],
     [{ grant: exchangeGrant({ resource: ["https://else.example.test"] }) }, ["invalid_target", "resource_outside_subject"]],
     [{ grant: exchangeGrant({ audience: ["nobody"] }) }, ["invalid_target", "resource_malformed"]],
     [{ grant: exchangeGrant({ resource: [`${CRM}#x`] }) }, ["invalid_target", "resource_malformed"]],
@@ -113,9 +125,20 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
       ["invalid_target", "audience_is_no_other_issuer"],
     ],
     [{ grant: assertion() }, "granted"],
+    [
+      { grant: assertion({ audience: [`${ISSUER}/`] }), subject: subject({ aud: ["agent", ISSUER] }) },
+      ["invalid_target", "audience_is_no_other_issuer"],
+    ],
+    [{ grant: assertion({ audience: [`${OTHER}/`] }) }, "granted"],
+    [{ grant: exchangeGrant({ resource: [`${CRM}/`] }) }, ["invalid_target", "resource_outside_subject"]],
     [{ subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c" } } } }) }, "granted"],
     [
       { subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c", act: { sub: "d" } } } } }) },
+      ["invalid_request", "too_many_actors"],
+    ],
+    [{ grant: assertion(), subject: subject({ act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } }) }, "granted"],
+    [
+      { grant: assertion(), subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
       ["invalid_request", "too_many_actors"],
     ],
   ])("%# %j", ([members, expected]) => {
@@ -145,7 +168,9 @@ test("an identity assertion names who acted before, and not who asks", () => {
   expect(decideExchange(facts({ grant: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
 });
 
-test("rule 4: what is omitted is inherited, less openid, offline_access and the modes above the ceiling", () => {
+test("rule 4, §5: what is omitted is inherited, less openid, offline_access, modes above the ceiling and what the agent may not have", () => {
+  expect(decideExchange(facts({ client: { ...agent, scopes: ["agent:readonly"] } })).scopes).toEqual(["agent:readonly"]);
+  expect(decideExchange(facts({ client: { ...agent, scopes: [] } })).scopes).toEqual([]);
   expect(decideExchange(facts())).toMatchObject({ scopes: ["crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
   expect(decideExchange(facts({ grant: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
 });

@@ -132,6 +132,7 @@ const claims = accessTokenClaims(contents);
 test.for([
   ["the client that it was issued to", aClient({ clientId: "app" }), true],
   ["a client that stands for its resource", aClient({ clientId: "rs", audience: ["https://a.example.test/"] }), true],
+  ["a client that stands for its resource without the root path", aClient({ clientId: "rs", audience: ["https://a.example.test"] }), true],
   ["a client that stands for another resource", aClient({ clientId: "rs", audience: ["https://b.example.test/"] }), false],
   ["any other client", aClient({ clientId: "rs" }), false],
 ] as const)("specification §2.9: %s may learn of a token: %s", ([, caller, expected]) => {

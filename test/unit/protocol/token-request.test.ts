@@ -38,6 +38,10 @@ describe("reading a grant", () => {
       },
     ],
     [`grant_type=${JWT_BEARER}&assertion=a`, { case: "jwtBearer", value: { assertion: "a", resource: [] } }],
+    [
+      `grant_type=${JWT_BEARER}&assertion=a&authorization_details=%5B%5D`,
+      { case: "jwtBearer", value: { assertion: "a", resource: [], authorizationDetailsPresent: true } },
+    ],
   ] as const)("%s", ([form, expected]) => {
     expect(plain(parseGrant(parseForm(form), GRANT_TYPES))).toEqual(expected);
   });
