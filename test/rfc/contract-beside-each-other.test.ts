@@ -10,7 +10,7 @@ import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProc
 import { freshRedis } from "../support/redis.ts";
 
 /** Few enough at once that nobody is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
-const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "16", CROWD_ACTS = "20" } = process.env;
+const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
 /** Two fronts, each with a core of its own, on one PostgreSQL (and one Redis, where there is one). */

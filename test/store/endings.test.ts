@@ -12,7 +12,7 @@ import { managedUsers } from "../../src/store/users-admin.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
-import { locksInVain } from "../support/in-vain.ts";
+import { faultsOf, locksInVain } from "../support/in-vain.ts";
 
 // Each of these holds more than one row; taken in different orders, two of them would wait for each other until one is refused.
 describe.each(databaseKinds)("writers of the same rows at the same time, $name", ({ fresh }) => {
@@ -38,7 +38,7 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
     const client = await clientDirectory(sql).byClientId(scene.clientId);
     const families = refreshFamilies(sql);
     const whose = { kind: "person", userId: scene.userId } as const;
-    await Promise.all([
+    const work = [
       sessions(sql).endAll(scene.userId, anAudit("session.ended")),
       sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended")),
       ...open.map(({ family }) => families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))),
@@ -50,7 +50,8 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
       consents(sql).revoke(scene.consentId, scene.userId, anAudit("consent.revoked")),
       managedUsers(sql).setEnabled(scene.userId, false, anAudit("user.changed")),
       managedClients(sql).delete(client?.id ?? "", { kind: "all" }, anAudit("client.deleted")),
-    ]);
+    ];
+    expect(await faultsOf(work)).toEqual([]);
     expect(locks.inVain).toEqual([]);
     for (const { family } of open) expect(await families.holding(family.tokenHash)).toMatchObject({ revoked: true });
   });
