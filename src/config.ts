@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { contradictions, type Role } from "./config/contradictions.ts";
 import { publicHalf } from "./config/key-material.ts";
-import { DAY, metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings, says } from "./config/settings.ts";
+import { DAY, says } from "./config/settings/forms.ts";
+import { metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from "./config/settings.ts";
 import { unknownSettings } from "./config/unknown-settings.ts";
 
 export type { Role } from "./config/contradictions.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { principalOfRequest } from "./admissions.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
-import { judge, metadataAnswer, principalOfRequest, send } from "./node-request.ts";
+import { judge, metadataAnswer, send } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import { assertGuard, scopesOfRoute } from "./route.ts";
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
+import { principalOfRequest } from "./admissions.ts";
 import type { HttpAnswer } from "./answer.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
-import { EXPOSED, judge, mergeExposed, metadataAnswer, principalOfRequest } from "./node-request.ts";
+import { EXPOSED, judge, mergeExposed, metadataAnswer } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import { assertGuard, scopesOfRoute } from "./route.ts";
 

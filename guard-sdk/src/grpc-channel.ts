@@ -58,7 +58,8 @@ export interface Channel {
  * @throws {TypeError} when an option is wrong
  */
 export function grpcChannel(access: GrpcAccess): Channel {
-  const { protocol, hostname, port } = trustworthyUrl(access.address, "address");
+  const { protocol, hostname, port, origin, href } = trustworthyUrl(access.address, "address");
+  if (href !== `${origin}/`) throw new TypeError(`address must be scheme, host and port alone: ${JSON.stringify(origin)}`);
   const authorization = basicCredential(access);
   const secure = protocol === "https:";
   const target = `dns:///${hostname}:${port || (secure ? 443 : 80)}`;

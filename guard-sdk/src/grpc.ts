@@ -1,7 +1,7 @@
 import { askOverGrpc, type GrpcAccess, grpcChannel } from "./grpc-channel.ts";
 import { introspecting } from "./introspection.ts";
 import { verifying } from "./local-verification.ts";
-import { assertOptions, NUMBER, needed, type OptionTable, oneOf, TEXT } from "./option-table.ts";
+import { assertOptions, between, CERTIFICATES, needed, type OptionTable, oneOf, TEXT } from "./option-table.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { ASKING, checkedTimeout } from "./resource-server.ts";
 import { endsOf } from "./revocation-marks.ts";
@@ -15,7 +15,7 @@ export interface GrpcIntrospectionOptions extends GrpcAccess {
   readonly timeoutSeconds?: number;
 }
 
-const OPTIONS: OptionTable<GrpcIntrospectionOptions> = { ...ASKING, address: needed(TEXT), ca: TEXT };
+const OPTIONS: OptionTable<GrpcIntrospectionOptions> = { ...ASKING, address: needed(TEXT), ca: CERTIFICATES };
 
 /**
  * Verification by introspection over gRPC: the same answers as over HTTP, on one connection that stays open. Needs `@grpc/grpc-js` and
@@ -35,7 +35,7 @@ export function grpcIntrospection(options: GrpcIntrospectionOptions): Verificati
 }
 
 export interface RevocationOptions extends GrpcIntrospectionOptions {
-  /** Seconds for which it may be silent and still be believed that nothing was revoked. Default 5; the server tells something every second. */
+  /** Seconds for which it may be silent and still be believed that nothing was revoked. 2 to 300, default 5; the server tells something every second. */
   readonly maxAgeSeconds?: number;
   /** What is done when it was silent for longer: ask about each token (default), or refuse with 503. */
   readonly whenStale?: "introspect" | "refuse";
@@ -43,7 +43,7 @@ export interface RevocationOptions extends GrpcIntrospectionOptions {
 
 const REVOCATION_OPTIONS: OptionTable<RevocationOptions> = {
   ...OPTIONS,
-  maxAgeSeconds: NUMBER,
+  maxAgeSeconds: between(2, 300),
   whenStale: oneOf("introspect", "refuse"),
 };
 
@@ -57,7 +57,6 @@ export function localWithRevocations(options: RevocationOptions): Verification {
   assertOptions("localWithRevocations", options, REVOCATION_OPTIONS);
   const { maxAgeSeconds = 5, whenStale = "introspect" } = options;
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
-  if (!(maxAgeSeconds >= 2)) throw new TypeError(`maxAgeSeconds must be at least 2: ${maxAgeSeconds}`);
   grpcChannel(options); // a mistake shows at once
   return (settings) => {
     onlyIssuer(settings.issuers);

@@ -1,3 +1,4 @@
+import { admissionOf, noteAdmission } from "./admissions.ts";
 import { type HttpAnswer, toResponse } from "./answer.ts";
 import { refusalAnswer } from "./challenge.ts";
 import { type Inbound, readBearer } from "./credentials.ts";
@@ -8,7 +9,7 @@ import { type GuardOptions, settle } from "./options.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { scopesOf } from "./route.ts";
-import { hasScopes } from "./scopes.ts";
+import { hasScopes, scopeList } from "./scopes.ts";
 
 /** What the guard says to a request: come in, or this answer. */
 export type Verdict =
@@ -36,8 +37,13 @@ export interface Guard {
   protect(handler: GuardedHandler, options?: RouteOptions): (request: Request) => Promise<Response>;
   /** The principal of a token's text, without a look at scopes. @throws {GuardRefusal} */
   verifyToken(token: string): Promise<Principal>;
-  /** Judges a request; what adapters are made of. `scopes` replaces the guard's own list. */
-  admit(inbound: Inbound, scopes?: readonly string[]): Promise<Verdict>;
+  /**
+   * Judges a request; what adapters are made of. `scopes` replaces the guard's own list.
+   * @param requests objects that stand for this request and no other: by each of them the guard knows a request that it has let in, and
+   * asks it for the scopes alone
+   * @throws {Error} when another guard has let this request in
+   */
+  admit(inbound: Inbound, scopes?: readonly string[], requests?: readonly object[]): Promise<Verdict>;
   /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
   metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
   /** Ends what its verification keeps open to the authorization server, so that a process can end. Nothing with local verification. */
@@ -66,10 +72,17 @@ export function createGuard(options: GuardOptions): Guard {
     }
   }
 
-  async function admit(inbound: Inbound, scopes = defaultScopes): Promise<Verdict> {
+  const self = {};
+
+  async function admit(inbound: Inbound, wanted = defaultScopes, requests: readonly object[] = []): Promise<Verdict> {
+    const before = admissionOf(requests);
+    if (before !== undefined && before.by !== self) throw twoGuards(before.resource, resource);
+    // The challenge names what was asked for before as well: a client that came back with the rest alone would get no further.
+    const scopes = before === undefined ? wanted : scopeList([...before.scopes, ...wanted]);
     try {
-      const principal = await verify(readBearer(inbound));
-      if (!hasScopes(principal.scopes, scopes)) throw new GuardRefusal("insufficient_scope", "scope_missing");
+      const principal = before?.principal ?? (await verify(readBearer(inbound)));
+      if (!hasScopes(principal.scopes, wanted)) throw new GuardRefusal("insufficient_scope", "scope_missing");
+      noteAdmission(requests, { by: self, resource, principal, scopes });
       return { admitted: true, principal };
     } catch (error) {
       if (!(error instanceof GuardRefusal)) throw error;
@@ -84,8 +97,9 @@ export function createGuard(options: GuardOptions): Guard {
     return async (request: Request): Promise<Response> => {
       const document = site.answer(request.method, new URL(request.url).pathname);
       if (document !== undefined) return toResponse(document);
-      const verdict = await admit(readInbound(request), scopes);
-      return verdict.admitted ? handler(withoutToken(request), verdict.principal) : toResponse(verdict.answer);
+      const bare = withoutToken(request);
+      const verdict = await admit(readInbound(request), scopes, [bare]);
+      return verdict.admitted ? handler(bare, verdict.principal) : toResponse(verdict.answer);
     };
   }
 
@@ -108,9 +122,13 @@ export function readInbound(request: Request): Inbound {
   return { authorization: authorization === null ? [] : [authorization], query: new URL(request.url).search };
 }
 
-/** A copy, since the headers of a received request are read-only in some runtimes. */
+/** A copy, since the headers of a received request are read-only in some runtimes; what carries no credentials is itself. */
 export function withoutToken(request: Request): Request {
+  if (!request.headers.has("authorization")) return request;
   const headers = new Headers(request.headers);
   headers.delete("authorization");
   return new Request(request, { headers });
 }
+
+const twoGuards = (first: string, second: string) =>
+  new Error(`two guards on one request: that of ${first} has let it in and taken its token, so that of ${second} cannot judge it`);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { principalOfRequest } from "./admissions.ts";
 import { type HttpAnswer, toResponse } from "./answer.ts";
 import { type Guard, type RouteOptions, readInbound, withoutToken } from "./guard.ts";
 import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
@@ -14,8 +15,6 @@ export interface Context {
 
 /** A middleware of Hono. */
 export type Middleware = (context: Context, next: () => Promise<void>) => Promise<Response | undefined>;
-
-const principals = new WeakMap<Context, Principal>();
 
 /** Serves the metadata document at its addresses: `app.use(metadata(guard))`, at the root of the application. */
 export function metadata(guard: Guard): Middleware {
@@ -34,23 +33,20 @@ export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
     const document = documentOf(guard, raw);
     if (document !== undefined) return give(context, document);
     const inbound = readInbound(raw);
-    context.req.raw = withoutToken(raw);
+    const bare = withoutToken(raw);
+    context.req.raw = bare;
     const incoming = incomingOf(context.env);
     if (incoming !== undefined) takeAuthorization(incoming);
-    const verdict = await guard.admit(inbound, scopes);
+    // By the context too, since middleware may put another request in the place of this one.
+    const verdict = await guard.admit(inbound, scopes, [bare, context, ...(incoming === undefined ? [] : [incoming])]);
     if (!verdict.admitted) return give(context, verdict.answer);
-    principals.set(context, verdict.principal);
     await next();
     return undefined;
   };
 }
 
 /** The principal of a context that the guard let in. @throws {Error} when it did not pass the guard */
-export function principalOf(context: Pick<Context, "req">): Principal {
-  const principal = principals.get(context as Context); // a context is looked up by itself alone
-  if (principal === undefined) throw new Error("no principal: this request did not pass the guard");
-  return principal;
-}
+export const principalOf = (context: Pick<Context, "req">): Principal => principalOfRequest(context); // looked up by itself alone
 
 const documentOf = (guard: Guard, { method, url }: Request) => guard.metadataAnswer(method, new URL(url).pathname);
 

@@ -12,8 +12,9 @@ export type KeySet = ReadonlyMap<string, VerificationKey>;
  * @throws {TypeError} naming what is wrong
  */
 export function trustworthyUrl(text: string, what: string): URL {
-  if (!URL.canParse(text)) throw new TypeError(`${what} is not an absolute URL: ${JSON.stringify(text)}`);
+  if (!URL.canParse(text)) throw new TypeError(`${what} is not an absolute URL`); // which may hold a password, and is not shown
   const url = new URL(text);
+  if (url.username !== "" || url.password !== "") throw new TypeError(`${what} must have no user name and no password`);
   if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))) return url;
   throw new TypeError(`${what} must be https (http only on loopback): ${JSON.stringify(text)}`);
 }

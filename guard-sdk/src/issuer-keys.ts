@@ -4,8 +4,9 @@ import type { VerificationKey } from "./signature.ts";
 
 const FRESH_SECONDS = 300; // afterwards the set is fetched anew beside the requests
 const USABLE_SECONDS = 86_400; // how long an issuer may be gone
-const REFETCH_PAUSE_SECONDS = 60; // at most one fetch a minute while there are keys, whatever tokens say
-const RETRY_PAUSE_SECONDS = 5; // between attempts while there are none
+const RENEWAL_PAUSE_SECONDS = 60; // between attempts to renew keys that are still good
+const LOOK_PAUSE_SECONDS = 60; // between looks for keys that tokens name and the issuer does not have
+const RETRY_PAUSE_SECONDS = 5; // after a failure, for whoever cannot be answered without a fetch
 
 /** The signing keys of one issuer, fetched when first needed. */
 export interface IssuerKeys {
@@ -27,10 +28,13 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   let keys: KeySet | undefined;
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let attempts = 0;
   let failure: unknown;
   let flight: Promise<void> | undefined;
 
   async function attempt() {
+    attempts += 1;
     triedAt = elapsed();
     try {
       keys = await load(keys);
@@ -41,14 +45,29 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
     }
   }
 
-  /** Resolves once a fetch under way, or one that `pause` allows, has ended; at once when there is none. Never rejects. */
-  function refresh(pause: number): Promise<void> | undefined {
-    if (flight === undefined && elapsed() - triedAt >= pause) {
+  /** Resolves once a fetch under way, or one that may begin, has ended; at once when there is none. Never rejects. */
+  function refresh(mayBegin: boolean): Promise<void> | undefined {
+    if (flight === undefined && mayBegin) {
       flight = attempt().finally(() => {
         flight = undefined;
       });
     }
     return flight;
+  }
+
+  const rested = (pause: number) => elapsed() - triedAt >= pause;
+  const mayLook = () => (failure === undefined ? elapsed() - lookedAt >= LOOK_PAUSE_SECONDS : rested(RETRY_PAUSE_SECONDS));
+
+  /**
+   * Looks for a key that is not in the set. Only looks count for the pause between looks: no other fetch uses them up.
+   * @param since how many fetches had begun when the token came; what is fetched after that is as new as can be
+   */
+  async function look(since: number): Promise<void> {
+    if (attempts === since) await flight;
+    if (attempts === since && mayLook()) {
+      lookedAt = elapsed();
+      await refresh(true);
+    } else await flight;
   }
 
   const age = () => elapsed() - fetchedAt;
@@ -57,15 +76,16 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
 
   return {
     async find(kid) {
+      const since = attempts;
       if (age() > USABLE_SECONDS) {
-        await refresh(RETRY_PAUSE_SECONDS);
+        await refresh(rested(RETRY_PAUSE_SECONDS));
         if (age() > USABLE_SECONDS) throw unavailable();
       } else if (age() > FRESH_SECONDS) {
-        refresh(REFETCH_PAUSE_SECONDS);
+        refresh(rested(RENEWAL_PAUSE_SECONDS));
       }
       const key = pick(kid);
       if (key !== undefined) return key;
-      await refresh(REFETCH_PAUSE_SECONDS);
+      await look(since);
       const found = pick(kid);
       if (found !== undefined) return found;
       // A key may have come with the rotation that we could not see: no answer is better than a wrong one.

@@ -7,8 +7,8 @@ import {
   type OAuthTokenVerifier,
   type ScopeChallengeHandler,
 } from "@modelcontextprotocol/server";
+import { principalOfRequest } from "./admissions.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
-import { principalOfRequest } from "./node-request.ts";
 import { assertKind, having, needed, TEXTS } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";

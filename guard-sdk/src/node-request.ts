@@ -9,26 +9,12 @@ export type NodeRequest = IncomingMessage & { originalUrl?: string };
 /** What an adapter does with a request: hand it on, or send this answer. */
 export type NodeVerdict = { readonly principal: Principal } | { readonly answer: HttpAnswer };
 
-const principals = new WeakMap<IncomingMessage, Principal>();
-
-/**
- * The principal of a request that the guard let in.
- * @throws {Error} when the guard did not see the request: a route was left unguarded by mistake
- */
-export function principalOfRequest(request: IncomingMessage): Principal {
-  const principal = principals.get(request);
-  if (principal === undefined) throw new Error("no principal: this request did not pass the guard");
-  return principal;
-}
-
 /** Takes the credentials out of the request, before anything else can see them, and judges them. */
 export async function judge(guard: Guard, request: NodeRequest, scopes: readonly string[]): Promise<NodeVerdict> {
   const document = metadataAnswer(guard, request);
   if (document !== undefined) return { answer: document };
-  const verdict = await guard.admit({ authorization: takeAuthorization(request), query: target(request).query }, scopes);
-  if (!verdict.admitted) return { answer: verdict.answer };
-  principals.set(request, verdict.principal);
-  return { principal: verdict.principal };
+  const verdict = await guard.admit({ authorization: takeAuthorization(request), query: target(request).query }, scopes, [request]);
+  return verdict.admitted ? { principal: verdict.principal } : { answer: verdict.answer };
 }
 
 /** The metadata document when the request asks for it. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { principalOfRequest } from "./admissions.ts";
 import type { Guard, RouteOptions } from "./guard.ts";
-import { judge, principalOfRequest, send } from "./node-request.ts";
+import { judge, send } from "./node-request.ts";
 import { assertKind, FUNCTION, needed } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import { scopesOfRoute } from "./route.ts";

@@ -21,6 +21,18 @@ export const TEXTS: Kind = {
   fits: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
 };
 
+/** @param least @param most both may be given */
+export const between = (least: number, most: number): Kind => ({
+  takes: `a number from ${least} to ${most}`,
+  fits: (value) => typeof value === "number" && value >= least && value <= most,
+});
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----\s+[A-Za-z0-9+/][A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/;
+export const CERTIFICATES: Kind = {
+  takes: "PEM text with at least one certificate",
+  fits: (value) => isText(value) && CERTIFICATE.test(value),
+};
+
 export const needed = (kind: Kind): Kind => ({ ...kind, needed: true });
 
 export const oneOf = (...words: readonly string[]): Kind => ({

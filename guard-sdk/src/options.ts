@@ -1,3 +1,4 @@
+import { assertWritten } from "./identifier.ts";
 import { trustworthyUrl } from "./issuer-document.ts";
 import { assertOptions, CLOCKS, FUNCTION, NUMBER, needed, type OptionTable, TEXT, TEXTS, VERIFICATION } from "./option-table.ts";
 import type { GuardRefusal } from "./refusal.ts";
@@ -70,10 +71,7 @@ export function settle(options: GuardOptions) {
 
 /** @see RFC 9728 §1.2. Plain http is left to the deployment: a proxy in front may well speak https. */
 function checkedResource(resource: string): string {
-  const url = URL.canParse(resource) ? new URL(resource) : undefined;
-  if (url === undefined || !["https:", "http:"].includes(url.protocol) || resource.includes("#")) {
-    throw new TypeError(`resource must be an http(s) URL without fragment: ${JSON.stringify(resource)}`);
-  }
+  assertWritten("resource of createGuard", resource, ["hash"]);
   return resource;
 }
 
@@ -88,8 +86,8 @@ function spellings(resource: string): ReadonlySet<string> {
 function checkedIssuers(issuers: readonly string[]): readonly string[] {
   if (issuers.length === 0) throw new TypeError("authorizationServers must name at least one issuer");
   for (const issuer of issuers) {
+    assertWritten("authorizationServers of createGuard", issuer, ["search", "hash"]);
     trustworthyUrl(issuer, "an authorization server");
-    if (/[?#]/.test(issuer)) throw new TypeError(`an issuer has neither query nor fragment: ${JSON.stringify(issuer)}`);
   }
   return Object.freeze([...issuers]);
 }

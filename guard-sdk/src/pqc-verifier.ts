@@ -1,4 +1,5 @@
 import { base64url } from "jose";
+import { assertWritten } from "./identifier.ts";
 import { fetchKeys, trustworthyUrl } from "./issuer-document.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 import { readMldsaKeySet } from "./ml-dsa.ts";
@@ -55,6 +56,7 @@ const OPTIONS: OptionTable<PqcOptions> = { issuer: needed(TEXT), introspect: FUN
 export function createPqcVerifier(options: PqcOptions): PqcVerifier {
   assertOptions("createPqcVerifier", options, OPTIONS);
   const { issuer, introspect, clocks = systemClocks } = options;
+  assertWritten("issuer of createPqcVerifier", issuer, ["search", "hash"]);
   trustworthyUrl(issuer, "issuer");
   const fetch = options.fetch ?? ((...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request));
   const keys = issuerKeys((known) => fetchKeys(issuer, known, fetch, readMldsaKeySet), clocks.elapsed);
@@ -103,7 +105,12 @@ function unknownKey(cause: unknown): undefined {
   throw cause;
 }
 
-function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
-  return new Uint8Array(base64url.decode(text));
+/** The bytes of a signature; undefined for what is no base64url, wherever it comes from. */
+function decode(text: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof text !== "string" || !/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
+  try {
+    return new Uint8Array(base64url.decode(text));
+  } catch {
+    return undefined;
+  }
 }

@@ -3,7 +3,10 @@ import type { AuditActor, AuditEntry } from "../audit.ts";
 /** Whose delegations a caller can reach: a person her own, an operator everybody's. It is part of every query. */
 export type Whose = { readonly kind: "person"; readonly userId: string } | { readonly kind: "everybody" };
 
-/** Why a delegation counts no more: cut itself, or brought to an end by something behind it. Of the pauses it is told only while nothing else stands against it. */
+/**
+ * Why a delegation counts no more: cut itself, or brought to an end by something behind it. Of the pauses it is told only while nothing
+ * else stands against it.
+ */
 export type EndReason =
   | "cut"
   | "expired"

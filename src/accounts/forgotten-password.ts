@@ -71,9 +71,10 @@ export async function ownerOfReset(token: string, { passwordChanges }: Pick<Forg
 }
 
 /**
- * Uses the link up and sets the password. Every session and refresh family of the person ends, and she is told by mail.
- * A password that is refused leaves the link as it was.
- * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired, and for a bad password; temporarily_unavailable
+ * Uses the link up and sets the password. Every session and refresh family of the person ends, and she is told by mail. A password that is
+ * refused leaves the link as it was.
+ * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired, and for a bad password;
+ * temporarily_unavailable
  */
 export async function resetPassword(token: string, password: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<User> {
   const owner = await ownerOfReset(token, ports);

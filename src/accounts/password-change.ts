@@ -27,11 +27,11 @@ export interface PasswordsGiven {
 }
 
 /**
- * Changes the password of a signed-in person who knows the one that holds. Every session and refresh family ends; this browser goes on under a
- * new session, and the owner is told by mail.
+ * Changes the password of a signed-in person who knows the one that holds. Every session and refresh family ends; this browser goes on
+ * under a new session, and the owner is told by mail.
  * @returns the value of the new session's cookie
- * @throws {Refusal} invalid_request for a bad new password, unauthenticated for a wrong current one, too_many_requests, conflict when it has
- * been changed meanwhile
+ * @throws {Refusal} invalid_request for a bad new password, unauthenticated for a wrong current one, too_many_requests, conflict when it
+ * has been changed meanwhile
  */
 export async function changePassword(user: User, given: PasswordsGiven, ports: PasswordChangePorts, caller: Caller): Promise<string> {
   const { passwordChanges, passwords, clock, randomBytes, issuer, sessionTtl } = ports;

@@ -17,8 +17,8 @@ export interface PasswordChanges {
    */
   reset(tokenHash: SecretHash, passwordHash: string, letter: Letter, audit: AuditEntry): Promise<User | undefined>;
   /**
-   * Sets the password in place of the one of that generation, ends the person's sessions, codes, refresh families and reset link, and starts
-   * a new session.
+   * Sets the password in place of the one of that generation, ends the person's sessions, codes, refresh families and reset link, and
+   * starts a new session.
    * @returns undefined when the password has been changed meanwhile
    */
   change(

@@ -85,7 +85,10 @@ export interface Users {
   byEmail(email: string): Promise<Account | undefined>;
   /** Replaces the verification tokens of an unverified address, and a mail that still waits, and queues the mail, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
-  /** Consumes the token and marks the address, in one conditional statement. @returns undefined for a token that is unknown, used or expired. */
+  /**
+   * Consumes the token and marks the address, in one conditional statement.
+   * @returns undefined for a token that is unknown, used or expired.
+   */
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
   /** A better hash of the same password. */
   replacePasswordHash(userId: string, passwordHash: string): Promise<void>;

@@ -23,7 +23,8 @@ export type ExportLine =
   | ({ readonly type: "checkpoint" } & SignedCheckpoint);
 
 /**
- * A line as it was written. A text with a member told twice, or spelt in another way, is none: what a reader shows of it need not be what was sealed.
+ * A line as it was written. A text with a member told twice, or spelt in another way, is none: what a reader shows of it need not be what
+ * was sealed.
  * @returns undefined for a text that is no line of an export
  */
 export function parseLine(text: string): ExportLine | undefined {

@@ -47,8 +47,8 @@ export interface Verification {
 }
 
 /**
- * Verifies an export line by line; needs nothing but its lines. Every record must follow from the one before it, and every checkpoint must be
- * signed and say what the records say.
+ * Verifies an export line by line; needs nothing but its lines. Every record must follow from the one before it, and every checkpoint must
+ * be signed and say what the records say.
  * @param trusted ids (RFC 7638 thumbprints) of the keys that may sign; when left out, those that the export brings along
  */
 export function verification(trusted?: ReadonlySet<string>): Verification {

@@ -4,11 +4,14 @@ import { z } from "zod";
 import type { Terminal } from "./terminal.ts";
 
 const Kept = z.object({ accessToken: z.string(), refreshToken: z.string(), expiresAt: z.number(), cookie: z.string().optional() });
-/** What a sign-in left behind; `expiresAt` in seconds since the epoch. `cookie` is that of the session, by which it can be ended; earlier releases kept none. */
+/**
+ * What a sign-in left behind; `expiresAt` in seconds since the epoch. `cookie` is that of the session, by which it can be ended; earlier
+ * releases kept none.
+ */
 export type Kept = z.infer<typeof Kept>;
 
 const OfServer = z.object({
-  /** Whom commands act as that name nobody. */
+  /** The person as whom commands act that name nobody. */
   current: z.string().nullable(),
   people: z.record(z.string(), Kept),
 });

@@ -112,7 +112,10 @@ export function asId(option: string, given: string): string {
   return id;
 }
 
-/** The id of a person, by it or by e-mail address. @throws {CommandFailure} for an address that is nobody's, or of people of several realms */
+/**
+ * The id of a person, by it or by e-mail address.
+ * @throws {CommandFailure} for an address that is nobody's, or of people of several realms
+ */
 export async function userId(admin: AdminClient, person: string): Promise<string> {
   if (!person.includes("@")) return person;
   const [first, ...others] = (await everyone(admin, person)).filter(({ email }) => email.toLowerCase() === person.toLowerCase());

@@ -90,7 +90,8 @@ function assertConfidential({ protocol, hostname }: URL): void {
 }
 
 /**
- * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person until the command ends; else it is a token kept from before, a refreshed one, or one of a new sign-in.
+ * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person until the command ends; else it is a
+ * token kept from before, a refreshed one, or one of a new sign-in.
  */
 async function acting(url: string, terminal: Terminal): Promise<Acting> {
   const { email, password } = terminal.server();

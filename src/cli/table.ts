@@ -39,7 +39,9 @@ export const record = (members: Readonly<Record<string, Cell>>): string => {
 export const when = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");
 
-/** Anything as JSON. What would write to the terminal or turn its text around is escaped, so that it comes out as it is and harms nobody. */
+/**
+ * Anything as JSON. What would write to the terminal or turn its text around is escaped, so that it comes out as it is and harms nobody.
+ */
 export const asJson = (value: unknown): string =>
   (JSON.stringify(value, null, 2) ?? "null").replace(UNSAFE, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

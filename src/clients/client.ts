@@ -94,6 +94,9 @@ export const FIRST_PARTY_CLIENT_ID = "countersign";
 
 export const isConfidential = (client: Client): boolean => client.tokenEndpointAuthMethod !== "none";
 
+/** The scope that lets a client manage clients in a person's name; an operator's to give. */
+export const MANAGE_CLIENTS = "clients:manage";
+
 /** Whether anyone could have brought the client here, without a developer or an operator who answers for it. */
 export const isOpenlyRegistered = (client: Client): boolean => client.origin === "dynamic" || client.origin === "metadata_document";
 

@@ -8,7 +8,8 @@ const MAX_KEYS = 100;
 const isObject = (value: unknown): value is PublishedKey => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The keys of a JWK Set. One private or symmetric key spoils the whole set: its owner has published what he must not, and nothing in it can be trusted.
+ * The keys of a JWK Set. One private or symmetric key spoils the whole set: its owner has published what he must not, and nothing in it can
+ * be trusted.
  * @returns undefined for what is no set of public keys
  * @see RFC 7517 §5
  */

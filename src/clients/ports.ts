@@ -93,9 +93,15 @@ export interface ManagedClients {
    * @param decide may refuse, and then nothing has changed
    */
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
-  /** Gives a client a new secret, if its method has one; the old one is invalid from then on. @returns undefined when it is not such a client */
+  /**
+   * Gives a client a new secret, if its method has one; the old one is invalid from then on.
+   * @returns undefined when it is not such a client
+   */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;
-  /** Deletes a client with its keys and codes, and ends its grants and refresh families. Built-in clients stay. @returns whether it was there */
+  /**
+   * Deletes a client with its keys and codes, and ends its grants and refresh families. Built-in clients stay.
+   * @returns whether it was there
+   */
   delete(id: string, reach: Reach, audit: AuditEntry): Promise<boolean>;
 }
 
@@ -127,8 +133,8 @@ export interface ApiKeys {
 
 export interface ApiKeyDirectory {
   /**
-   * The key behind a secret, if it and its client may be used now: not revoked, the client enabled and in development, its owner not disabled.
-   * Moves `lastUsedAt`, at most once a minute.
+   * The key behind a secret, if it and its client may be used now: not revoked, the client enabled and in development, its owner not
+   * disabled. Moves `lastUsedAt`, at most once a minute.
    */
   byHash(hash: SecretHash): Promise<LiveApiKey | undefined>;
 }

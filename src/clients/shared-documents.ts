@@ -19,8 +19,8 @@ export interface SharedDocuments {
 }
 
 /**
- * Documents that one process has fetched, for the others. Each is sealed with a secret of the token cores, so that whoever may write where they
- * are kept can lose them, and can put none in their place. What a document says is judged by whoever reads it.
+ * Documents that one process has fetched, for the others. Each is sealed with a secret of the token cores, so that whoever may write where
+ * they are kept can lose them, and can put none in their place. What a document says is judged by whoever reads it.
  * @param secret the same in all cores that are to share; with another one a copy is as good as none
  * @param longest seconds for which a copy may be good at most, whatever it says
  */

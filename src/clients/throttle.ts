@@ -18,8 +18,9 @@ export interface FailureCounter {
 const keyOf = (clientId: string, address: string): string => createHash("sha256").update(`${address} ${clientId}`).digest("base64url");
 
 /**
- * Slows down guessing of one client's secret from one address: secrets have 256 bits, so this only keeps the noise down. Failures are counted
- * over all processes; who is shut out each process remembers by itself, and learns at the next failure, so that success asks nobody.
+ * Slows down guessing of one client's secret from one address: secrets have 256 bits, so this only keeps the noise down. Failures are
+ * counted over all processes; who is shut out each process remembers by itself, and learns at the next failure, so that success asks
+ * nobody.
  * @param shut told when somebody has failed too often, once for each window
  */
 export function authenticationThrottle(

@@ -51,7 +51,10 @@ export interface CoreSurroundings {
 
 /** Seconds between two looks at the keys of sibling cores. */
 const KEYS_EVERY = 30;
-/** Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of its use. */
+/**
+ * Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of
+ * its use.
+ */
 export const KEYS_OUTLIVE = 25 * 60 * 60;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
@@ -144,7 +147,9 @@ function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemera
   };
 }
 
-/** What accepting identity assertions takes. Issuers on this machine are asked only where the operator names one, and never in production. */
+/**
+ * What accepting identity assertions takes. Issuers on this machine are asked only where the operator names one, and never in production.
+ */
 function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPorts {
   const { trustedIssuers, maxAssertionLifetime } = config.idJag;
   const loopbackAllowed = config.environment !== "production" && trustedIssuers.some((issuer) => isLoopbackUrl(issuer));
@@ -170,13 +175,17 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
     rsa: idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : undefined,
     published: publicKeysOf(retiredPublicKeysPem ?? ""),
     mldsa: await mldsaOf(config),
-    // On the embedded database there is no other core that could sign meanwhile; a generated key is for trying things out, and has no predecessor.
+    // On the embedded database there is no other core that could sign meanwhile; a generated key is for trying things out, and has no
+    // predecessor.
     signsAtOnce: kind === "embedded" || generated,
   };
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }
 
-/** The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is none. */
+/**
+ * The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is
+ * none.
+ */
 async function mldsaOf(config: Config) {
   const { hybrid } = config.pqc;
   const text = config.keys.mldsaPrivateKey ?? (hybrid ? developmentKey(config.dataDir, "ml-dsa-65") : undefined);

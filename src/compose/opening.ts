@@ -5,7 +5,10 @@ import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
 
 const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
 
-/** The database of the configuration with a schema that is current. @throws {Error} whose message names the setting that is to be looked at */
+/**
+ * The database of the configuration with a schema that is current.
+ * @throws {Error} whose message names the setting that is to be looked at
+ */
 export const openConfigured = (config: Config): Promise<Database> =>
   openDatabase({ ...location(config), migrate: config.migrateOnStart }).catch((error: unknown) => {
     throw asStartFault(error, config);

@@ -1,4 +1,7 @@
-/** Does a thing again and again, never twice at once, until it is told to stop. What it throws goes to `failed`; the next turn comes all the same. */
+/**
+ * Does a thing again and again, never twice at once, until it is told to stop. What it throws goes to `failed`; the next turn comes all the
+ * same.
+ */
 export function periodically(seconds: number, work: () => Promise<unknown>, failed: (error: unknown) => void): { stop(): Promise<void> } {
   let underWay: Promise<void> | undefined;
   const turn = (): void => {

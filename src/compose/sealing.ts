@@ -9,7 +9,9 @@ const EVERY = 0.25;
 /** Turns that are left out after one that failed: while the database is away, it is asked every few seconds. */
 const REST = 20;
 
-/** Who signs checkpoints here: the key that signs access tokens at this moment. A front has no private keys; it seals, and the cores sign. */
+/**
+ * Who signs checkpoints here: the key that signs access tokens at this moment. A front has no private keys; it seals, and the cores sign.
+ */
 function signerOf(issuer: string, keys: Keys | undefined): CheckpointSigner | undefined {
   const key = keys?.current()?.accessToken;
   return key && { issuer, kid: key.jwk.kid, privateKey: key.privateKey };

@@ -16,8 +16,9 @@ export interface RefusalTeller {
 }
 
 /**
- * Tells the operator's log what the outside is told in one word only: why a token request, or a client's metadata document, was refused. Each
- * refusal once, in the process that knows its reason; of a fetch that many requests waited for one line, so that the fetch budget bounds them.
+ * Tells the operator's log what the outside is told in one word only: why a token request, or a client's metadata document, was refused.
+ * Each refusal once, in the process that knows its reason; of a fetch that many requests waited for one line, so that the fetch budget
+ * bounds them.
  */
 export function refusalTeller(log: Pick<Log, "info" | "warn">): RefusalTeller {
   const told = new WeakSet<Refusal>();

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { certificateFits, certificateNames, isPair } from "./key-material.ts";
-import { type SettingName, type Settings, says } from "./settings.ts";
+import { says } from "./settings/forms.ts";
+import type { SettingName, Settings } from "./settings.ts";
 
 /** Which part of the service this process is to be; `command` is a tool that neither listens nor signs. */
 export type Role = "all" | "front" | "core" | "command";

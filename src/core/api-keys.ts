@@ -7,7 +7,10 @@ import type { CorePorts } from "./ports.ts";
 /** All that is told of a key that does not count. */
 const INACTIVE = { active: false };
 
-/** What a resource server is told of a static API key: whether it counts at this moment, and for which client. @see specification §2.3, §4.4 */
+/**
+ * What a resource server is told of a static API key: whether it counts at this moment, and for which client.
+ * @see specification §2.3, §4.4
+ */
 export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {
   const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;
   return live === undefined ? INACTIVE : { active: true, keyId: live.keyId, ...told(live.client) };

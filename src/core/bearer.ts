@@ -1,4 +1,4 @@
-import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
+import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
@@ -9,9 +9,6 @@ import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } f
 const refuse = (reason: string): never => {
   throw new Refusal("invalid_token", reason);
 };
-
-/** Lets a client of the person's own manage clients in her name; an operator's to give. */
-const MANAGE_CLIENTS = "clients:manage";
 
 /**
  * What a route of the service itself asks of a bearer beyond being good. Pure.
@@ -42,9 +39,9 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
- * Judges a person's access token for one of the service's own routes.
- * Signing out takes an expired token too, for as long as a refresh token could have lived, and one of the service's own sign-ins whose grant
- * is over: there is nothing left to protect. An application's says something only while the person lets the application do so.
+ * Judges a person's access token for one of the service's own routes. Signing out takes an expired token too, for as long as a refresh
+ * token could have lived, and one of the service's own sign-ins whose grant is over: there is nothing left to protect. An application's
+ * says something only while the person lets the application do so.
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {

@@ -96,7 +96,10 @@ const CLIENT_ENABLED: Rule<ClientFacts> = {
   },
 };
 
-/** In order. What proves the client comes last: no address is asked for keys, and no identifier used up, for one that may not authenticate so. */
+/**
+ * In order. What proves the client comes last: no address is asked for keys, and no identifier used up, for one that may not authenticate
+ * so.
+ */
 export const CLIENT_RULES = {
   credential: {
     name: "credential",

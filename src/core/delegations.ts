@@ -21,7 +21,8 @@ export interface NewDelegation {
 export interface Delegations {
   /**
    * Stores a delegation if, at that moment, all above it lives: the grant neither revoked nor signed out of, user and clients enabled, the
-   * agent not paused, no ancestor cut or revoked. One conditional statement with its audit record, coalesced. @returns whether it was stored
+   * agent not paused, no ancestor cut or revoked. One conditional statement with its audit record, coalesced. @returns whether it was
+   * stored
    */
   record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
 }

@@ -20,7 +20,8 @@ export interface IdentityAssertion extends ParsedJwt {
 }
 
 /**
- * Reads an assertion. Pure. Nothing in it chooses a key or an address: it may name an issuer of the operator's list, and a key of that issuer.
+ * Reads an assertion. Pure. Nothing in it chooses a key or an address: it may name an issuer of the operator's list, and a key of that
+ * issuer.
  * @param ownIssuer an assertion of our own making is never accepted, whatever the list says
  * @throws {Refusal} invalid_grant
  * @see ID-JAG §4.4, RFC 8725 §3, specification §4.7

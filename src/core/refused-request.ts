@@ -19,7 +19,10 @@ const isWorthTelling = ({ code, reason }: Refusal, client: Client): boolean =>
 /** What a record says of why something was refused. */
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
 
-/** Does the work of a token request of a client that has authenticated; a refusal leaves when its record is written. @throws {Refusal} that of the work */
+/**
+ * Does the work of a token request of a client that has authenticated; a refusal leaves when its record is written.
+ * @throws {Refusal} that of the work
+ */
 export async function tellingRefusals<Answer>(
   { client, grantType, requestId }: TokenAsker,
   { audit }: Pick<Core, "audit">,

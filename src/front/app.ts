@@ -5,11 +5,11 @@ import { Exchange } from "./exchange.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { clientAddress } from "./middleware/address.ts";
 import { apiErrorPrinter, printError, routePattern } from "./middleware/errors.ts";
-import { answerPreflight, openToScripts } from "./middleware/headers.ts";
 import { inFlight } from "./middleware/in-flight.ts";
 import { assertSingleFields } from "./middleware/single-fields.ts";
 import type { FrontTelemetry } from "./ports.ts";
-import type { ErrorPrinter, FixedRoute, FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
+import type { ErrorPrinter, FrontContext, FrontState, RouteGroup } from "./routes.ts";
+import { noSuchMethod, type Target, targets } from "./targets.ts";
 
 export interface AppOptions {
   readonly issuer: string;
@@ -28,23 +28,14 @@ export interface AppOptions {
   readonly page?: ErrorPrinter;
 }
 
-/** The route that a request goes to, with the words that it is known by in metrics. */
-interface Target {
-  readonly name: string;
-  readonly print: ErrorPrinter;
-  readonly essential: boolean;
-  readonly answer: (ctx: FrontContext, next: Next) => Promise<void> | void;
-}
-
 /**
- * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and its
- * routers. Paths below the issuer's own path are taken with and without it, so that it matters not whether a proxy cuts it off.
+ * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and
+ * its routers.
  */
 export function createApp(options: AppOptions): RequestListener {
   const { telemetry, lifecycle } = options;
-  const basePath = new URL(options.issuer).pathname.replace(/\/$/, "");
   const requests = inFlight(options.cap, options.deadline);
-  const targetOf = targets(options);
+  const targetOf = targets(options.issuer, options.groups);
 
   /** Answers into `ctx`; what is thrown becomes an answer too. @param pattern the route's word for metrics */
   const answer = async (ctx: FrontContext, target: Target, next: Next, pattern: () => string): Promise<void> => {
@@ -92,7 +83,7 @@ export function createApp(options: AppOptions): RequestListener {
     ctx.send();
   };
   return (req, res) => {
-    const target = targetOf(req, pathOf(req, basePath));
+    const target = targetOf(req);
     if (target === undefined) void routers(req, res);
     else fixed(req, res, target).catch(responseFault);
   };
@@ -118,72 +109,11 @@ async function byRouters(ctx: FrontContext, next: Next): Promise<void> {
   assertAnswered(ctx);
 }
 
-/** Finds a request's target, or undefined when it is one for the routers. All functions are made once, here. */
-function targets({ issuer, groups }: AppOptions): (req: IncomingMessage, path: string | undefined) => Target | undefined {
-  const fixed = new Map<string, FixedTargets>();
-  for (const [path, route] of groups.flatMap((group) => Object.entries(group.fixed ?? {}))) {
-    if (fixed.has(path)) throw new Error(`two routes for ${path}`);
-    fixed.set(path, fixedTargets(path, route));
-  }
-  const badPath: Target = {
-    name: "unknown",
-    print: apiErrorPrinter(issuer),
-    essential: false,
-    answer: () => refuse(new Refusal("invalid_request", "bad_request_target")),
-  };
-  return (req, path) => {
-    if (path === undefined) return badPath;
-    const route = fixed.get(path);
-    return route && (route.byMethod.get(req.method ?? "") ?? route.other);
-  };
-}
-
-interface FixedTargets {
-  readonly byMethod: ReadonlyMap<string, Target>;
-  readonly other: Target;
-}
-
-function fixedTargets(name: string, { methods, print, cors, essential }: FixedRoute): FixedTargets {
-  const shared = { name, print, essential: essential ?? false };
-  const target = (handler: Handler): Target => ({ ...shared, answer: cors ? openly(handler) : handler });
-  const byMethod = new Map(Object.entries(methods).map(([method, handler]) => [method, target(handler)]));
-  const get = byMethod.get("GET");
-  if (get !== undefined) byMethod.set("HEAD", get);
-  const allow = [...byMethod.keys()];
-  const other = target((ctx) => {
-    if (cors && ctx.method === "OPTIONS") return answerPreflight(ctx, allow);
-    ctx.set("Allow", allow.join(", "));
-    refuse(noSuchMethod());
-  });
-  return { byMethod, other };
-}
-
-const openly =
-  (handler: Handler): Handler =>
-  (ctx) => {
-    openToScripts(ctx);
-    return handler(ctx);
-  };
-
 /** What no router answered, or answered with an empty refusal of the method. */
 function assertAnswered(ctx: FrontContext): void {
   if (ctx.body !== undefined && ctx.body !== null) return;
-  if (ctx.status === 404) refuse(new Refusal("not_found", "no_such_path"));
-  if (ctx.status === 405 || ctx.status === 501) refuse(noSuchMethod());
-}
-
-/**
- * The path as it was sent, less the issuer's own path. An absolute request target (RFC 9112 §3.2.2) loses its authority, which is never believed.
- * @returns undefined for a target that is no path
- */
-function pathOf(req: IncomingMessage, basePath: string): string | undefined {
-  const sent = req.url ?? "";
-  const url = sent.startsWith("/") ? sent : sent.replace(/^https?:\/\/[^/?#]*/i, "");
-  if (!url.startsWith("/")) return undefined;
-  const below = basePath !== "" && (url === basePath || url.startsWith(`${basePath}/`) || url.startsWith(`${basePath}?`));
-  req.url = below ? url.slice(basePath.length).replace(/^(?!\/)/, "/") : url;
-  const mark = req.url.indexOf("?");
-  return mark === -1 ? req.url : req.url.slice(0, mark);
+  if (ctx.status === 404) throw new Refusal("not_found", "no_such_path");
+  if (ctx.status === 405 || ctx.status === 501) throw noSuchMethod();
 }
 
 /** A client that went away or stopped speaking HTTP in the middle of a request is no fault of ours, and nothing to fill a log with. */
@@ -200,13 +130,6 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   "ERR_HTTP_REQUEST_TIMEOUT",
   "ERR_STREAM_PREMATURE_CLOSE",
 ]);
-
-function refuse(refusal: Refusal): never {
-  throw refusal;
-}
-
-const noSuchMethod = () =>
-  new Refusal("method_not_allowed", "method_not_allowed", { description: "This path does not take this method; see Allow." });
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const methodWord = (method: string): string => (METHODS.has(method) ? method : "other");

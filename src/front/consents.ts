@@ -1,15 +1,15 @@
 import { Router } from "@koa/router";
 import { revokeConsent } from "../accounts/consents.ts";
-import type { Consent, SignedIn } from "../accounts/ports.ts";
-import { API_PURPOSE, csrfToken, isCsrfToken, readSession } from "../accounts/sessions.ts";
+import type { Consent } from "../accounts/ports.ts";
+import { API_PURPOSE, csrfToken, isCsrfToken } from "../accounts/sessions.ts";
 import { milliseconds } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { Cookies } from "./cookies.ts";
 import { apiErrorPrinter, errorsAs } from "./middleware/errors.ts";
 import { sendJson } from "./middleware/headers.ts";
-import type { PeoplePorts } from "./people-ports.ts";
-import { callerOf } from "./people-ports.ts";
-import type { FrontContext, FrontState, Handler, RouteGroup } from "./routes.ts";
+import { callerOf, type PeoplePorts } from "./people-ports.ts";
+import type { FrontState, Handler, RouteGroup } from "./routes.ts";
+import { signedInBy } from "./signed-in.ts";
 
 /** A consent as its owner sees it; times in milliseconds. */
 const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, updatedAt, lastUsedAt }: Consent) => ({
@@ -22,14 +22,6 @@ const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, u
   updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
   lastUsedAt: lastUsedAt === null ? null : milliseconds(lastUsedAt),
 });
-
-/** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
-async function signedInBy(ctx: FrontContext, ports: PeoplePorts, cookies: Cookies): Promise<SignedIn & { readonly secret: string }> {
-  const secret = cookies.session(ctx);
-  const signedIn = await readSession(secret, ports.sessions);
-  if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });
-  return { ...signedIn, secret };
-}
 
 /** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (specification §4.5). */
 export function consentRoutes(ports: PeoplePorts, cookies: Cookies): RouteGroup {

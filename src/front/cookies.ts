@@ -13,7 +13,9 @@ export interface Cookies {
   /** A secret of this browser before anyone has signed in, which its forms are bound to. */
   visitor(ctx: FrontContext): string | undefined;
   startVisitor(ctx: FrontContext, secret: string): void;
-  /** What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything. */
+  /**
+   * What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything.
+   */
   errand(ctx: FrontContext): Form | undefined;
   /** @param members form-encoded  @param ttl seconds */
   startErrand(ctx: FrontContext, members: string, ttl: number): void;

@@ -74,8 +74,8 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
 }
 
 /**
- * The scopes that a client may register for itself: those of the default realm, as they were within the last second. While the realm cannot be
- * asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
+ * The scopes that a client may register for itself: those of the default realm, as they were within the last second. While the realm cannot
+ * be asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
  * @returns the same list as before, unless it has changed
  */
 function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {

@@ -43,7 +43,10 @@ export interface DocsOptions {
   readonly describe: () => Promise<object>;
 }
 
-/** `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for. @see specification §4.1, §9 */
+/**
+ * `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for.
+ * @see specification §4.1, §9
+ */
 export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
   const print = apiErrorPrinter(issuer);
   const serve = (make: () => Promise<PreparedDocument>): Handler => {

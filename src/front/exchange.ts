@@ -6,8 +6,8 @@ const EMPTY: ReadonlySet<number> = new Set([204, 205, 304]);
 const ABOUT_CONTENT = ["content-type", "content-length", "transfer-encoding"];
 
 /**
- * One request and its answer, for the routes of fixed paths. It is as much of Koa's context as they use, at less cost: headers are gathered,
- * and leave with the body in one write.
+ * One request and its answer, for the routes of fixed paths. It is as much of Koa's context as they use, at less cost: headers are
+ * gathered, and leave with the body in one write.
  */
 export class Exchange implements FrontContext {
   readonly req: IncomingMessage;

@@ -6,7 +6,10 @@ import { newSecret } from "../secret.ts";
 import type { Cookies } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
-/** Keeps forms from being sent by anyone but our own pages: a token bound to browser and purpose, and the browser's word on where it came from. */
+/**
+ * Keeps forms from being sent by anyone but our own pages: a token bound to browser and purpose, and the browser's word on where it came
+ * from.
+ */
 export interface FormGuard {
   /** The token for a form. Gives a browser that has no cookie of ours one to bind it to. */
   token(ctx: FrontContext, purpose: string): string;
@@ -39,8 +42,8 @@ export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; co
 }
 
 /**
- * Whether the browser says that the form came from elsewhere. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with its own
- * forms, and `Sec-Fetch-Site` then tells; a client that sends neither is no browser with somebody's cookies, and still needs the token.
+ * Whether the browser says that the form came from elsewhere. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with its
+ * own forms, and `Sec-Fetch-Site` then tells; a client that sends neither is no browser with somebody's cookies, and still needs the token.
  * @see Fetch standard §3.2 (Origin), Fetch Metadata §2.2
  */
 export function isForeign(ctx: FrontContext, origin: string): boolean {

@@ -15,7 +15,10 @@ const refuse = (): never => {
   throw new Refusal("not_found", "wallets_off", { description: "Wallets cannot be linked here." });
 };
 
-/** The wallet paths of a server that links no wallets: there is nothing at them, in words that their clients read. @see specification §4.2 */
+/**
+ * The wallet paths of a server that links no wallets: there is nothing at them, in words that their clients read.
+ * @see specification §4.2
+ */
 export function walletOffRoutes({ fault }: { readonly fault: ReportFault }): RouteGroup {
   const router = new Router<FrontState>();
   router.get("/auth/link/wallet/:handle", errorsAs(print, fault), refuse);

@@ -30,8 +30,8 @@ const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.metho
 const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
 
 /**
- * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for whoever cannot speak gRPC. The same caller, limits and answers as over
- * gRPC. The library behind it is loaded with the first call.
+ * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for whoever cannot speak gRPC. The same caller, limits and answers
+ * as over gRPC. The library behind it is loaded with the first call.
  */
 export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
   let loading: Promise<Handler> | undefined;

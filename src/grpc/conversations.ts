@@ -8,7 +8,9 @@ export interface Conversations {
   close(): void;
 }
 
-/** Milliseconds after which a stream is replaced, so that the load finds its way to cores that came later. Less than a connection's grace. */
+/**
+ * Milliseconds after which a stream is replaced, so that the load finds its way to cores that came later. Less than a connection's grace.
+ */
 const RENEWAL = 15_000;
 /** Milliseconds until the next attempt: after a broken stream, and after a core of an earlier release. */
 const PAUSE = { broken: 250, unknown: 60_000 } as const;

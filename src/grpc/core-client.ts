@@ -20,8 +20,9 @@ const READY_LIMIT = 1_000;
 const SPREAD = { near: { connections: 1, streams: 1 }, far: { connections: 2, streams: 4 } } as const;
 
 /**
- * The token core of another process, or of several behind one name. Calls travel together on long-lived streams where the core knows them, one
- * by one where it does not. A call is repeated only when it has not left this process, or was turned away unread (the transport sees to that).
+ * The token core of another process, or of several behind one name. Calls travel together on long-lived streams where the core knows them,
+ * one by one where it does not. A call is repeated only when it has not left this process, or was turned away unread (the transport sees to
+ * that).
  */
 export function remoteTokenCore(address: CoreAddress): RemoteTokenCore {
   const spread = SPREAD[isLoopback(new URL(address.url).hostname) ? "near" : "far"];

@@ -43,7 +43,8 @@ const BROKEN = { code: status.INTERNAL, details: "internal error" };
 const sameBytes = (bytes: Buffer): Buffer => bytes;
 
 /**
- * Serves methods whose library is loaded when they are first called: it would cost a quarter of the cold start, and most processes are never asked.
+ * Serves methods whose library is loaded when they are first called: it would cost a quarter of the cold start, and most processes are
+ * never asked.
  * @returns ends the streams that are open
  */
 export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<ForeignMethods>): () => void {

@@ -1,8 +1,8 @@
 import { ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
 
 /**
- * Lets in uncompressed requests alone, and says so in every answer: they are small and secret, so compressing them gains nothing, and unpacking is work
- * that a stranger could order. A request that dribbles is not waited for.
+ * Lets in uncompressed requests alone, and says so in every answer: they are small and secret, so compressing them gains nothing, and
+ * unpacking is work that a stranger could order. A request that dribbles is not waited for.
  * @param arrival milliseconds in which a request that is one message must have arrived whole
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */

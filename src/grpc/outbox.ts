@@ -1,4 +1,6 @@
-/** What waits while the socket is busy leaves together when it is free. No timer: under load batches grow by themselves, idle nothing waits. */
+/**
+ * What waits while the socket is busy leaves together when it is free. No timer: under load batches grow by themselves, idle nothing waits.
+ */
 export interface Outbox {
   /** @param sent called when the bytes are handed to the socket; from then on they may have arrived */
   push(bytes: Uint8Array, sent?: () => void): void;

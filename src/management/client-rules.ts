@@ -1,5 +1,5 @@
 import type { Client, GrantType } from "../clients/client.ts";
-import { SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
+import { MANAGE_CLIENTS, SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
 import {
   type ClientSettings,
   type Incoherence,
@@ -11,9 +11,6 @@ import {
 import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
-
-/** Lets a client manage clients in a person's name: the operator's to give. */
-const MANAGE_CLIENTS = "clients:manage";
 
 /** @throws {Refusal} invalid_request, naming every member that is at fault */
 function assertCoherent(settings: ClientSettings): void {

@@ -102,7 +102,9 @@ export class ProvisionError extends Error {
   }
 }
 
-/** What was found wrong when the file met what is there already, told like what is wrong with the file by itself; anything else as it is. */
+/**
+ * What was found wrong when the file met what is there already, told like what is wrong with the file by itself; anything else as it is.
+ */
 export function asProvisionError(error: unknown, named: string): unknown {
   const issues = isRefusal(error) ? (error.detail.issues ?? []) : [];
   return issues.length === 0 ? error : new ProvisionError(issues.map(({ path, message }) => `${named}: ${path}: ${message}`));

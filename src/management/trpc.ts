@@ -114,7 +114,9 @@ export const developerProcedure = procedure.use(async ({ ctx, next }) => {
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/** For operators who have signed in with the service itself, with everything there is: what other clients may do in their name is clients. */
+/**
+ * For operators who have signed in with the service itself, with everything there is: what other clients may do in their name is clients.
+ */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await judgeCaller(ctx);
   if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)

@@ -5,7 +5,8 @@ import type { Client } from "../clients/client.ts";
 import { mayHoldApiKey } from "../clients/environment.ts";
 import type { Page, Realm } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
-import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
+import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
+import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
@@ -82,7 +83,10 @@ export const publishedKeyView = (key: PublishedKey) => ({
   state: key.state,
 });
 
-/** A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until it is sealed. */
+/**
+ * A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until
+ * it is sealed.
+ */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
   ...record,
   seq: link?.seq ?? null,

@@ -41,7 +41,10 @@ export const createMailer = (settings: MailSettings): Mailer =>
 
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
-/** The recipient goes as one address, so that commas and line ends in it make no further recipient. Nobody is to answer automatically: RFC 3834 §5. */
+/**
+ * The recipient goes as one address, so that commas and line ends in it make no further recipient. Nobody is to answer automatically: RFC
+ * 3834 §5.
+ */
 const envelope = (from: string, mail: IdentifiedMail): SendMailOptions => ({
   from,
   to: { name: "", address: mail.to },

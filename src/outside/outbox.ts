@@ -23,7 +23,10 @@ export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error:
   return error instanceof UndeliverableError || again >= mail.left ? "give_up" : { again };
 }
 
-/** What a log may tell of a failed try: the reply code of RFC 5321 §4.2 and the error's own code, but no text, which may name the recipient. Pure. */
+/**
+ * What a log may tell of a failed try: the reply code of RFC 5321 §4.2 and the error's own code, but no text, which may name the recipient.
+ * Pure.
+ */
 export function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
   const cause = error instanceof UndeliverableError ? error.cause : error;
   if (!(cause instanceof Error)) return {};

@@ -22,7 +22,10 @@ const SPECIAL_IPV4 = [
   "240.0.0.0/4",
 ];
 
-/** What of 2000::/3 is special, or wraps an IPv4 address (Teredo, 6to4). All outside of it is refused anyway, NAT64 and unique local included. */
+/**
+ * What of 2000::/3 is special, or wraps an IPv4 address (Teredo, 6to4). All outside of it is refused anyway, NAT64 and unique local
+ * included.
+ */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
 
 const listOf = (ranges: readonly string[], family: "ipv4" | "ipv6"): BlockList => {

@@ -12,7 +12,7 @@ const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
  * @see specification §2.2, §8
  */
 export function displayNameFault(name: string): string | undefined {
-  if (name.length > MAX_LENGTH) return `must have a length of at most ${MAX_LENGTH}`;
+  if (Array.from(name).length > MAX_LENGTH) return `must have a length of at most ${MAX_LENGTH}`;
   if (!name.isWellFormed()) return "contains a character that cannot be stored";
   if (DECEIVING.test(name)) return "must not contain control or bidirectional characters";
   if (name === "") return "must not be empty";

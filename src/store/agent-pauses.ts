@@ -24,7 +24,9 @@ const told = (rows: string): string =>
 
 const PAUSE = statement(
   "agent_pause",
-  `with known as (select client_id from clients where client_id = $1 and is_agent),
+  `with known as (
+     select client_id from clients
+     where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid))),
    paused as (
      insert into agent_pauses (agent, user_id, paused_by_type, paused_by)
      select client_id, $2::uuid, $3::jsonb -> 0 ->> 'actor_type', $3::jsonb -> 0 ->> 'actor_id' from known

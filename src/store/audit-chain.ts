@@ -1,6 +1,6 @@
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
-import type { AuditTrail } from "../management/ports.ts";
+import type { AuditTrail } from "../management/audit-ports.ts";
 import { hashText, sealedRecord } from "./audit-seal-rows.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
@@ -51,7 +51,8 @@ export const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
   },
   part: async (limit, after) => {
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
-    // Read before the records, so that none stands here whose record had not been there yet. No page has more of them than records, and the anchor.
+    // Read before the records, so that none stands here whose record had not been there yet. No page has more of them than records, and the
+    // anchor.
     const checkpoints = await sql.query<SignedCheckpoint>(CHECKPOINTS, [after, limit + 1]);
     const records = await sql.query<Link & { record: SealedRecord }>(PART, [after, limit]);
     // At the end of the chain those beyond it too: a checkpoint that no record is left for is what shows that records are gone.

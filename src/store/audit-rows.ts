@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Json } from "./sql.ts";
+import { type Json, jsonRows, type Sql, statement } from "./sql.ts";
 
 const TYPES = {
   event: "text",
@@ -45,7 +45,8 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
 });
 
 /**
- * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way round.
+ * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way
+ * round.
  * @param source a from-item that has a jsonb column `audit` for each record
  */
 export const insertAudit = (source: string): string =>
@@ -54,3 +55,11 @@ export const insertAudit = (source: string): string =>
      jsonb_to_record(audit) as entry(${Object.entries(TYPES)
        .map(([column, type]) => `${column} ${type}`)
        .join(", ")})`;
+
+const RECORD = statement(
+  "audit_record_alone",
+  `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,
+);
+
+/** One record by itself, beside what the transaction has done in other statements. */
+export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([auditRow(audit)])]);

@@ -54,7 +54,10 @@ const SIGN = statement(
 const LOCK = 7_235_107_483;
 const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
-/** Where the chain goes on. A checkpoint beyond the last record means that records are gone: the gap stays to be seen, no number is given twice. */
+/**
+ * Where the chain goes on. A checkpoint beyond the last record means that records are gone: the gap stays to be seen, no number is given
+ * twice.
+ */
 function headOf({ seq, hash, signed, signed_hash }: Standing): Link {
   if (signed_hash !== null && signed > seq) return { seq: signed, hash: signed_hash };
   return seq === 0 ? GENESIS : { seq, hash };
@@ -65,9 +68,9 @@ function checkpointIsDue({ signed, signed_ago }: Standing, { seq }: Link): boole
 }
 
 /**
- * Seals records that have been written: numbers them, chains them, and signs where the chain stands. Records are written without knowing of it.
- * Any number of processes may call it at once: one of them seals, the others go home. A batch is one transaction, so that a process that dies
- * leaves a chain that the next one goes on with.
+ * Seals records that have been written: numbers them, chains them, and signs where the chain stands. Records are written without knowing of
+ * it. Any number of processes may call it at once: one of them seals, the others go home. A batch is one transaction, so that a process
+ * that dies leaves a chain that the next one goes on with.
  * @param signer undefined in a process without private keys: it seals, and leaves signing to those that have them
  * @param size records that go together at most
  */

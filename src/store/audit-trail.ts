@@ -1,5 +1,5 @@
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
-import type { AuditFilter, AuditRecord, AuditTrail } from "../management/ports.ts";
+import type { AuditFilter, AuditRecord, AuditTrail } from "../management/audit-ports.ts";
 import { auditChain } from "./audit-chain.ts";
 import { hashText } from "./audit-seal-rows.ts";
 import { open, pageOf } from "./pages.ts";

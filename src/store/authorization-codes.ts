@@ -14,7 +14,9 @@ const covers = `consents.user_id = i.user_id and consents.client_id = i.client_i
        and consents.allowed @> i.wanted
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
-// Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll, Consents.revoke).
+// Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll,
+// Consents.revoke). All sessions of a batch are held before its consents, for what is sorted is read to its end before its first row is
+// locked (decision 0021).
 const ISSUE = statement(
   "code_issue",
   `with input as (
@@ -22,22 +24,22 @@ const ISSUE = statement(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
        resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, wanted jsonb, audit jsonb)),
    present as materialized (
-     select i.n from input i
+     select i.n, i.user_id, i.client_id, i.client_mark, i.wanted from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled
      where ${amongKeys("sessions.id", "session_id", "input")} and ${clientStands("i.client_id", "i.document_client")}
-     for share of sessions),
+     order by sessions.id for share of sessions),
    agreed as materialized (
-     select i.n from input i join consents on ${covers} where i.client_mark is null
-     for share of consents),
+     select i.n from present i join consents on ${covers} where i.client_mark is null
+     order by consents.id for share of consents),
    agreed_to_mark as materialized (
-     select i.n, consents.id, i.client_mark from input i join consents on ${covers}
+     select i.n, consents.id, i.client_mark from present i join consents on ${covers}
      where i.client_mark = coalesce(consents.client_mark, i.client_mark)
-     for no key update of consents),
-   good as (select input.* from input join present using (n) where n in (select n from agreed union all select n from agreed_to_mark)),
+     order by consents.id for no key update of consents),
+   good as (select * from input where n in (select n from agreed union all select n from agreed_to_mark)),
    marked as (
-     update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark join good using (n)
-     where consents.id = agreed_to_mark.id and consents.client_mark is null),
+     update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark
+     where ${amongKeys("consents.id", "id", "agreed_to_mark")} and consents.id = agreed_to_mark.id and consents.client_mark is null),
    stored as (
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
        expires_at, document_client)

@@ -18,12 +18,13 @@ const REGISTER = statement(
        token_endpoint_auth_method, secret_hash, enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri)
      select coalesce(id, uuid_v7()), client_id, realm_id, owner_id, origin, name, description, redirect_uris, post_logout_redirect_uris, scopes, grant_types, response_types,
        token_endpoint_auth_method, decode(secret_hash, 'hex'), enabled, environment, is_agent, max_agent_mode, audience, jwks, jwks_uri from input
+     where owner_id is null or exists (select 1 from users where users.id = owner_id)
      on conflict (client_id) do nothing returning *),
    logged as (${insertAudit("added, (select audit from input) as given")})
    select ${CLIENT_COLUMNS} from added`,
 );
 
-/** Registers a client; one that brings no id is given one. @throws {Refusal} conflict when the client_id is taken */
+/** Registers a client; one that brings no id is given one. @throws {Refusal} conflict when the client_id is taken, or its owner is gone */
 export async function storeNewClient(
   sql: Pick<Sql, "query">,
   client: Omit<NewClient, "id"> & { readonly id: string | null },

@@ -4,7 +4,7 @@ import type { ClientChange, ManagedClients, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
-import { endGrants } from "./grant-rows.ts";
+import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { hex, isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 
@@ -53,7 +53,8 @@ const CHANGE = statement(
        audience = input.audience, jwks = nullif(input.jwks, 'null'::jsonb), jwks_uri = input.jwks_uri,
        owner_id = input.owner_id,
        secret_hash = case when input.keep_secret then clients.secret_hash else decode(input.secret_hash, 'hex') end, updated_at = now()
-     from input where clients.id = $1::uuid returning clients.*),
+     from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id))
+     returning clients.*),
    logged as (${logged("changed", "$3")})
    select ${CLIENT_COLUMNS} from changed`,
 );
@@ -73,11 +74,20 @@ const DELETE = reaching(
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
-// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it then.
-const DROP_CONSENTS = statement("client_drop_consents", "delete from consents where client_id = $1");
+// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it
+// then.
+const DROP_CONSENTS = statement("client_drop_consents", dropConsents("client_id = $1"));
 // A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
-const DROP_CODES = statement("client_drop_codes", "delete from authorization_codes where client_id = $1 and grant_id is null");
+const DROP_CODES = statement("client_drop_codes", dropCodes("client_id = $1"));
 const END_GRANTS = statement("client_end_grants", `with ${endGrants("client_id = $1")} select 1 as one from ended`);
+
+// In a statement after the end of its codes: what was being redeemed is seen here.
+const END_FAMILIES = statement(
+  "client_end_families",
+  `update refresh_families set revoked_at = now() where id = any(array(
+     select family.id from refresh_families family join grants on grants.id = family.grant_id
+     where grants.client_id = $1 and family.revoked_at is null order by family.id for no key update of family))`,
+);
 
 const only = ([row]: readonly ClientColumns[]): Client | undefined => (row === undefined ? undefined : clientOf(row));
 
@@ -102,14 +112,18 @@ const changeRow = ({ settings, secret }: ClientChange) => ({
   secret_hash: typeof secret === "string" ? null : hex(secret),
 });
 
-/** Stores what was decided on a client that is locked, with its record. */
+/** Stores what was decided on a client that is locked, with its record. @returns undefined when its owner is gone */
 export const storeChange = async (
   tx: Pick<Sql, "query">,
   id: string,
   change: ClientChange,
   audit: AuditEntry,
-): Promise<Client | undefined> =>
-  only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
+): Promise<Client | undefined> => {
+  const client = only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
+  // To be enabled again is no way back to what was granted before.
+  if (client?.enabled === false) for (const each of [DROP_CODES, END_FAMILIES]) await tx.query(each, [client.clientId]);
+  return client;
+};
 
 export const managedClients = (sql: Sql): ManagedClients => ({
   ofOwner: async (userId) => (isUuid(userId) ? (await sql.query<ClientColumns>(OF_OWNER, [userId])).map(clientOf) : []),

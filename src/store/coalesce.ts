@@ -1,6 +1,6 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
-import { isUnavailable } from "./unavailable.ts";
+import { changedNothing } from "./unavailable.ts";
 
 export interface CoalesceLimits {
   /** Calls that go together at most. */
@@ -70,8 +70,8 @@ export function coalesceReads<Key, Value>(
 
 /**
  * State transitions of one kind, applied by one conditional statement, in which each row keeps its own verdict.
- * When a batch fails it has changed nothing, and its rows are tried one by one, so that nobody fails for a neighbour; unless the database is
- * out of reach, for then it may have happened and nothing is repeated.
+ * When a batch fails it has changed nothing, and its rows are tried one by one, so that nobody fails for a neighbour, or waits in vain for what
+ * only the neighbour needs; unless the database is out of reach, for then it may have happened and nothing is repeated.
  * @param apply one statement for all rows; its verdicts are in the order of the rows
  */
 export function coalesceWrites<Row, Verdict>(
@@ -86,7 +86,7 @@ export function coalesceWrites<Row, Verdict>(
         resolve(verdicts[index] as Verdict);
       });
     } catch (error) {
-      if (batch.length > 1 && !isUnavailable(error)) for (const one of batch) await settle([one]);
+      if (batch.length > 1 && changedNothing(error)) for (const one of batch) await settle([one]);
       else for (const { reject } of batch) reject(error);
     }
   };

@@ -4,7 +4,7 @@ import { scopesByPlace } from "../core/scopes-by-place.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { endGrants } from "./grant-rows.ts";
+import { dropCodes, endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 
 const OF = rowsStatement(
@@ -43,18 +43,17 @@ const GIVE = statement(
        id uuid, user_id uuid, client_id text, client_name text, scopes text[], resources text[], allowed jsonb, audit jsonb)),
    given as (
      insert into consents (id, user_id, client_id, client_name, scopes, resources, allowed)
-     select id, user_id, client_id, client_name, scopes, resources, allowed from input
+     select input.id, user_id, client_id, client_name, scopes, resources, allowed from input join users on users.id = user_id
      on conflict (user_id, client_id) do update
-     set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_PLACE}, client_name = excluded.client_name, updated_at = now())
-   ${insertAudit("input")}`,
+     set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_PLACE}, client_name = excluded.client_name, updated_at = now()
+     returning user_id)
+   ${insertAudit("given join input using (user_id)")}`,
 );
 
-// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of it.
+// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of
+// it.
 const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
-const DROP_CODES = statement(
-  "consent_drop_codes",
-  "delete from authorization_codes where user_id = $1::uuid and client_id = $2 and grant_id is null",
-);
+const DROP_CODES = statement("consent_drop_codes", dropCodes("user_id = $1::uuid and client_id = $2"));
 const END_GRANTS = statement(
   "consent_end_grants",
   `with ${endGrants("user_id = $1::uuid and client_id = $2")},

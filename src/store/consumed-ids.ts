@@ -4,7 +4,8 @@ import { coalesceWrites } from "./coalesce.ts";
 import { verdicts } from "./grant-rows.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 
-// Of equal identifiers in one batch the first is the first use. Sorted, so that two processes with the same ones cannot wait for each other.
+// Of equal identifiers in one batch the first is the first use. Sorted, so that two processes with the same ones cannot wait for each
+// other.
 const CONSUME = statement(
   "consumed_ids_insert",
   `with input as (select n, kind, decode(id_hash, 'hex') as id_hash, ttl from jsonb_to_recordset($1::jsonb) as i(n int, kind text, id_hash text, ttl int)),

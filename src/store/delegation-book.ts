@@ -17,7 +17,9 @@ const GRANT_END = `case
      when not ${clientStands("grants.client_id", "grants.document_client")} then 'application_disabled'
    end`;
 
-/** The same of a delegation. What ended it before its time comes before the time; a pause last, for without it the delegation would count. */
+/**
+ * The same of a delegation. What ended it before its time comes before the time; a pause last, for without it the delegation would count.
+ */
 const END = `case
      when node.cut_at is not null then 'cut'
      when grants.revoked_at < node.expires_at then 'grant_ended'
@@ -59,7 +61,8 @@ const LIST = statement(
    order by node.created_at desc, node.id desc limit $7::int`,
 );
 
-// The moments of a path begin with those of the delegation above it: in their order each comes after what it came of, and after what came of that before.
+// The moments of a path begin with those of the delegation above it: in their order each comes after what it came of, and after what came
+// of that before.
 const OF_GRANT = statement(
   "delegations_of_grant",
   `${NODES} where node.grant_id = $1::uuid and ${LIVE("$2")} order by array(select above.created_at from delegations above where above.id = any(node.path) order by cardinality(above.path)), node.path limit $3::int`,

@@ -38,7 +38,7 @@ const CUT_AGENT = cutting(
   `id in (
      select id from delegations
      where cut_at is null and actor = $3 and ($2::uuid is null or user_id = $2::uuid) and ($4::uuid is null or user_id = $4::uuid) and expires_at > now()
-     order by id limit ${BATCH} for no key update)`,
+     order by path limit ${BATCH} for no key update)`,
   "exists (select 1 from clients where client_id = $3 and is_agent) or exists (select 1 from delegations where actor = $3)",
 );
 

@@ -6,7 +6,9 @@ import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here.
+// What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here. Foreign keys
+// hold what is above a row, its grant and its person until the end, row by row in the order of insertion; the closing of an account goes
+// the same way. Those of one statement were asked for one after the other, and their moments say so.
 const RECORD = statement(
   "delegation_record",
   `with input as (
@@ -25,8 +27,9 @@ const RECORD = statement(
        and not ${endedAbove("parent.path")}),
    stored as (
      insert into delegations (id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, actor, scopes, audience, created_at, expires_at)
-     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience, clock_timestamp(), to_timestamp(expires_at)
-     from good order by n),
+     select id, kind, jti, parent_id, parent_jti, grant_id, user_id, path, client_id, scopes, audience,
+       statement_timestamp() + n * interval '1 microsecond', to_timestamp(expires_at)
+     from good order by parent_id is null, trim_array(path, 1)),
    ${touchClients("good")},
    logged as (${insertAudit("good")})
    select n from good`,

@@ -35,7 +35,8 @@ async function pgliteIn(dataDir: string, beginning: string): Promise<PGlite> {
   if (existsSync(beginning)) rmSync(dataDir, { recursive: true, force: true });
   if (!existsSync(dataDir)) {
     writeFileSync(beginning, "", { mode: 0o600 });
-    // A ready cluster, unpacked here rather than through PGlite's file system: a fifth of the time. Making one (initdb) takes ten times longer.
+    // A ready cluster, unpacked here rather than through PGlite's file system: a fifth of the time. Making one (initdb) takes ten times
+    // longer.
     unpack(new Uint8Array(await (await blankCluster()).arrayBuffer()), dataDir);
     rmSync(beginning);
   }

@@ -1,7 +1,7 @@
 import type { NewGrant } from "../core/person-grant.ts";
 import type { NewFamily } from "../core/ports.ts";
 import { clientStands } from "./document-client.ts";
-import { hex, type Json } from "./sql.ts";
+import { deleteInOrder, hex, type Json } from "./sql.ts";
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
 export const GRANT_INPUT = `grant_id uuid, client_id text, user_id uuid, scopes text[], audience text[], auth_time float8,
@@ -20,7 +20,10 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
   max_age: family?.maxAge,
 });
 
-/** Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and document_client). */
+/**
+ * Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and
+ * document_client).
+ */
 export const openGrants = (source: string): string =>
   `opened as (
      insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client)
@@ -48,9 +51,15 @@ export const touchConsents = (source: string): string =>
        select consents.id from consents join ${source} using (user_id, client_id)
        where last_used_at is null or last_used_at < now() - interval '1 minute' for no key update of consents skip locked))`;
 
+/** A statement that drops the codes for which `which` holds and of which nothing has come. One that is being redeemed is waited for. */
+export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);
+
+/** Likewise one that drops consents. */
+export const dropConsents = (which: string): string => deleteInOrder("consents", "id", which);
+
 /**
  * Writing CTEs that end the grants for which `which` holds, and their refresh families: for ever, or until the person signs in again.
- * Whoever ends both holds the grants first, in the order of their ids, so that no two endings ever wait for each other.
+ * Whoever ends both holds the grants first, and either in the order of their ids (decision 0021).
  * `ended` has the columns id, user_id and client_id.
  */
 export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>
@@ -58,9 +67,10 @@ export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "
      select id from grants where ${which} and revoked_at is null${end === "signed_out_at" ? " and signed_out_at is null" : ""}
      order by id for no key update),
    ended as (update grants set ${end} = now() from theirs where grants.id = theirs.id returning grants.id, user_id, client_id),
-   families as (
-     update refresh_families set revoked_at = now() from theirs
-     where refresh_families.grant_id = theirs.id and refresh_families.revoked_at is null)`;
+   held as materialized (
+     select refresh_families.id from refresh_families join theirs on refresh_families.grant_id = theirs.id
+     where refresh_families.revoked_at is null order by refresh_families.id for no key update of refresh_families),
+   families as (update refresh_families set revoked_at = now() from held where refresh_families.id = held.id)`;
 
 /** A grant whose person and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
 export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>

@@ -4,8 +4,8 @@ import { auditRow, insertAudit } from "./audit-rows.ts";
 import { endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is held as for
-// the update that follows: a share lock that becomes more would wait for a sign-out that waits for it.
+// The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is held
+// as for the update that follows: a share lock that becomes more would wait for a sign-out that waits for it.
 const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),

@@ -10,7 +10,7 @@ const PUBLISH = statement(
   "key_publish_configured",
   `with given as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
    added as (
-     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from given
+     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from given order by kid
      on conflict (kid) do nothing returning kid),
    known as (
      select kid, ${LAST_SEEN} <= now() - make_interval(secs => $3::int) as withdrawn
@@ -30,7 +30,9 @@ const SERVED = statement(
    from signing_keys where ${LAST_SEEN} > now() - make_interval(secs => $1::int) order by published_at, kid`,
 );
 
-/** @param retention seconds for which a key is served after a core last signed with it, or had it configured; longer than any token lives */
+/**
+ * @param retention seconds for which a key is served after a core last signed with it, or had it configured; longer than any token lives
+ */
 export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
   publish: async (keys, inUse) => {
     await sql.query(PUBLISH, [jsonRows(keys.map((key) => ({ ...key }))), inUse, retention]);

@@ -1,10 +1,14 @@
 import type { Letter } from "../accounts/ports.ts";
-import type { Json } from "./sql.ts";
+import { deleteInOrder, type Json } from "./sql.ts";
 
 /** What jsonb_to_recordset makes of a letter's row. */
 export const LETTER_INPUT = "subject text, text text, html text";
 
 export const letterRow = ({ subject, text, html }: Letter): { readonly [member: string]: Json } => ({ subject, text, html });
+
+/** A statement that takes back the letters about something that wait for a person. @param userId SQL expression, or a query in brackets */
+export const unsend = (userId: string, about: "reset"): string =>
+  deleteInOrder("outbox", "id", `user_id = ${userId} and about = '${about}'`);
 
 /**
  * An insert into the outbox, to be put into a writing CTE beside what it tells of.

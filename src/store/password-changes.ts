@@ -1,12 +1,14 @@
 import type { PasswordChanges } from "../accounts/password-ports.ts";
 import type { Letter, User } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
-import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
-import { endSignIns, record, startSession } from "./sessions.ts";
+import { auditRow, insertAudit, record } from "./audit-rows.ts";
+import { LETTER_INPUT, letterRow, queueLetter, unsend } from "./letters.ts";
+import { endSignIns } from "./session-endings.ts";
+import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
+// The link is held before the letters about it, as whoever uses it does (decision 0021).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
@@ -16,8 +18,9 @@ const ISSUE = statement(
    link as (
      insert into password_resets (user_id, token_hash, expires_at)
      select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from person
-     on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at),
-   unsent as (delete from outbox using person where outbox.user_id = person.user_id and about = 'reset'),
+     on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at
+     returning user_id),
+   unsent as (${unsend("(select user_id from link)", "reset")}),
    queued as (${queueLetter("person", "reset")}),
    told as (select audit || jsonb_build_object('user_id', user_id) as audit from person)
    ${insertAudit("told")}`,
@@ -55,7 +58,7 @@ const TELL = statement(
   "password_tell",
   `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${LETTER_INPUT}, ttl int)),
    person as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
-   unsent as (delete from outbox where user_id = $1::uuid and about = 'reset')
+   unsent as (${unsend("$1::uuid", "reset")})
    ${queueLetter("person", "notice")}`,
 );
 

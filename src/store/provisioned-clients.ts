@@ -1,6 +1,7 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import type { ClientChange } from "../clients/ports.ts";
+import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { provisionedChange } from "../management/provisioned-client.ts";
 import { sameHash } from "../secret.ts";
@@ -52,6 +53,7 @@ export async function applyClient(
     return "created";
   }
   if (changesNothing(before, change)) return "unchanged";
-  await storeChange(tx, before.id, change, audit);
+  if ((await storeChange(tx, before.id, change, audit)) === undefined)
+    throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
   return "changed";
 }

@@ -4,7 +4,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { endGrants } from "./grant-rows.ts";
+import { sessionEndings } from "./session-endings.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { isUnavailable } from "./unavailable.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
@@ -25,7 +25,8 @@ const sessionOf = (row: SessionColumns): Session => ({
 
 const columns = `id::text, user_id::text, ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at`;
 
-// The password is held as it was proved until the session is there: a change of it waits, and then ends the session (PasswordChanges.change).
+// The password is held as it was proved until the session is there: a change of it waits, and then ends the session
+// (PasswordChanges.change).
 const START = statement(
   "session_start",
   `with proved as materialized (
@@ -64,44 +65,6 @@ const OF_USER = statement(
    from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by last_seen_at desc, id desc limit 200`,
 );
 
-const END = statement(
-  "session_end",
-  `with ended as (update sessions set ended_at = now() where token_hash = $1::bytea and ended_at is null returning id),
-   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
-   select 1 as one from ended`,
-);
-
-const living = "user_id = $1::uuid and ended_at is null and expires_at > now()";
-const endedOnes = (which: string): string =>
-  `with ended as (update sessions set ended_at = now() where ${living} and ${which} returning id, grant_id)`;
-const END_ONE = statement(
-  "session_end_one",
-  `${endedOnes("id = $2::uuid")}, logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($3::jsonb)) as given")})
-   select id::text, grant_id::text from ended`,
-);
-const END_OTHERS = statement("session_end_others", `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`);
-const END_WHAT_BEGAN = statement(
-  "session_end_what_began",
-  `with codes as (delete from authorization_codes where session_id = any(select id::uuid from unnest($1::text[]) as id) and grant_id is null),
-   ${endGrants("id = any(select id::uuid from unnest($2::text[]) as id)", "signed_out_at")}
-   select 1 as one from ended`,
-);
-
-// What is being born of these sessions holds them until it is there (Grants.open, AuthorizationCodes.issue). So this statement waits for it, and
-// the next ones see it; they would not within one statement.
-const END_ALL = statement("session_end_all", "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null");
-const DROP_CODES = statement("session_drop_codes", "delete from authorization_codes where user_id = $1::uuid and grant_id is null");
-const END_GRANTS = statement("session_end_grants", `with ${endGrants("user_id = $1::uuid", "signed_out_at")} select 1 as one from ended`);
-const RECORD = statement(
-  "session_record",
-  `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,
-);
-
-/** Ends a person's sessions, codes and refresh families, and whatever of these is being born. */
-export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promise<void> {
-  for (const one of [END_ALL, DROP_CODES, END_GRANTS]) await tx.query(one, [userId]);
-}
-
 /** Starts a session, by itself or within a transaction of whoever has changed something first. */
 export async function startSession(
   tx: Pick<Sql, "query">,
@@ -113,18 +76,6 @@ export async function startSession(
   const [row] = await tx.query<SessionColumns>(START, given);
   return row && sessionOf(row);
 }
-
-/** One record by itself. */
-export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([auditRow(audit)])]);
-
-interface EndedColumns {
-  readonly id: string;
-  readonly grant_id: string | null;
-}
-
-/** In a statement after the end of the sessions: what was being born of them is seen there, and not before. */
-const endWhatBegan = (tx: Pick<Sql, "query">, ended: readonly EndedColumns[]): Promise<unknown> =>
-  tx.query(END_WHAT_BEGAN, [ended.map(({ id }) => id), ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 
 type FoundColumns = UserColumns & SessionColumns & { readonly key: string; readonly session_id: string; readonly stale: boolean };
 
@@ -161,31 +112,7 @@ export function sessions(sql: Sql): Sessions {
   return {
     start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),
     byHash: load,
-    end: async (hash, audit) => {
-      await sql.query(END, [hash, jsonRows([auditRow(audit)])]);
-    },
-    endAll: async (userId, audit) => {
-      if (!isUuid(userId)) return;
-      await sql.transaction(async (tx) => {
-        await endSignIns(tx, userId);
-        await record(tx, audit);
-      });
-    },
+    ...sessionEndings(sql),
     ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LiveColumns>(OF_USER, [userId])).map(liveOf) : []),
-    endOne: async (id, userId, audit) => {
-      if (!isUuid(id) || !isUuid(userId)) return false;
-      return sql.transaction(async (tx) => {
-        const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([auditRow(audit)])]);
-        if (ended.length > 0) await endWhatBegan(tx, ended);
-        return ended.length > 0;
-      });
-    },
-    endOthers: async (keep, userId, audit) => {
-      if (!isUuid(keep) || !isUuid(userId)) return;
-      await sql.transaction(async (tx) => {
-        await endWhatBegan(tx, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
-        await record(tx, audit);
-      });
-    },
   };
 }

@@ -16,10 +16,11 @@ export type Parameter = string | number | boolean | null | Uint8Array | readonly
 export interface Sql {
   /**
    * Runs one statement, which is a transaction by itself.
-   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then unknown
+   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then
+   * unknown
    */
   query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
-  /** Runs `work` in one transaction, and once more when the database could not put it in an order with others (40001, 40P01). */
+  /** Runs `work` in one transaction, and once more when it collided with others (mayBeRepeated). */
   transaction<Result>(work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result>;
 }
 
@@ -44,10 +45,15 @@ export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, pa
 
 /**
  * SQL that holds a column to the few keys of a batch, beside the join that pairs the rows: with it the index on the column is used whatever
- * statistics there are. Without, a batch that is taken for a hundred rows reads the whole of a table that has grown since it was last analysed.
+ * statistics there are. Without, a batch that is taken for a hundred rows reads the whole of a table that has grown since it was last
+ * analysed.
  * @param column of the table  @param key the same as an expression over `batch`
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;
+
+/** A statement that deletes the rows for which `which` holds, and takes their locks in the order of their keys (decision 0021). */
+export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
+  `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 
 /** PostgreSQL has no NUL in text; a key that has one can be in no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();

@@ -1,4 +1,5 @@
-import { type Sql, statement } from "./sql.ts";
+import { dropConsents } from "./grant-rows.ts";
+import { type Sql, type Statement, statement } from "./sql.ts";
 
 /** Rows of one table that go in one statement; small, so that nobody waits long for a lock of ours. */
 const BATCH = 500;
@@ -22,8 +23,12 @@ const EXPIRED: Readonly<Record<string, string>> = {
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
-  // No family outlives 90 days; a grant without one has no token that lives longer than a day.
-  grants: "created_at < now() - interval '91 days' and not exists (select 1 from refresh_families where grant_id = grants.id)",
+  // No family outlives 90 days; a grant without one has no token that lives longer than a day. It goes once nothing hangs on it, for what
+  // goes by a foreign key cannot be skipped when somebody holds it.
+  grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
+    (condition, table) => `${condition} and not exists (select 1 from ${table} where grant_id = grants.id)`,
+    "created_at < now() - interval '91 days'",
+  ),
 };
 
 const SWEEPS = Object.entries(EXPIRED).map(([table, expired]) =>
@@ -48,7 +53,7 @@ const SWEEP_REGISTRATIONS = statement(
              and refresh_families.revoked_at is null and refresh_families.expires_at > now())
        limit ${BATCH} for update skip locked)
      returning client_id),
-   forgotten as (delete from consents where client_id in (select client_id from gone)),
+   forgotten as (${dropConsents("client_id in (select client_id from gone)")}),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id)
      select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from gone)
@@ -58,19 +63,26 @@ const SWEEP_REGISTRATIONS = statement(
 const LOCK = 7_235_107_482;
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
+/** Each table in a transaction of its own, so that no lock is kept while another table is swept. */
+const sweepOne = (sql: Sql, one: Statement): Promise<number> =>
+  sql.transaction(async (tx) => {
+    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+    if (lock?.taken !== true) return 0;
+    const [row] = await tx.query<{ gone: number }>(one, []);
+    return row?.gone ?? 0;
+  });
+
 /**
  * Removes what has expired, a batch of each table; one process at a time does so, and who comes meanwhile does nothing.
  * @returns rows that went, and whether a table may hold more
  */
-export const sweep = (sql: Sql): Promise<{ readonly gone: number; readonly more: boolean }> =>
-  sql.transaction(async (tx) => {
-    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
-    let gone = 0;
-    let more = false;
-    for (const one of lock?.taken === true ? [...SWEEPS, SWEEP_REGISTRATIONS] : []) {
-      const [row] = await tx.query<{ gone: number }>(one, []);
-      gone += row?.gone ?? 0;
-      more ||= row?.gone === BATCH;
-    }
-    return { gone, more };
-  });
+export async function sweep(sql: Sql): Promise<{ readonly gone: number; readonly more: boolean }> {
+  let gone = 0;
+  let more = false;
+  for (const one of [...SWEEPS, SWEEP_REGISTRATIONS]) {
+    const count = await sweepOne(sql, one);
+    gone += count;
+    more ||= count === BATCH;
+  }
+  return { gone, more };
+}

@@ -21,8 +21,14 @@ const sqlState = (error: unknown): string | undefined => {
 /** What the server itself said, if this is its error or the refusal that came of it. */
 const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
 
-/** Whether the database could not put the transaction in an order with others; nothing of it has happened. */
-export const mayBeRepeated = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(stateBehind(error) ?? "");
+/** SQLSTATEs of what collided with others: no order with them was found, waited in vain, or what a row hangs on went away meanwhile. */
+const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
+
+/** Whether the transaction collided with others, and would see what they did when it is tried again; nothing of it has happened. */
+export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
+
+/** Whether a failed write has certainly changed nothing: any error but those after which it may have happened. */
+export const changedNothing = (error: unknown): boolean => !isUnavailable(error) || mayBeRepeated(error);
 
 /** Whether the connection may go on serving after this error: the server itself said no, and has not hung up. */
 export const leavesConnection = (error: unknown): boolean => {

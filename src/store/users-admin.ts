@@ -4,7 +4,7 @@ import type { ManagedUsers } from "../management/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
-import { endSignIns } from "./sessions.ts";
+import { endSignIns } from "./session-endings.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 

@@ -46,11 +46,15 @@ const ISSUE_VERIFICATION = statement(
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from person`,
 );
 
+// The person is held before her tokens, as whoever issues one does (decision 0021).
 const VERIFY_EMAIL = statement(
   "user_verify_email",
-  `with token as (
-     update verification_tokens set used_at = now()
-     where token_hash = $1::bytea and used_at is null and expires_at > now() returning user_id),
+  `with person as materialized (
+     select users.id from verification_tokens join users on users.id = user_id
+     where token_hash = $1::bytea and used_at is null and expires_at > now() for no key update of users),
+   token as (
+     update verification_tokens set used_at = now() from person
+     where token_hash = $1::bytea and user_id = person.id and used_at is null and expires_at > now() returning user_id),
    verified as (
      update users set email_verified = true, updated_at = now() from token where users.id = token.user_id returning users.*),
    logged as (

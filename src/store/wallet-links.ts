@@ -2,7 +2,7 @@ import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
 import type { Completion, LinkedWallets, LinkState, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { jsonRows, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
 
 /** Links of one person that may be on their way at once; an older one gives way. */
 const AT_ONCE = 16;
@@ -11,12 +11,16 @@ const given = (parameter: number) => `(select value as audit from jsonb_array_el
 
 const START = statement(
   "wallet_link_start",
-  `with older as (
-     delete from wallet_links where handle_hash in (
-       select handle_hash from wallet_links where user_id = $3::uuid and state = 'pending' order by created_at desc offset ${AT_ONCE - 1})),
-   logged as (${insertAudit(given(7))})
+  `with person as (select id from users where id = $3::uuid),
+   older as (${deleteInOrder(
+     "wallet_links",
+     "handle_hash",
+     `handle_hash in (
+       select handle_hash from wallet_links where user_id = $3::uuid and state = 'pending' order by created_at desc offset ${AT_ONCE - 1})`,
+   )}),
+   logged as (${insertAudit(`person, ${given(7)}`)})
    insert into wallet_links (handle_hash, state_hash, user_id, session_id, same_device, expires_at)
-   values ($1::bytea, $2::bytea, $3::uuid, $4::uuid, $5::boolean, now() + make_interval(secs => $6::int))
+   select $1::bytea, $2::bytea, id, $4::uuid, $5::boolean, now() + make_interval(secs => $6::int) from person
    returning ${seconds("expires_at")} as expires_at`,
 );
 
@@ -131,7 +135,7 @@ const entry = (audit: Parameters<typeof auditRow>[0]): string => jsonRows([audit
 export const walletLinks = (sql: Sql): WalletLinks => ({
   start: async ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) => {
     const [row] = await sql.query<{ expires_at: number }>(START, [handleHash, stateHash, userId, sessionId, sameDevice, ttl, entry(audit)]);
-    return row?.expires_at ?? 0; // an insert answers with its row
+    return row?.expires_at ?? 0; // nobody is there any more to whom it could be linked
   },
   byHandle: async (handleHash) => only(await sql.query<LinkColumns>(BY_HANDLE, [handleHash])),
   byReturn: async (returnHash) => only(await sql.query<LinkColumns>(BY_RETURN, [returnHash])),

@@ -5,7 +5,10 @@ export type AuthenticationSurface = "token" | "introspection" | "revocation" | "
 
 /** What the service counts. Every label value comes from a fixed set: no request can add a series. */
 export interface Metrics {
-  /** @param route pattern of the route, one of those given at the start  @param seconds time from the first byte read to the last written */
+  /**
+   * @param route pattern of the route, one of those given at the start
+   * @param seconds time from the first byte read to the last written
+   */
   httpRequest(route: string, method: string, status: number, seconds: number): void;
   /** @param reason fixed word, usually a refusal's; absent for success */
   authentication(surface: AuthenticationSurface, outcome: "success" | "failure", reason?: string): void;
@@ -46,8 +49,8 @@ const fewWords = (most: number) => {
 };
 
 /**
- * Counts under a text, and hands the sums over when somebody reads them: what the library does with the labels of each count costs more than
- * a request spends on anything else but its answer.
+ * Counts under a text, and hands the sums over when somebody reads them: what the library does with the labels of each count costs more
+ * than a request spends on anything else but its answer.
  */
 function tally<Label extends string>(counter: Counter<Label>, names: readonly Label[]) {
   const sums = new Map<string, { readonly values: readonly string[]; count: number }>();

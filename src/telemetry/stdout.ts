@@ -11,8 +11,9 @@ const MOST_WAITING = 1 << 20;
 const PAUSE_MS = 10;
 
 /**
- * Writes to a descriptor beside the event loop. A reader that stalls costs lines, once a MiB of them is waiting; a reader that went away or a
- * full disk costs the lines of that time; neither costs more. (pino's own destination waits for ever in its last flush when the reader is gone.)
+ * Writes to a descriptor beside the event loop. A reader that stalls costs lines, once a MiB of them is waiting; a reader that went away or
+ * a full disk costs the lines of that time; neither costs more. (pino's own destination waits for ever in its last flush when the reader is
+ * gone.)
  */
 export function descriptorSink(descriptor = 1): LogSink {
   let waiting = "";

@@ -8,7 +8,11 @@ export type WalletAnswer = { readonly kind: "presentation"; readonly vpToken: st
 /** Errors of a wallet that audit records name; whatever else it says is `wallet_error` there. @see OpenID4VP 1.0 §8.5 */
 const WALLET_ERRORS: ReadonlySet<string> = new Set(["access_denied", "invalid_request", "vp_formats_not_supported", "wallet_unavailable"]);
 
-/** Reads the form of a direct_post answer. Pure. @returns undefined when it is neither a presentation nor an error @see OpenID4VP 1.0 §8.2 */
+/**
+ * Reads the form of a direct_post answer. Pure.
+ * @returns undefined when it is neither a presentation nor an error
+ * @see OpenID4VP 1.0 §8.2
+ */
 export function readAnswer(form: Form): WalletAnswer | undefined {
   const [vpToken, error] = [form.get("vp_token"), form.get("error")];
   if (vpToken !== undefined && error === undefined) return { kind: "presentation", vpToken };

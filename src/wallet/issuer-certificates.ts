@@ -16,7 +16,10 @@ function readChain(x5c: unknown): readonly X509Certificate[] {
   return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
 }
 
-/** Names of a certificate's subject as node prints them: `DNS:a.example, URI:https://a.example`. Quoted ones hold commas and are no names of ours. */
+/**
+ * Names of a certificate's subject as node prints them: `DNS:a.example, URI:https://a.example`. Quoted ones hold commas and are no names of
+ * ours.
+ */
 const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
 
 /** Whether a certificate is the issuer's: it names the very URL, or the host of it. @see SD-JWT VC §3.5 */
@@ -44,8 +47,8 @@ function judgedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate
 }
 
 /**
- * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times, names and the
- * mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
+ * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times,
+ * names and the mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
  * @param now seconds since the epoch
  * @throws {Refusal} access_denied
  */

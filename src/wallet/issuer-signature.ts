@@ -38,7 +38,8 @@ async function publishedKey({ issuer, alg, kid }: SignedByIssuer, { keys }: Issu
 }
 
 /**
- * Whether a trusted issuer signed it: by a certificate that leads up to a root of ours where it brings one, else by a key that the issuer publishes.
+ * Whether a trusted issuer signed it: by a certificate that leads up to a root of ours where it brings one, else by a key that the issuer
+ * publishes.
  * @param now seconds since the epoch
  * @throws {Refusal} access_denied
  * @see SD-JWT VC §3.5

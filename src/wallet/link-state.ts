@@ -26,8 +26,8 @@ export const isOpen = (state: LinkState): state is "pending" | "answered" | "pre
 export const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
 
 /**
- * What a look at a link does. Pure. A link that is decided stays so; one whose time is over expires whoever looks; what a wallet presented is
- * completed by the session that began the link, and after a wallet on the same device only by who brings back what that was told.
+ * What a look at a link does. Pure. A link that is decided stays so; one whose time is over expires whoever looks; what a wallet presented
+ * is completed by the session that began the link, and after a wallet on the same device only by who brings back what that was told.
  * @see specification §3 Wallet link
  */
 export function decidePoll({ state, reason, over, sessionId, sameDevice, returnHash }: WalletLink, asker: Asker): PollDecision {

@@ -8,7 +8,10 @@ export interface WalletIdentity {
   readonly subject: string;
 }
 
-/** Where a link stands. `answered`: a wallet's answer is being judged; `presented`: it was good, and the person's browser has not yet fetched it. */
+/**
+ * Where a link stands. `answered`: a wallet's answer is being judged; `presented`: it was good, and the person's browser has not yet
+ * fetched it.
+ */
 export type LinkState = "pending" | "answered" | "presented" | "linked" | "conflict" | "expired" | "rejected";
 
 /** A link on its way, as the store keeps it. */

@@ -6,7 +6,10 @@ export const QUERY_ID = "link";
 
 export type AskedFor = DcqlQuery.Input;
 
-/** The question to the wallet: a credential of these types, bound to its holder, of which the claim that tells people apart is disclosed. @see OpenID4VP 1.0 §6 */
+/**
+ * The question to the wallet: a credential of these types, bound to its holder, of which the claim that tells people apart is disclosed.
+ * @see OpenID4VP 1.0 §6
+ */
 export function askedFor({ types, subjectClaim }: Pick<CredentialPolicy, "types" | "subjectClaim">): AskedFor {
   const [first = "", ...more] = types;
   const query: AskedFor = {

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
 import { type People, startPeople } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
+import { signIn as fillSignIn, PASSWORD } from "../support/visits.ts";
 
-const PASSWORD = "correct horse battery";
 const NEW = "a brand new battery";
 
 let browser: Browser;
@@ -27,9 +27,7 @@ async function person() {
 
 async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.goto(`${people.url}/login`);
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await fillSignIn(page, email, password);
 }
 
 /** Somebody at the account page. */

@@ -1,13 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
-import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { flawsOf, openPage } from "../support/chromium.ts";
 import { DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
 import { tourOfPages } from "../support/page-tour.ts";
-import { type People, startPeople } from "../support/people.ts";
 import { PROVISIONED, startServer } from "../support/server.ts";
+import { startVisits, type Visits } from "../support/visits.ts";
 
 /** `npm run screenshots` names a folder: then the tour leaves a picture of every page there. */
 const PICTURES = process.env.SCREENSHOTS_DIR;
@@ -15,16 +15,11 @@ const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 800 };
 const NARROWEST = { width: 320, height: 640 };
 
-let browser: Browser;
-let callback: Awaited<ReturnType<typeof startCallback>>;
-let people: People;
+let visits: Visits;
 beforeAll(async () => {
-  [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startPeople()]);
+  visits = await startVisits("tour");
 });
-afterAll(async () => {
-  await browser.close();
-  await Promise.all([callback.close(), people.close()]);
-});
+afterAll(() => visits.close());
 
 /** Of these pages a picture of the wide view is kept as well. */
 const ALSO_WIDE = ["account", "consent-to-more", "sign-in-to-application", "sign-up-faults"];
@@ -41,22 +36,20 @@ const VIEWS = [
   { locale: "de-DE", colorScheme: "dark", viewport: DESKTOP, suffix: "wide-dark-de", pictured: (name: string) => ALSO_WIDE.includes(name) },
 ] as const;
 
-let count = 0;
-
 describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways", () => {
   test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", { timeout: 240_000 }, async ({ suffix, pictured, ...options }) => {
-    const { page, wrongs, close } = await openPage(browser, { ...options, bypassCSP: true, reducedMotion: "reduce" });
+    const { page, wrongs, close } = await openPage(visits.browser, { ...options, bypassCSP: true, reducedMotion: "reduce" });
     const seen: string[] = [];
     const flaws: Record<string, string[]> = {};
     const look = async (name: string) => {
       seen.push(name);
-      expect(new URL(page.url()).origin).toBe(people.url);
+      expect(new URL(page.url()).origin).toBe(visits.people.url);
       expect(await page.locator("html").getAttribute("lang")).toBe(options.locale.slice(0, 2));
       if (PICTURES !== undefined && pictured(name)) await picture(page, `${name}-${suffix}`);
       const found = [...(await flawsOf(page)), ...(await axeFlaws(page))];
       if (found.length > 0) flaws[name] = found;
     };
-    await tourOfPages({ page, people, callback: callback.uri, email: `tour${++count}@example.test`, look });
+    await tourOfPages({ page, people: visits.people, callback: visits.callback.uri, email: visits.freshEmail(), look });
     expect(flaws).toEqual({});
     expect(wrongs).toEqual([]);
     expect(new Set(seen).size).toBeGreaterThanOrEqual(30);
@@ -73,7 +66,7 @@ describe("the page of agents, with agents that act and one that is held", () => 
 
   test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", async ({ suffix, pictured, ...options }) => {
     const { person } = await server.chainOf(["agent-1", "agent-2"]);
-    const { page, wrongs, close } = await openPage(browser, { ...options, bypassCSP: true });
+    const { page, wrongs, close } = await openPage(visits.browser, { ...options, bypassCSP: true });
     const cookies = [...person.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
     await page.context().addCookies(cookies);
     await page.goto(`${server.url}/account/agents`);
@@ -91,13 +84,13 @@ test.for([true, false])(
   "every page under its own policy asks no other host and goes wrong nowhere, scripts: %s",
   { timeout: 240_000 },
   async (scripts) => {
-    const { page, wrongs, close } = await openPage(browser, { javaScriptEnabled: scripts });
+    const { page, wrongs, close } = await openPage(visits.browser, { javaScriptEnabled: scripts });
     const seen = new Set<string>();
     const look = async (name: string) => {
       seen.add(name);
       expect(await page.locator("h1").count()).toBe(1);
     };
-    await tourOfPages({ page, people, callback: callback.uri, email: `tour${++count}@example.test`, look });
+    await tourOfPages({ page, people: visits.people, callback: visits.callback.uri, email: visits.freshEmail(), look });
     expect(wrongs).toEqual([]);
     expect(seen.size).toBeGreaterThanOrEqual(30);
     await close();
@@ -105,8 +98,8 @@ test.for([true, false])(
 );
 
 test("axe sees a flaw where there is one", async () => {
-  const { page, close } = await openPage(browser, { bypassCSP: true });
-  await page.goto(`${people.url}/login`);
+  const { page, close } = await openPage(visits.browser, { bypassCSP: true });
+  await page.goto(`${visits.people.url}/login`);
   await page.evaluate(() => {
     for (const label of document.querySelectorAll("label")) label.remove();
   });

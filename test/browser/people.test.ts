@@ -1,27 +1,15 @@
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { flawsOf, openPage } from "../support/chromium.ts";
+import { PASSWORD, signIn, startVisits, type Visits } from "../support/visits.ts";
 
-const PASSWORD = "correct horse battery";
-
-let browser: Browser;
-let callback: Awaited<ReturnType<typeof startCallback>>;
-let people: People;
+let visits: Visits;
 beforeAll(async () => {
-  [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startPeople()]);
+  visits = await startVisits("b");
 });
-afterAll(async () => {
-  await browser.close();
-  await Promise.all([callback.close(), people.close()]);
-});
+afterAll(() => visits.close());
 
-let count = 0;
-const freshEmail = () => `b${++count}@example.test`;
-const ask = (members: Parameters<typeof authorizePath>[0] = {}) =>
-  people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members });
-
-const verificationLink = async (email: string) => `${people.url}/auth/verify?token=${await people.tokenFor(email)}`;
+const verificationLink = async (email: string) => `${visits.people.url}/auth/verify?token=${await visits.people.tokenFor(email)}`;
 
 async function signUp(page: Page, email: string): Promise<void> {
   await page.getByRole("link", { name: "Create an account" }).click();
@@ -32,12 +20,6 @@ async function signUp(page: Page, email: string): Promise<void> {
   await page.getByRole("heading", { name: "Check your mail" }).waitFor();
 }
 
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
-
 const back = async (page: Page) => {
   await page.getByRole("heading", { name: "Back at the client" }).waitFor();
   return Object.fromEntries(new URL(page.url()).searchParams);
@@ -45,9 +27,9 @@ const back = async (page: Page) => {
 
 /** A page of somebody who is signed in, on the way to the client. */
 async function atConsent(options: BrowserContextOptions = {}) {
-  const opened = await openPage(browser, options);
-  const email = freshEmail();
-  await opened.page.goto(ask());
+  const opened = await openPage(visits.browser, options);
+  const email = visits.freshEmail();
+  await opened.page.goto(visits.ask());
   await signUp(opened.page, email);
   await opened.page.getByRole("link", { name: "Continue to sign in" }).click();
   await signIn(opened.page, email);
@@ -56,9 +38,9 @@ async function atConsent(options: BrowserContextOptions = {}) {
 
 describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a person with a browser, %o", (options) => {
   test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
-    const { page, wrongs, close } = await openPage(browser, options);
-    const email = freshEmail();
-    await page.goto(ask());
+    const { page, wrongs, close } = await openPage(visits.browser, options);
+    const email = visits.freshEmail();
+    await page.goto(visits.ask());
     const waiting = page.url();
     await signUp(page, email);
     await page.goto(await verificationLink(email));
@@ -70,9 +52,9 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     expect(await page.getByText("Know who you are").isVisible()).toBe(true);
     await page.getByRole("button", { name: "Allow" }).click();
     const answer = await back(page);
-    expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: people.url });
+    expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: visits.people.url });
 
-    await page.goto(ask());
+    await page.goto(visits.ask());
     expect((await back(page)).code).not.toBe(answer.code);
     expect(wrongs).toEqual([]);
     await close();
@@ -90,16 +72,16 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     const { page, wrongs, close } = await atConsent(options);
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
-    await page.goto(`${people.url}/account`);
+    await page.goto(`${visits.people.url}/account`);
     await page.getByRole("button", { name: "Take back access from Field Notes" }).click();
     await page.getByText("No application has access").waitFor();
-    await page.goto(ask());
+    await page.goto(visits.ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
-    await page.goto(`${people.url}/account`);
+    await page.goto(`${visits.people.url}/account`);
     await page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name: "Security" }).click();
     await page.getByRole("button", { name: "Sign out everywhere" }).click();
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
-    await page.goto(`${people.url}/account`);
+    await page.goto(`${visits.people.url}/account`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(wrongs).toEqual([]);
     await close();
@@ -108,11 +90,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
 
 describe("with the keyboard alone", () => {
   test("sign-in, and the decision, deny first", async () => {
-    const { page, close } = await openPage(browser);
-    const email = freshEmail();
-    await page.goto(ask());
+    const { page, close } = await openPage(visits.browser);
+    const email = visits.freshEmail();
+    await page.goto(visits.ask());
     await signUp(page, email);
-    await page.goto(ask());
+    await page.goto(visits.ask());
     await page.locator("#email:focus").waitFor();
     await page.keyboard.type(email);
     await page.keyboard.press("Tab");
@@ -135,9 +117,9 @@ describe("with the keyboard alone", () => {
   });
 
   test("a fault at the head of the form leads to its field", async () => {
-    const { page, close } = await openPage(browser);
-    await page.goto(`${people.url}/signup`);
-    await page.getByLabel("E-mail address").fill(freshEmail());
+    const { page, close } = await openPage(visits.browser);
+    await page.goto(`${visits.people.url}/signup`);
+    await page.getByLabel("E-mail address").fill(visits.freshEmail());
     await page.getByLabel("Password").fill("iloveyou");
     await page.getByRole("button", { name: "Create account" }).click();
     await page.getByRole("alert").getByRole("link").click();
@@ -149,7 +131,7 @@ describe("with the keyboard alone", () => {
 });
 
 test("the eye that looks for flaws sees them", async () => {
-  const { page, close } = await openPage(browser);
+  const { page, close } = await openPage(visits.browser);
   await page.setContent('<h1>A</h1><h3>B</h3><p style="color:#999;background:#fff">grey</p><input name="x"><button></button>');
   const flaws = (await flawsOf(page)).join("\n");
   for (const flaw of ["no language", "no title", "not one main", "jumps to B", "contrast 2.85: grey", "no label: x", "without a name"]) {

@@ -1,29 +1,21 @@
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openPage, startCallback, startChromium } from "../support/chromium.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { openPage } from "../support/chromium.ts";
 import { startSlowAnswers } from "../support/slow-answers.ts";
+import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
 
 /** Milliseconds between the clicks of somebody who clicks twice. */
 const BETWEEN = 150;
-const PASSWORD = "correct horse battery";
 
-let browser: Browser;
-let callback: Awaited<ReturnType<typeof startCallback>>;
-let people: People;
+let visits: Visits;
 let slow: Awaited<ReturnType<typeof startSlowAnswers>>;
 beforeAll(async () => {
-  [browser, callback, people, slow] = await Promise.all([startChromium(), startCallback(), startPeople(), startSlowAnswers()]);
+  [visits, slow] = await Promise.all([startVisits("twice"), startSlowAnswers()]);
 });
-afterAll(async () => {
-  await browser.close();
-  await Promise.all([callback.close(), people.close(), slow.close()]);
-});
+afterAll(() => Promise.all([visits.close(), slow.close()]));
 
 let count = 0;
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
-const ask = (members: Parameters<typeof authorizePath>[0] = {}) =>
-  people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members });
 
 describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("every button twice, %o", (options) => {
   /** Without scripts the second form is sent as well, and finds what the first has ended: a session, or a link. */
@@ -35,9 +27,10 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
   });
   /** Somebody who clicks everything twice. */
   async function hasty() {
-    const opened = await openPage(browser, { ...options, proxy: { server: slow.url } });
+    const opened = await openPage(visits.browser, { ...options, proxy: { server: slow.url } });
     const { page } = opened;
-    const email = `twice${++count}@example.test`;
+    const email = visits.freshEmail();
+    count += 1;
     await page.context().setExtraHTTPHeaders({ "x-forwarded-for": `198.51.100.${count}` });
     const twice = async (name: string) => {
       const button = page.getByRole("button", { name, exact: true });
@@ -54,12 +47,12 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     const person = await hasty();
     const body = JSON.stringify({ email: person.email, password: PASSWORD });
     const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${count}` };
-    expect((await fetch(`${people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+    expect((await fetch(`${visits.people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
     return person;
   }
   async function signedIn() {
     const person = await member();
-    await person.page.goto(`${people.url}/login`);
+    await person.page.goto(`${visits.people.url}/login`);
     await person.page.getByLabel("E-mail address").fill(person.email);
     await person.page.getByLabel("Password").fill(PASSWORD);
     await person.twice("Sign in");
@@ -69,18 +62,18 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   test("sign-up", async () => {
     const { page, email, twice } = await hasty();
-    await page.goto(`${people.url}/signup`);
+    await page.goto(`${visits.people.url}/signup`);
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password").fill(PASSWORD);
     await twice("Create account");
     await heading(page, "Check your mail");
-    expect(await people.mailsTo(email, 1)).toHaveLength(1);
+    expect(await visits.people.mailsTo(email, 1)).toHaveLength(1);
     await page.close();
   });
 
   scripted("sign-in makes one session", async () => {
     const { page } = await signedIn();
-    await page.goto(`${people.url}/account/security`);
+    await page.goto(`${visits.people.url}/account/security`);
     expect(await page.getByRole("heading", { name: "Where you are signed in" }).locator("xpath=..").locator("li").count()).toBe(1);
     await page.close();
   });
@@ -92,7 +85,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     ["Deny", { scope: "openid" }, "error"],
   ] as const)("%s for %o", async ([button, members, answer]) => {
     const { page, twice } = await signedIn();
-    await page.goto(ask(members));
+    await page.goto(visits.ask(members));
     await twice(button);
     await heading(page, "Back at the client");
     expect(new URL(page.url()).searchParams.has(answer)).toBe(true);
@@ -101,10 +94,10 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   test("taking access back", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(ask({ scope: "openid" }));
+    await page.goto(visits.ask({ scope: "openid" }));
     await page.getByRole("button", { name: "Allow" }).click();
     await heading(page, "Back at the client");
-    await page.goto(`${people.url}/account`);
+    await page.goto(`${visits.people.url}/account`);
     await twice("Take back access from Field Notes");
     await page.getByRole("status").waitFor();
     await heading(page, "Your account");
@@ -113,7 +106,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("a new password", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${people.url}/account/security`);
+    await page.goto(`${visits.people.url}/account/security`);
     await page.getByLabel("Current password").fill(PASSWORD);
     await page.getByLabel("New password").fill("a brand new battery");
     await twice("Change password");
@@ -123,11 +116,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("a forgotten password", async () => {
     const { page, email, twice } = await member();
-    await page.goto(`${people.url}/forgot`);
+    await page.goto(`${visits.people.url}/forgot`);
     await page.getByLabel("E-mail address").fill(email);
     await twice("Send me the link");
     await heading(page, "Check your mail");
-    await page.goto(`${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`);
+    await page.goto(`${visits.people.url}/reset?token=${await visits.people.resetTokenFor(email, 2)}`);
     await page.getByLabel("New password").fill("a brand new battery");
     await twice("Change password");
     await heading(page, "Your password has been changed");
@@ -136,11 +129,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   test("signing out, here and everywhere", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${people.url}/logout`);
+    await page.goto(`${visits.people.url}/logout`);
     await twice("Sign out");
     await heading(page, "You are signed out");
     const other = await signedIn();
-    await other.page.goto(`${people.url}/account/security`);
+    await other.page.goto(`${visits.people.url}/account/security`);
     await other.twice("Sign out everywhere");
     await heading(other.page, "You are signed out");
     await page.close();
@@ -149,7 +142,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("deleting the account", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${people.url}/account/delete`);
+    await page.goto(`${visits.people.url}/account/delete`);
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await twice("Delete my account");
     await heading(page, "Your account has been deleted");

@@ -3,25 +3,22 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
-import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
-import { type Linking, linkingAt } from "../support/linking.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import type { CredentialIssuer } from "../support/credential-issuer.ts";
+import type { Linking } from "../support/linking.ts";
+import type { TestServer } from "../support/server.ts";
 import { aWallet } from "../support/wallet.ts";
+import { startWalletServer } from "../support/wallet-server.ts";
 
 let browser: Browser;
 let issuer: CredentialIssuer;
 let server: TestServer;
 let at: Linking;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  [browser, issuer] = await Promise.all([startChromium(), credentialIssuer()]);
-  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: issuer.url } });
-  at = linkingAt(server);
+  browser = await startChromium();
+  ({ issuer, server, at, close } = await startWalletServer());
 });
-afterAll(async () => {
-  expect(server.faults()).toEqual([]);
-  await browser.close();
-  await Promise.all([server.close(), issuer.close()]);
-});
+afterAll(() => Promise.all([browser.close(), close()]));
 
 /** The wallet page of somebody who is signed in. */
 async function atWalletPage(options: BrowserContextOptions = {}) {

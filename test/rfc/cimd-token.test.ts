@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
 import { PUBLISHED } from "../support/client-documents.ts";
 import type { Answer, TestClient } from "../support/flow.ts";
-import { aBrowser } from "../support/person.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
 import { describe, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 
@@ -94,8 +93,7 @@ describe("CIMD and private_key_jwt", () => {
     const { browser } = await server.person();
     const client = published();
     const { code_verifier = "", ...code } = await server.code(client, browser);
-    const { body } = await aBrowser(server.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
-    const { tokenRequest } = createAdminClient({ url: server.url, token: body.access_token }).operator.explain;
+    const { tokenRequest } = (await operatorAt(server.url)).explain;
     const parameters = { ...code, code_verifier, client_id: client.clientId };
     const taken = await tokenRequest.mutate({ parameters });
     expect(taken.granted).toBeDefined();

@@ -1,11 +1,10 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { registerApiKeyCommands } from "../../src/cli/api-keys.ts";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
@@ -14,15 +13,15 @@ import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerScopeCommands } from "../../src/cli/scopes.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
-import { running, type ServerAccess, type Terminal } from "../../src/cli/terminal.ts";
+import { running, type ServerAccess } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
 import { statement } from "../../src/store/sql.ts";
 import { PASSWORD } from "../support/flow.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal, type Registers } from "../support/terminal.ts";
 
 let server: TestServer;
 let developer: { email: string };
-const homes: string[] = [];
 
 beforeAll(async () => {
   server = await startServer();
@@ -30,50 +29,28 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.close();
-  for (const home of homes) rmSync(home, { recursive: true, force: true });
 });
 
-const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+const COMMANDS: readonly Registers[] = [
+  registerClientCommands,
+  (program, terminal) => registerKeyCommands(program.command("keys"), terminal),
+  registerSignInCommands,
+  registerApiKeyCommands,
+  registerUserCommands,
+  registerRealmCommands,
+  registerScopeCommands,
+];
 
-/** A person at a terminal, with a home of her own. */
+/** The developer at a terminal; who is asked answers as the operator. */
 function atTerminal(access: Partial<ServerAccess> = {}) {
-  const configDir = join(mkdtempSync(join(tmpdir(), "countersign-cli-")), "countersign");
-  homes.push(configDir);
   const asked: string[] = [];
-  const said = { out: "", err: "", code: 0 };
   const state = { serverUrl: server.url, email: developer.email, password: PASSWORD, ...access };
-  const terminal: Terminal = {
-    server: () => state,
-    configDir,
-    clock: systemClock,
-    write: (text) => {
-      said.out += `${text}\n`;
-    },
-    complain: (text) => {
-      said.err += `${text}\n`;
-    },
-    ask: async (question) => {
-      asked.push(question);
-      return question.startsWith("E-mail") ? OPERATOR.email : OPERATOR.password;
-    },
-    end: (code) => {
-      said.code = code;
-    },
-  };
-  const run = async (...words: string[]) => {
-    Object.assign(said, { out: "", err: "", code: 0 });
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-    registerClientCommands(program, terminal);
-    registerKeyCommands(program.command("keys"), terminal);
-    registerSignInCommands(program, terminal);
-    registerApiKeyCommands(program, terminal);
-    registerUserCommands(program, terminal);
-    registerRealmCommands(program, terminal);
-    registerScopeCommands(program, terminal);
-    await program.parseAsync(words, { from: "user" });
-    return { ...said };
-  };
-  return { run, asked, state, terminal, configDir, said };
+  const { run, leave, ...rest } = aTerminal(state, async (question) => {
+    asked.push(question);
+    return question.startsWith("E-mail") ? OPERATOR.email : OPERATOR.password;
+  });
+  onTestFinished(leave);
+  return { ...rest, asked, state, configDir: rest.terminal.configDir, run: (...words: string[]) => run(COMMANDS, words) };
 }
 
 describe("countersign clients", () => {
@@ -232,12 +209,12 @@ describe("what a command is told", () => {
   });
 
   test("empties lists with none, and takes keys from a file and away again", async () => {
-    const { run, configDir } = atTerminal(OPERATOR);
+    const { run, home } = atTerminal(OPERATOR);
     const [audience, uri] = ["https://crm.example.test/mcp", "https://crm.example.test/jwks"];
     const made = JSON.parse(
       (await run("clients", "create", "Keys", "--operator", "--scope", "a", "--audience", audience, "--jwks-uri", uri, "--json")).out,
     );
-    const file = join(dirname(configDir), "jwks.json");
+    const file = join(home, "jwks.json");
     const keys = [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", kid: "k" }];
     writeFileSync(file, JSON.stringify({ keys }));
     const bye = "https://crm.example.test/bye";

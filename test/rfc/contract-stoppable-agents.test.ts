@@ -1,12 +1,11 @@
 import { setTimeout } from "node:timers/promises";
-import { createAdminClient } from "@countersign/admin";
 import { createGuard } from "@countersign/guard";
 import { localWithRevocations } from "@countersign/guard/grpc";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { CRM, DELEGATION_CLIENTS, delegating } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
 import { refusalOf } from "../support/guard-refusal.ts";
-import { aBrowser } from "../support/person.ts";
 import { PROVISIONED } from "../support/server.ts";
 import { startTwoFronts } from "../support/two-fronts.ts";
 
@@ -24,8 +23,7 @@ const at = (which: "here" | "there") =>
 async function scene() {
   const [here, there] = [at("here"), at("there")];
   const line = await here.chainOf(["agent-1", "agent-2"]);
-  const { body } = await aBrowser(fronts.here.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
-  const { operator } = createAdminClient({ url: fronts.here.url, token: body.access_token });
+  const operator = await operatorAt(fronts.here.url);
   const [root = "", first = "", deep = ""] = line.accessTokens;
   /** How both fronts judge the deep token, and what they say to one more exchange. */
   const judged = () =>

@@ -1,21 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
-import { Command } from "commander";
+import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerExplainCommand } from "../../src/cli/explain.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { systemClock } from "../../src/clock.ts";
+import { adminAs, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor } from "../support/assertions.ts";
 import { runText } from "../support/database.ts";
 import { ACCESS_TOKEN, CRM, DELEGATION_CLIENTS, delegating, TOKEN_EXCHANGE } from "../support/delegation.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
-import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
 const key = keyFor("EdDSA", "k1");
 const desk = {
   clientId: "desk",
@@ -38,7 +35,7 @@ const robot = {
 let issuer: IdentityIssuer;
 let server: TestServer & ReturnType<typeof delegating<TestServer>>;
 let admin: AdminClient;
-let home: string;
+let operator: TestTerminal;
 beforeAll(async () => {
   issuer = await identityIssuer();
   const started = await startServer({
@@ -46,23 +43,14 @@ beforeAll(async () => {
     provision: { ...PROVISIONED, clients: [...DELEGATION_CLIENTS, desk, robot] },
   });
   server = { ...started, ...delegating(started) };
-  admin = await adminAs(OPERATOR.email, OPERATOR.password);
-  home = mkdtempSync(join(tmpdir(), "countersign-explain-"));
+  admin = (await adminAs(server.url)).admin;
+  operator = aTerminal({ serverUrl: server.url, ...OPERATOR });
 });
 afterAll(async () => {
   await server.close();
   await issuer.close();
-  rmSync(home, { recursive: true, force: true });
+  operator.leave();
 });
-
-async function adminAs(email: string, password: string): Promise<AdminClient> {
-  const login = await fetch(new URL("/auth/login", server.url), {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email, password }),
-  });
-  return createAdminClient({ url: server.url, token: ((await login.json()) as { access_token: string }).access_token });
-}
 
 type Fields = Record<string, string | string[]>;
 const explain = (client: TestClient, fields: Fields, authorization?: string) =>
@@ -256,8 +244,7 @@ describe("a refusal of the past is explained by the id of its request", () => {
   test("there is nothing to tell of an unknown id, nor of a request that was granted", async () => {
     const granted = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
     for (const requestId of ["no-such-request", granted.headers.get("x-request-id") ?? ""]) {
-      const error = await admin.operator.explain.refusal.query({ requestId }).catch((thrown: unknown) => thrown);
-      expect(refusalOf(error)).toMatchObject({ error: "not_found", httpStatus: 404 });
+      expect(await refusedWith(admin.operator.explain.refusal.query({ requestId }))).toMatchObject({ error: "not_found", httpStatus: 404 });
     }
   });
 });
@@ -266,41 +253,23 @@ test("only operators ask, and what cannot be read is no request", async () => {
   const person = await server.person();
   const developer = createAdminClient({ url: server.url, token: person.login.access_token });
   const parameters = { grant_type: "client_credentials", client_id: "worker" };
-  const told = async (asked: Promise<unknown>) => refusalOf(await asked.catch((error: unknown) => error));
-  expect(await told(developer.operator.explain.tokenRequest.mutate({ parameters }))).toMatchObject({ error: "forbidden" });
-  expect(await told(developer.operator.explain.refusal.query({ requestId: "x" }))).toMatchObject({ error: "forbidden" });
+  expect(await refusedWith(developer.operator.explain.tokenRequest.mutate({ parameters }))).toMatchObject({ error: "forbidden" });
+  expect(await refusedWith(developer.operator.explain.refusal.query({ requestId: "x" }))).toMatchObject({ error: "forbidden" });
   const { tokenRequest } = admin.operator.explain;
-  expect(await told(tokenRequest.mutate({ parameters, authorization: "Bearer x" }))).toMatchObject({ error: "invalid_request" });
-  expect(await told(tokenRequest.mutate({ parameters: { grant_type: "password" } }))).toMatchObject({ error: "unsupported_grant_type" });
-  expect(await told(tokenRequest.mutate({ parameters: { ...parameters, scope: ["a", "b"] } }))).toMatchObject({ error: "invalid_request" });
+  expect(await refusedWith(tokenRequest.mutate({ parameters, authorization: "Bearer x" }))).toMatchObject({ error: "invalid_request" });
+  expect(await refusedWith(tokenRequest.mutate({ parameters: { grant_type: "password" } }))).toMatchObject({
+    error: "unsupported_grant_type",
+  });
+  expect(await refusedWith(tokenRequest.mutate({ parameters: { ...parameters, scope: ["a", "b"] } }))).toMatchObject({
+    error: "invalid_request",
+  });
 });
 
 describe("countersign explain", () => {
-  async function run(...words: string[]) {
-    const said = { out: "", err: "", code: 0 };
-    const terminal: Terminal = {
-      server: () => ({ serverUrl: server.url, ...OPERATOR }),
-      configDir: join(home, "config"),
-      clock: systemClock,
-      write: (text) => {
-        said.out += `${text}\n`;
-      },
-      complain: (text) => {
-        said.err += `${text}\n`;
-      },
-      ask: async () => "",
-      end: (code) => {
-        said.code = code;
-      },
-    };
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-    registerExplainCommand(program, terminal);
-    await program.parseAsync(["explain", ...words], { from: "user" });
-    return said;
-  }
+  const run = (...words: string[]) => operator.run([registerExplainCommand], ["explain", ...words]);
 
   test("shows the rules in order and what is decisive; secrets may come from files", async () => {
-    const file = join(home, "token");
+    const file = join(operator.home, "token");
     writeFileSync(file, `${"0".repeat(64)}\n`);
     const { out, code } = await run("grant_type=refresh_token", "client_id=web", `refresh_token=@${file}`);
     expect(code).toBe(0);
@@ -310,7 +279,7 @@ describe("countersign explain", () => {
     expect(out).toContain(
       "Refused by refresh_token_known: invalid_grant (refresh_token_unknown)\nIt demands: The refresh token is one that was issued.\n",
     );
-    const form = join(home, "form");
+    const form = join(operator.home, "form");
     writeFileSync(form, "grant_type=client_credentials&client_id=worker&scope=notes%3Aread\n");
     expect((await run("--form", form)).out).toMatch(/Would be granted:\nsub +worker\nscope +notes:read\n/);
     const asJson = JSON.parse((await run("--form", form, "--json", "--authorization", basicAuth("worker", "no"))).out);

@@ -1,24 +1,18 @@
-import { createAdminClient, refusalOf } from "@countersign/admin";
+import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProvisionFile } from "../../src/management/provision.ts";
-import { addUser, aNewId, type ManagementFront, startManagement } from "../support/management.ts";
+import { refusedWith } from "../support/admin.ts";
+import { addUser, aNewId, type ManagementFront, managementPeople, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
 let bob: string;
 let operator: string;
 const admin = (token: string) => createAdminClient({ url: api.url, token });
-const refused = (call: Promise<unknown>) =>
-  call.then(
-    () => undefined,
-    (error: unknown) => refusalOf(error),
-  );
 
 beforeAll(async () => {
   api = await startManagement();
-  ada = await addUser(api.database, "ada@example.test");
-  bob = await addUser(api.database, "bob@example.test");
-  operator = `op.${await addUser(api.database, "op@example.test", "operator")}`;
+  ({ ada, bob, operator } = await managementPeople(api));
 });
 afterAll(() => api.close());
 
@@ -36,13 +30,13 @@ describe("developers", () => {
     expect((await admin(ada).apiKeys.revoke.mutate({ clientId: client.id, keyId: key.id })).revokedAt).toBeTypeOf("number");
     expect((await admin(ada).clients.regenerateSecret.mutate({ id: client.id })).clientSecret).not.toBe(client.clientSecret);
     await admin(ada).clients.delete.mutate({ id: client.id });
-    expect(await refused(admin(ada).clients.get.query({ id: client.id }))).toMatchObject({ error: "not_found", httpStatus: 404 });
+    expect(await refusedWith(admin(ada).clients.get.query({ id: client.id }))).toMatchObject({ error: "not_found", httpStatus: 404 });
   });
 
   test("find nothing of another's, and nothing for operators", async () => {
     const { id } = await created();
-    const foreign = await refused(admin(bob).clients.get.query({ id }));
-    expect(foreign).toEqual(await refused(admin(bob).clients.get.query({ id: aNewId() })));
+    const foreign = await refusedWith(admin(bob).clients.get.query({ id }));
+    expect(foreign).toEqual(await refusedWith(admin(bob).clients.get.query({ id: aNewId() })));
     expect(foreign).toMatchObject({ error: "not_found" });
     for (const call of [
       admin(ada).operator.clients.list.query({}),
@@ -51,12 +45,12 @@ describe("developers", () => {
       admin(ada).operator.provision.mutate({}),
       admin(ada).operator.signingKeys.list.query(),
     ]) {
-      expect(await refused(call)).toMatchObject({ error: "forbidden", httpStatus: 403 });
+      expect(await refusedWith(call)).toMatchObject({ error: "forbidden", httpStatus: 403 });
     }
   });
 
   test("are told which member is at fault", async () => {
-    const refusal = await refused(admin(ada).clients.create.mutate({ name: "x", redirectUris: ["http://x.test/"] }));
+    const refusal = await refusedWith(admin(ada).clients.create.mutate({ name: "x", redirectUris: ["http://x.test/"] }));
     expect(refusal).toMatchObject({ error: "invalid_request", httpStatus: 400, issues: [{ path: "redirectUris.0" }] });
     expect(JSON.stringify(refusal)).not.toContain("x.test");
   });
@@ -67,7 +61,7 @@ test("a client that may manage clients in an operator's name is no operator", as
   const front = await startManagement({ bearers: { judge: async () => bearer } });
   const assistant = createAdminClient({ url: front.url, token: "t" });
   expect(await assistant.clients.list.query()).toEqual({ clients: [] });
-  expect(await refused(assistant.operator.users.list.query({}))).toMatchObject({ error: "forbidden" });
+  expect(await refusedWith(assistant.operator.users.list.query({}))).toMatchObject({ error: "forbidden" });
   await front.close();
 });
 
@@ -168,11 +162,11 @@ describe("operators", () => {
     };
     expect(await ops.update.mutate({ id, patch })).toMatchObject(patch);
     expect(await ops.get.query({ id })).toMatchObject({ ...patch, origin: "developer", ownerId: ada });
-    expect(await refused(ops.update.mutate({ id, patch: { jwksUri: "https://keys.example.test/" } }))).toMatchObject({
+    expect(await refusedWith(ops.update.mutate({ id, patch: { jwksUri: "https://keys.example.test/" } }))).toMatchObject({
       issues: [{ path: "jwksUri" }],
     });
     expect(await ops.update.mutate({ id, patch: { jwks: null, jwksUri: "https://keys.example.test/" } })).toMatchObject({ jwks: null });
-    expect(await refused(ops.update.mutate({ id, patch: { tokenEndpointAuthMethod: "none" } }))).toMatchObject({
+    expect(await refusedWith(ops.update.mutate({ id, patch: { tokenEndpointAuthMethod: "none" } }))).toMatchObject({
       error: "invalid_request",
     });
     for (const bad of [
@@ -182,10 +176,10 @@ describe("operators", () => {
       { audience: ["https://a.test/#f"] },
       { audience: [] },
     ]) {
-      expect(await refused(ops.update.mutate({ id, patch: bad }))).toMatchObject({ error: "invalid_request", httpStatus: 400 });
+      expect(await refusedWith(ops.update.mutate({ id, patch: bad }))).toMatchObject({ error: "invalid_request", httpStatus: 400 });
     }
     expect((await admin(ada).clients.get.query({ id })).grantTypes).toEqual(["client_credentials", EXCHANGE]);
-    expect(await refused(admin(ada).apiKeys.create.mutate({ clientId: id, key: { name: "k" } }))).toMatchObject({ error: "forbidden" });
+    expect(await refusedWith(admin(ada).apiKeys.create.mutate({ clientId: id, key: { name: "k" } }))).toMatchObject({ error: "forbidden" });
   });
 
   test("make clients of any name, once", async () => {
@@ -200,8 +194,10 @@ describe("operators", () => {
       staticApiKeysAllowed: false,
     });
     expect(made.clientSecret).toBeTypeOf("string");
-    expect(await refused(ops.create.mutate(input))).toMatchObject({ error: "conflict", httpStatus: 409 });
-    expect(await refused(ops.create.mutate({ ...input, clientId: "x", ownerId: aNewId() }))).toMatchObject({ error: "invalid_request" });
+    expect(await refusedWith(ops.create.mutate(input))).toMatchObject({ error: "conflict", httpStatus: 409 });
+    expect(await refusedWith(ops.create.mutate({ ...input, clientId: "x", ownerId: aNewId() }))).toMatchObject({
+      error: "invalid_request",
+    });
   });
 
   test("leave built-in clients as they are", async () => {
@@ -209,8 +205,8 @@ describe("operators", () => {
     const { clients } = await ops.list.query({ origin: "built_in" });
     const id = clients[0]?.id ?? "";
     expect(clients.map(({ clientId }) => clientId)).toEqual(["countersign"]);
-    expect(await refused(ops.update.mutate({ id, patch: { enabled: false } }))).toMatchObject({ error: "forbidden" });
-    expect(await refused(ops.delete.mutate({ id }))).toMatchObject({ error: "not_found" });
+    expect(await refusedWith(ops.update.mutate({ id, patch: { enabled: false } }))).toMatchObject({ error: "forbidden" });
+    expect(await refusedWith(ops.delete.mutate({ id }))).toMatchObject({ error: "not_found" });
   });
 
   test("list everything page by page, filtered", async () => {
@@ -236,14 +232,14 @@ describe("operators", () => {
     expect(await ops.enable.mutate({ id: carol })).toMatchObject({ enabled: true });
     expect(await ops.setRole.mutate({ id: carol, role: "operator" })).toMatchObject({ role: "operator" });
     const self = operator.slice(3);
-    expect(await refused(ops.disable.mutate({ id: self }))).toMatchObject({ error: "conflict" });
-    expect(await refused(ops.setRole.mutate({ id: self, role: "developer" }))).toMatchObject({ error: "conflict" });
-    expect(await refused(ops.get.query({ id: "nobody" }))).toMatchObject({ error: "not_found" });
+    expect(await refusedWith(ops.disable.mutate({ id: self }))).toMatchObject({ error: "conflict" });
+    expect(await refusedWith(ops.setRole.mutate({ id: self, role: "developer" }))).toMatchObject({ error: "conflict" });
+    expect(await refusedWith(ops.get.query({ id: "nobody" }))).toMatchObject({ error: "not_found" });
   });
 
   test("are told in a typed error when what they send is too long", async () => {
     const long = admin(operator).operator.explain.tokenRequest.mutate({ parameters: { assertion: "a".repeat(100_000) } });
-    expect(await refused(long)).toMatchObject({ error: "payload_too_large", httpStatus: 413 });
+    expect(await refusedWith(long)).toMatchObject({ error: "payload_too_large", httpStatus: 413 });
   });
 
   test("say what open registration may hand out", async () => {
@@ -255,7 +251,7 @@ describe("operators", () => {
     });
     expect(await ops.update.mutate({ id, dynamicRegistrationScopes: [] })).toMatchObject({ dynamicRegistrationScopes: [] });
     expect(await ops.update.mutate({ id, dynamicRegistrationScopes: null })).toMatchObject({ dynamicRegistrationScopes: null });
-    expect(await refused(ops.update.mutate({ id, dynamicRegistrationScopes: ["a b"] }))).toMatchObject({ error: "invalid_request" });
+    expect(await refusedWith(ops.update.mutate({ id, dynamicRegistrationScopes: ["a b"] }))).toMatchObject({ error: "invalid_request" });
   });
 
   test("read who did what, newest first", async () => {

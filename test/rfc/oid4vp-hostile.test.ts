@@ -1,24 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
 import { runText } from "../support/database.ts";
-import { type Linking, linkingAt } from "../support/linking.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import type { Linking } from "../support/linking.ts";
+import type { TestServer } from "../support/server.ts";
 import { type AskedPresentation, aWallet, bind, encoded, nowSeconds, type Wallet, walletKey } from "../support/wallet.ts";
+import { startWalletServer } from "../support/wallet-server.ts";
 
 let trusted: CredentialIssuer;
 let stranger: CredentialIssuer;
 let server: TestServer;
 let at: Linking;
+let close: () => Promise<void>;
 beforeAll(async () => {
   [trusted, stranger] = [await credentialIssuer("/eu"), await credentialIssuer()];
-  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: trusted.url, TRUST_PROXY: "true" } });
-  at = linkingAt(server);
+  ({ server, at, close } = await startWalletServer({ TRUST_PROXY: "true" }, trusted));
 });
-afterAll(async () => {
-  expect(server.faults()).toEqual([]);
-  await server.close();
-  await Promise.all([trusted.close(), stranger.close()]);
-});
+afterAll(() => Promise.all([close(), stranger.close()]));
 
 /** A credential with what is shown of it: the subject. Ends in `~`. */
 const onlySubject = (credential: string): string => {

@@ -119,6 +119,14 @@ describe("OIDC Core §11 offline_access", () => {
     expect(await ask(server, browser, silent)).toHaveProperty("code");
   });
 
+  test("is not spoken of where no refresh token comes of it", async ({ server }) => {
+    const { browser } = await server.person();
+    const asks = { code_challenge: server.pkce().challenge, scope: "openid offline_access" };
+    const page = await browser.follow(server.authorizeUrl(server.clients.oneShot, asks));
+    expect(page.html).toContain('name="decision"');
+    expect(page.html).not.toContain("Keep access while you are away");
+  });
+
   test("a refresh token comes by the client's grant, with the scope and without", async ({ server }) => {
     const { browser } = await server.person();
     for (const scope of ["openid", "openid offline_access"]) {

@@ -1,5 +1,6 @@
-import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import type { AdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { adminAs, refusedWith } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
 import { expired } from "../support/expired.ts";
 import { formBody } from "../support/flow.ts";
@@ -7,15 +8,13 @@ import { aBrowser, type Browser } from "../support/person.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 
 const BACK = "https://app.example.test/signed-out?from=countersign";
-const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
 
 let server: TestServer;
 let admin: AdminClient;
 beforeAll(async () => {
   const clients = PROVISIONED.clients.map((client) => (client.clientId === "web" ? { ...client, postLogoutRedirectUris: [BACK] } : client));
   server = await startServer({ provision: { ...PROVISIONED, clients } });
-  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
-  admin = createAdminClient({ url: server.url, token: body.access_token });
+  admin = (await adminAs(server.url)).admin;
 });
 afterAll(() => server.close());
 
@@ -150,7 +149,7 @@ describe("postLogoutRedirectUris", () => {
     expect(await operator.clients.update.mutate({ id, patch })).toMatchObject(patch);
     expect(await operator.clients.get.query({ id })).toMatchObject(patch);
     const wrong = operator.clients.update.mutate({ id, patch: { postLogoutRedirectUris: ["javascript:alert(1)"] } });
-    expect(refusalOf(await wrong.catch((error: unknown) => error))?.issues[0]?.path).toBe("postLogoutRedirectUris.0");
+    expect((await refusedWith(wrong))?.issues[0]?.path).toBe("postLogoutRedirectUris.0");
     const person = await server.person();
     const headers = { authorization: `Bearer ${person.login.access_token}` };
     const sent = await aBrowser(server.url).json("/api/clients", { name: "Mine", ...patch }, "POST", headers);

@@ -1,10 +1,7 @@
-import { createAdminClient } from "@countersign/admin";
 import { describe, expect } from "vitest";
-import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
+import { operatorAt } from "../support/admin.ts";
+import { CRM, MAIL, test } from "../support/delegation.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
-import type { TestServer } from "../support/server.ts";
-
-type Server = ReturnType<typeof delegating<TestServer>>;
 
 const PATH = "/account/agents";
 
@@ -22,11 +19,6 @@ const textOf = ({ html }: Visit): string =>
     .slice(html.indexOf("<main"))
     .replace(/<[^>]*>/g, " ")
     .replace(/\s+/g, " ");
-
-async function operatorOf(server: Server) {
-  const { body } = await aBrowser(server.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
-  return createAdminClient({ url: server.url, token: body.access_token }).operator;
-}
 
 describe("a person's own page of agents", () => {
   test("says who acts, where, with which permissions, through whom, until when", async ({ server }) => {
@@ -95,7 +87,7 @@ describe("a person's own page of agents", () => {
 
   test("an operator's pause is told, and is not hers to end", async ({ server }) => {
     const { person, accessTokens } = await server.chainOf(["agent-5"]);
-    const { agents } = await operatorOf(server);
+    const { agents } = await operatorAt(server.url);
     await agents.pause.mutate({ clientId: "agent-5" });
     const { browser } = person;
     const page = await browser.follow(PATH);
@@ -127,9 +119,9 @@ describe("a person's own page of agents", () => {
 
   test("says to whom something may be handed on: to agents that may exchange it, by name, while the chain has room", async ({ server }) => {
     const { person, subject } = await server.subjectFor(["agent-1", "agent-2", "agent-3", "agent-4", "not-agent", "agent-without-grant"]);
-    const { agents } = await operatorOf(server);
-    const [helper] = (await (await operatorOf(server)).clients.list.query({ search: "agent-4" })).clients;
-    await (await operatorOf(server)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "Meeting & notes helper" } });
+    const { agents } = await operatorAt(server.url);
+    const [helper] = (await (await operatorAt(server.url)).clients.list.query({ search: "agent-4" })).clients;
+    await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "Meeting & notes helper" } });
     expect((await agents.pauses.query({})).pauses).toEqual([]);
     const first = (await server.exchange("agent-1", subject)).body.access_token;
     const page = await person.browser.follow(PATH);
@@ -139,7 +131,7 @@ describe("a person's own page of agents", () => {
     expect((await server.exchange("agent-4", token)).status).toBe(400);
     const deep = textOf(await person.browser.follow(PATH)).split("Through web , handed on by agent-1, agent-2 and agent-3")[1];
     expect(deep).toMatch(/^ Since/);
-    await (await operatorOf(server)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
+    await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
 
   test("every act leaves one record of hers", async ({ server }) => {
@@ -148,7 +140,7 @@ describe("a person's own page of agents", () => {
     const page = await browser.follow(PATH);
     for (const label of ["Pause agent-1", "End everything that agent-1 does for you"]) await press(browser, page, label);
     await press(browser, await browser.follow(PATH), "Resume agent-1");
-    const { records } = await (await operatorOf(server)).audit.list.query({ actorId: person.id, clientId: "agent-1" });
+    const { records } = await (await operatorAt(server.url)).audit.list.query({ actorId: person.id, clientId: "agent-1" });
     expect(records.map(({ event, userId }) => [event, userId])).toEqual(
       ["agent.resumed", "delegation.cut", "agent.paused"].map((event) => [event, person.id]),
     );

@@ -141,12 +141,20 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     },
   );
 
+  test("who denies is not taken to have allowed, also where she has allowed the same in another tab meanwhile", async () => {
+    const { browser } = await signedIn();
+    const [one, other] = [await browser.follow(authorizePath()), await browser.follow(authorizePath())];
+    await browser.submit(other, { decision: "approve" });
+    expect(told(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
+  });
+
   test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const decisions = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? "approve" : "deny"));
     const answers = await Promise.all(decisions.map(async (decision) => ({ decision, ...(await browser.submit(page, { decision })) })));
     const accepted = new Set(answers.filter(({ status }) => status === 303).map(({ decision }) => decision));
+    expect(answers.filter(({ decision, status }) => accepted.has(decision) && status !== 303)).toEqual([]);
     expect(accepted.size).toBe(1);
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
@@ -210,6 +218,7 @@ describe("OIDC Core §3.1.2.1", () => {
       const before = browser.cookies.get("countersign");
       const form = await browser.follow(authorizePath(members));
       expect(form.html).toContain("Confirm that it is you");
+      expect(form.html).not.toContain("Create an account");
       expect(form.html).toContain(`value="${email}"`);
       expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
       const wrong = await browser.submit(form, { email, password: "wrong" });

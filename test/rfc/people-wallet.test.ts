@@ -1,23 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
-import { type Linking, linkingAt } from "../support/linking.ts";
+import type { CredentialIssuer } from "../support/credential-issuer.ts";
+import type { Linking } from "../support/linking.ts";
 import { aBrowser, type Visit } from "../support/person.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import type { TestServer } from "../support/server.ts";
 import { aWallet } from "../support/wallet.ts";
+import { startWalletServer } from "../support/wallet-server.ts";
 
 let issuer: CredentialIssuer;
 let server: TestServer;
 let at: Linking;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  issuer = await credentialIssuer();
-  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: issuer.url } });
-  at = linkingAt(server);
+  ({ issuer, server, at, close } = await startWalletServer());
 });
-afterAll(async () => {
-  expect(server.faults()).toEqual([]);
-  await server.close();
-  await issuer.close();
-});
+afterAll(() => close());
 
 const PATH = "/account/wallet";
 const link = /href="(openid4vp:[^"]+)"/;

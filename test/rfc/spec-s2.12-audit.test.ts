@@ -1,61 +1,37 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
-import { Command } from "commander";
+import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { systemClock } from "../../src/clock.ts";
+import { adminAs, refusedWith } from "../support/admin.ts";
 import { aBrowser } from "../support/person.ts";
-import { startServer, type TestServer } from "../support/server.ts";
-
-const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 
 let server: TestServer;
 let admin: AdminClient;
-let home: string;
+let operator: TestTerminal;
+/** A file is proved without a server: there is none at this address. */
+const nowhere = aTerminal({ serverUrl: "http://127.0.0.1:1", ...OPERATOR });
 beforeAll(async () => {
   server = await startServer();
-  home = mkdtempSync(join(tmpdir(), "countersign-audit-"));
-  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
-  admin = createAdminClient({ url: server.url, token: body.access_token });
+  admin = (await adminAs(server.url)).admin;
+  operator = aTerminal({ serverUrl: server.url, ...OPERATOR });
 });
 afterAll(async () => {
   await server.close();
-  rmSync(home, { recursive: true, force: true });
+  for (const terminal of [operator, nowhere]) terminal.leave();
 });
 
 /** Runs a command at a terminal. `between` happens before each further look of `tail --follow`, until it says that this was the last. */
-async function run(words: readonly string[], between?: () => Promise<boolean>, serverUrl = server.url) {
-  const said = { out: "", err: "", code: 0 };
-  const terminal: Terminal = {
-    server: () => ({ serverUrl, ...OPERATOR }),
-    configDir: join(home, "config"),
-    clock: systemClock,
-    write: (text) => {
-      said.out += `${text}\n`;
-    },
-    complain: (text) => {
-      said.err += `${text}\n`;
-    },
-    ask: async () => "",
-    end: (code) => {
-      said.code = code;
-    },
-  };
-  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  registerAuditCommands(program, terminal, between);
-  await program.parseAsync(["audit", ...words], { from: "user" });
-  return said;
-}
+const run = (words: readonly string[], between?: () => Promise<boolean>) =>
+  operator.run([(program, terminal) => registerAuditCommands(program, terminal, between)], ["audit", ...words]);
 const fileOf = (text: string): string => {
-  const file = join(home, `${Math.random()}.ndjson`);
+  const file = join(operator.home, `${Math.random()}.ndjson`);
   writeFileSync(file, text);
   return file;
 };
-/** A file is proved without a server: there is none at this address. */
-const verified = (text: string, ...words: string[]) => run(["verify", fileOf(text), ...words], undefined, "http://127.0.0.1:1");
+const verified = (text: string, ...words: string[]) => nowhere.run([registerAuditCommands], ["audit", "verify", fileOf(text), ...words]);
 
 const sealed = () => expect.poll(async () => (await admin.operator.audit.chain.query()).waiting, { timeout: 5_000 }).toBe(0);
 const signed = () =>
@@ -143,7 +119,10 @@ describe("the chain of a running server", () => {
     const moved = lines.with(at, lines[at + 1] ?? "").with(at + 1, lines[at] ?? "");
     expect((await verified(moved.join("\n"))).code).toBe(1);
     expect(await verified(out, "--trust", "A".repeat(43))).toMatchObject({ code: 1, err: expect.stringContaining("[key_untrusted]") });
-    expect(await run(["verify", join(home, "nothing")])).toMatchObject({ code: 1, err: expect.stringContaining("cannot be read") });
+    expect(await run(["verify", join(operator.home, "nothing")])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("cannot be read"),
+    });
   });
 
   test("tail shows as many as are asked for, page by page, of a person by id or address, and says what is no id or too much", async () => {
@@ -200,7 +179,7 @@ describe("the chain of a running server", () => {
     const { login } = await server.person({ verified: false });
     const { audit } = createAdminClient({ url: server.url, token: login.access_token }).operator;
     for (const call of [audit.chain.query(), audit.export.query({}), audit.follow.query({})]) {
-      expect(refusalOf(await call.catch((error: unknown) => error))).toMatchObject({ error: "forbidden" });
+      expect(await refusedWith(call)).toMatchObject({ error: "forbidden" });
     }
   });
 });

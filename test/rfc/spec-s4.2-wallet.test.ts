@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
+import type { CredentialIssuer } from "../support/credential-issuer.ts";
 import { runText } from "../support/database.ts";
-import { type Linking, linkingAt } from "../support/linking.ts";
+import type { Linking } from "../support/linking.ts";
 import { aBrowser } from "../support/person.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import type { TestServer } from "../support/server.ts";
 import { aWallet } from "../support/wallet.ts";
+import { startWalletServer } from "../support/wallet-server.ts";
 
 let issuer: CredentialIssuer;
 let server: TestServer;
 let at: Linking;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  issuer = await credentialIssuer();
-  server = await startServer({ env: { WALLET_FEDERATION_ENABLED: "true", WALLET_TRUSTED_ISSUERS: issuer.url } });
-  at = linkingAt(server);
+  ({ issuer, server, at, close } = await startWalletServer());
 });
-afterAll(async () => {
-  expect(server.faults()).toEqual([]);
-  await server.close();
-  await issuer.close();
-});
+afterAll(() => close());
 const MESSAGE = { message: expect.any(String) };
 
 describe("POST /auth/link/wallet", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashSecret } from "../../src/secret.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { addUser, aNewId, type ManagementFront, startManagement } from "../support/management.ts";
+import { addUser, aNewId, type ManagementFront, managementPeople, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -10,9 +10,7 @@ let operator: string;
 
 beforeAll(async () => {
   api = await startManagement();
-  ada = await addUser(api.database, "ada@example.test");
-  bob = await addUser(api.database, "bob@example.test");
-  operator = `op.${await addUser(api.database, "op@example.test", "operator")}`;
+  ({ ada, bob, operator } = await managementPeople(api));
 });
 afterAll(() => api.close());
 

@@ -1,8 +1,9 @@
-import { createAdminClient, refusalOf } from "@countersign/admin";
+import { createAdminClient } from "@countersign/admin";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { expect } from "vitest";
 import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
+import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
 
@@ -28,15 +29,6 @@ async function developer(server: TestServer, members: object = {}) {
 const asks = { grant_type: "client_credentials", scope: "notes:read" };
 const at = (server: TestServer, bearer: string) => server.get("/api/clients/", { authorization: `Bearer ${bearer}` });
 
-async function operator(server: TestServer) {
-  const login = await fetch(new URL("/auth/login", server.url), {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email: "operator@example.test", password: "operator password 1" }),
-  });
-  return createAdminClient({ url: server.url, token: (await login.json()).access_token });
-}
-
 describe("what is changed is so as soon as the answer has left", () => {
   test("abuse 34: after regenerate-secret the old secret is refused and the new one taken", async ({ server }) => {
     const { admin, made, client } = await developer(server);
@@ -54,6 +46,16 @@ describe("what is changed is so as soon as the answer has left", () => {
       answers.map(async ({ clientSecret: secret }) => (await server.token({ ...client, secret }, asks)).status),
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+  });
+
+  test("§5: a scope that is taken from a client is in no refreshed token any more", async ({ server }) => {
+    const { admin, made, client, browser } = await developer(server);
+    const tokens = await server.tokens(client, browser, { scope: "openid notes:read" });
+    await admin.clients.update.mutate({ id: made.id, patch: { scopes: ["openid"] } });
+    const wider = await server.refresh(client, tokens.refresh_token, { scope: "notes:read" });
+    expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
+    const refreshed = await server.refresh(client, tokens.refresh_token);
+    expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid"]);
   });
 
   test("a disabled client can do nothing, and its tokens count for nothing until it is enabled again", async ({ server }) => {
@@ -80,7 +82,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     const { consents } = (await browser.json("/consents/", undefined, "GET")).body;
     expect(consents).toEqual([]);
     // The same client_id in other hands inherits nothing.
-    const ops = await operator(server);
+    const { admin: ops } = await adminAs(server.url);
     const again = await ops.operator.clients.create.mutate({ name: "New", clientId: client.clientId, grantTypes: ["refresh_token"] });
     const heir = { ...client, secret: again.clientSecret ?? "" };
     expect((await server.refresh(heir, tokens.refresh_token)).body.error).toBe("invalid_grant");
@@ -98,7 +100,7 @@ describe("what is changed is so as soon as the answer has left", () => {
 
   test("a disabled person is signed out everywhere", async ({ server }) => {
     const { id, token, login } = await developer(server);
-    const ops = await operator(server);
+    const { admin: ops } = await adminAs(server.url);
     await ops.operator.users.disable.mutate({ id });
     expect((await at(server, token)).status).toBe(401);
     await ops.operator.users.enable.mutate({ id });
@@ -150,19 +152,13 @@ describe("whose token it takes", () => {
     for (const bearer of [bound.access_token, bound.id_token, unbound.access_token, own]) {
       const answer = await at(server, bearer);
       expect([answer.status, answer.body.statusCode]).toEqual([401, 401]);
-      expect(
-        refusalOf(
-          await createAdminClient({ url: server.url, token: bearer })
-            .clients.list.query()
-            .catch((e: unknown) => e),
-        )?.error,
-      ).toBe("invalid_token");
+      expect((await refusedWith(createAdminClient({ url: server.url, token: bearer }).clients.list.query()))?.error).toBe("invalid_token");
     }
   });
 
   test("a developer is no operator; an operator sees what open registration left", async ({ server }) => {
     const { admin } = await developer(server);
-    const refused = await admin.operator.clients.list.query({}).catch((error: unknown) => refusalOf(error));
+    const refused = await refusedWith(admin.operator.clients.list.query({}));
     expect(refused).toMatchObject({ error: "forbidden" });
     // Abuse 51
     const registered = await fetch(new URL("/oauth/register", server.url), {
@@ -182,7 +178,7 @@ describe("whose token it takes", () => {
     });
     expect(registered.status).toBe(201);
     const { client_id: search } = await registered.json();
-    const { clients } = await (await operator(server)).operator.clients.list.query({ search });
+    const { clients } = await (await operatorAt(server.url)).clients.list.query({ search });
     expect(clients).toHaveLength(1);
     expect(clients[0]).toMatchObject({
       origin: "dynamic",
@@ -216,7 +212,7 @@ describe("static API keys at resource servers", () => {
     const live = { active: true, client_id: made.clientId, key_id: id, scope: "openid notes:read offline_access" };
     expect(await verify(server, key)).toEqual({ status: 200, body: live });
     expect((await admin.apiKeys.list.query({ clientId: made.id })).apiKeys[0]?.lastUsedAt).toBeTypeOf("number");
-    const ops = await operator(server);
+    const { admin: ops } = await adminAs(server.url);
     await ops.operator.clients.update.mutate({ id: made.id, patch: { environment: "staging" } });
     expect(await verify(server, key)).toEqual({ status: 200, body: { active: false } });
     await ops.operator.clients.update.mutate({ id: made.id, patch: { environment: "development" } });

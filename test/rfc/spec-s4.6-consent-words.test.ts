@@ -1,5 +1,6 @@
-import { createAdminClient, refusalOf } from "@countersign/admin";
+import type { AdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { adminAs, refusedWith } from "../support/admin.ts";
 import { TOKEN_EXCHANGE } from "../support/delegation.ts";
 import { authorizePath } from "../support/people.ts";
 import { aBrowser, formsOf } from "../support/person.ts";
@@ -12,7 +13,7 @@ const app = { redirectUris: [CALLBACK], tokenEndpointAuthMethod: "none", scopes:
 const agent = { clientSecret: "an-agent-secret", tokenEndpointAuthMethod: "client_secret_basic", grantTypes: ["client_credentials"] };
 
 let server: TestServer;
-let operator: ReturnType<typeof createAdminClient>;
+let operator: AdminClient;
 beforeAll(async () => {
   server = await startServer({
     provision: {
@@ -29,8 +30,7 @@ beforeAll(async () => {
       scopes: [{ name: "crm:write", title: { en: "Change customers", de: "Kunden ändern" } }],
     },
   });
-  const login = await aBrowser(server.url).json("/auth/login", { email: "op@example.test", password: PASSWORD });
-  operator = createAdminClient({ url: server.url, token: login.body.access_token });
+  operator = (await adminAs(server.url, { email: "op@example.test", password: PASSWORD })).admin;
 });
 afterAll(() => server.close());
 
@@ -79,20 +79,18 @@ describe("the consent page says what a scope allows in the operators' words", ()
   });
 
   test("which are for operators to say, and only so that they show", async () => {
-    const refused = (call: Promise<unknown>) => call.then(() => undefined, refusalOf);
-    const login = await aBrowser(server.url).json("/auth/login", { email: "ada@example.test", password: PASSWORD });
-    const { scopes } = createAdminClient({ url: server.url, token: login.body.access_token }).operator;
+    const { scopes } = (await adminAs(server.url, { email: "ada@example.test", password: PASSWORD })).admin.operator;
     const words = { name: "crm:read", title: { en: "x" } };
     for (const call of [scopes.list.query(), scopes.set.mutate(words), scopes.remove.mutate({ name: "crm:write" })]) {
-      expect(await refused(call)).toMatchObject({ error: "forbidden" });
+      expect(await refusedWith(call)).toMatchObject({ error: "forbidden" });
     }
     const own = operator.operator.scopes;
-    expect(await refused(own.set.mutate({ ...words, title: { en: "a\u202eb" } }))).toMatchObject({
+    expect(await refusedWith(own.set.mutate({ ...words, title: { en: "a\u202eb" } }))).toMatchObject({
       error: "invalid_request",
       issues: [{ path: "title.en" }],
     });
     for (const call of [own.remove.mutate({ name: "nobody:knows" }), own.set.mutate({ ...words, realmId: "no-uuid" })]) {
-      expect(await refused(call)).toMatchObject({ error: "not_found" });
+      expect(await refusedWith(call)).toMatchObject({ error: "not_found" });
     }
   });
 });

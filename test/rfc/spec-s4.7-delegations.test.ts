@@ -1,28 +1,16 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
-import { Command } from "commander";
+import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { describe, expect, onTestFinished } from "vitest";
 import { registerAgentCommands } from "../../src/cli/agents.ts";
 import { registerDelegationCommands } from "../../src/cli/delegations.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { systemClock } from "../../src/clock.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { anAudit } from "../support/accounts.ts";
+import { adminAs, refusedWith } from "../support/admin.ts";
 import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
-import { aBrowser } from "../support/person.ts";
-import type { TestServer } from "../support/server.ts";
+import { OPERATOR, type TestServer } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
-
-const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
-
-async function anOperator(server: Server): Promise<{ admin: AdminClient; id: string }> {
-  const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
-  return { admin: createAdminClient({ url: server.url, token: body.access_token }), id: claimsOf(body.access_token).sub };
-}
 
 /** A person for whom three agents act, each for the next, all with openid. */
 async function aLine(server: Server, admin: AdminClient) {
@@ -50,15 +38,11 @@ async function fare(server: Server, token: string) {
 const GOOD = [true, true, 200, 200];
 const ENDED = [false, false, 401, "invalid_request"];
 
-const refused = (call: Promise<unknown>) =>
-  call.then(
-    () => undefined,
-    (error: unknown) => refusalOf(error)?.error,
-  );
+const refused = async (call: Promise<unknown>) => (await refusedWith(call))?.error;
 
 describe("what operators see", () => {
   test("a tree shows who acts for whom, through which agents, where, with which scopes, until when", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const { person, accessTokens, first, second, third } = await aLine(server, admin);
     const { root, delegations, complete } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
     expect(root).toMatchObject({ userId: person.id, email: person.email, application: { clientId: "web", name: "web" }, ended: null });
@@ -84,7 +68,7 @@ describe("what operators see", () => {
   });
 
   test("a list is filtered by person, agent, grant and life, and goes on from its cursor", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const { person, first, second, third } = await aLine(server, admin);
     const { list, cut } = admin.operator.delegations;
     await cut.mutate({ kind: "delegation", id: second.id });
@@ -99,7 +83,7 @@ describe("what operators see", () => {
   });
 
   test("nobody but operators sees or ends any of it by this way; what is not there is not found", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const { person, first } = await aLine(server, admin);
     const own = createAdminClient({ url: server.url, token: person.login.access_token }).operator;
     const forbidden = [
@@ -129,7 +113,7 @@ describe("what operators see", () => {
 
 describe("specification §3: what is cut ends at once, with all below it and nothing above", () => {
   test("a delegation", async ({ server }) => {
-    const { admin, id: operator } = await anOperator(server);
+    const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, first, second } = await aLine(server, admin);
     expect(await fare(server, deep)).toEqual(GOOD);
     expect(await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id })).toEqual({ ended: 1 });
@@ -147,7 +131,7 @@ describe("specification §3: what is cut ends at once, with all below it and not
   });
 
   test("all that an agent holds of one person; another's stays, and it may be given more", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const [mine, theirs] = [await aLine(server, admin), await aLine(server, admin)];
     expect(await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent-2", userId: mine.person.id })).toEqual({
       ended: 1,
@@ -158,7 +142,7 @@ describe("specification §3: what is cut ends at once, with all below it and not
   });
 
   test("the grant at the root, and with it the application's own tokens", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const { accessTokens, refreshToken, deep, first } = await aLine(server, admin);
     expect(await admin.operator.delegations.cut.mutate({ kind: "grant", id: first.grantId })).toEqual({ ended: 1 });
     expect(await fare(server, deep)).toEqual(ENDED);
@@ -170,7 +154,7 @@ describe("specification §3: what is cut ends at once, with all below it and not
 
 describe("an agent that is paused acts for nobody, until it is resumed", () => {
   test("no exchange by it, nothing that it holds counts, nor what is below; resumed, all of it counts again", async ({ server }) => {
-    const { admin, id: operator } = await anOperator(server);
+    const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, second } = await aLine(server, admin);
     const { agents } = admin.operator;
     onTestFinished(() => agents.resume.mutate({ clientId: "agent-2" }).then(() => undefined));
@@ -207,7 +191,7 @@ describe("an agent that is paused acts for nobody, until it is resumed", () => {
   });
 
   test("what is cut meanwhile does not come back", async ({ server }) => {
-    const { admin } = await anOperator(server);
+    const { admin } = await adminAs(server.url);
     const { accessTokens, second } = await aLine(server, admin);
     await admin.operator.agents.pause.mutate({ clientId: "agent-2" });
     await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id });
@@ -218,33 +202,13 @@ describe("an agent that is paused acts for nobody, until it is resumed", () => {
 
 describe("countersign delegations and countersign agents", () => {
   async function run(server: Server, ...words: string[]) {
-    const said = { out: "", err: "", code: 0 };
-    const configDir = mkdtempSync(join(tmpdir(), "countersign-delegations-"));
-    const terminal: Terminal = {
-      server: () => ({ serverUrl: server.url, ...OPERATOR }),
-      configDir,
-      clock: systemClock,
-      write: (text) => {
-        said.out += `${text}\n`;
-      },
-      complain: (text) => {
-        said.err += `${text}\n`;
-      },
-      ask: async () => "",
-      end: (code) => {
-        said.code = code;
-      },
-    };
-    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-    registerDelegationCommands(program, terminal);
-    registerAgentCommands(program, terminal);
-    await program.parseAsync(words, { from: "user" });
-    rmSync(configDir, { recursive: true, force: true });
-    return said;
+    const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
+    onTestFinished(leave);
+    return run([registerDelegationCommands, registerAgentCommands], words);
   }
 
   test("list and show who acts, and cut", async ({ server }) => {
-    const { admin, id: operator } = await anOperator(server);
+    const { admin, id: operator } = await adminAs(server.url);
     const { person, first, second } = await aLine(server, admin);
     const listed = await run(server, "delegations", "list", "--user", person.email, "--live");
     expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);

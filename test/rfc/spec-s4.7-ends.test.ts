@@ -1,19 +1,12 @@
-import { createAdminClient } from "@countersign/admin";
 import { describe, expect } from "vitest";
-import { type delegating, test } from "../support/delegation.ts";
+import { operatorAt } from "../support/admin.ts";
+import { test } from "../support/delegation.ts";
 import { authorizePath } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
-import type { TestServer } from "../support/server.ts";
-
-async function operatorOf(server: ReturnType<typeof delegating<TestServer>>) {
-  const { body } = await aBrowser(server.url).json("/auth/login", { email: "operator@example.test", password: "operator password 1" });
-  return createAdminClient({ url: server.url, token: body.access_token }).operator;
-}
 
 describe("what is left of a delegation when something around it changes", () => {
   test("a person who was disabled and is enabled again gets none of it back", async ({ server }) => {
     const { person, accessTokens } = await server.chainOf(["agent-1"]);
-    const { users } = await operatorOf(server);
+    const { users } = await operatorAt(server.url);
     await users.disable.mutate({ id: person.id });
     await users.enable.mutate({ id: person.id });
     expect(await Promise.all(accessTokens.map(server.active))).toEqual([false, false]);
@@ -22,7 +15,7 @@ describe("what is left of a delegation when something around it changes", () => 
 
   test("a client that is disabled and enabled again gets it back", async ({ server }) => {
     const { accessTokens } = await server.chainOf(["agent-2"]);
-    const { clients } = await operatorOf(server);
+    const { clients } = await operatorAt(server.url);
     const id = (await clients.list.query({ search: "agent-2" })).clients[0]?.id ?? "";
     await clients.update.mutate({ id, patch: { enabled: false } });
     expect(await Promise.all(accessTokens.map(server.active))).toEqual([true, false]);
@@ -32,7 +25,7 @@ describe("what is left of a delegation when something around it changes", () => 
 
   test("a client that is an agent no more exchanges nothing, and keeps what it holds", async ({ server }) => {
     const { accessTokens } = await server.chainOf(["agent-5"]);
-    const { clients } = await operatorOf(server);
+    const { clients } = await operatorAt(server.url);
     const id = (await clients.list.query({ search: "agent-5" })).clients[0]?.id ?? "";
     await clients.update.mutate({ id, patch: { isAgent: false, maxAgentMode: null, grantTypes: ["client_credentials"] } });
     expect((await server.exchange("agent-5", accessTokens[0]!)).status).toBe(400);
@@ -41,7 +34,7 @@ describe("what is left of a delegation when something around it changes", () => 
 
   test("a grant that was cut leaves the consent: the application gets a new one unasked", async ({ server }) => {
     const { person, accessTokens } = await server.chainOf(["agent-1"]);
-    const { delegations } = await operatorOf(server);
+    const { delegations } = await operatorAt(server.url);
     const [held] = (await delegations.list.query({ userId: person.id })).delegations;
     await delegations.cut.mutate({ kind: "grant", id: held?.grantId ?? "" });
     expect(await server.active(accessTokens[0]!)).toBe(false);

@@ -1,5 +1,4 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { managedClients } from "../../src/store/clients-admin.ts";
@@ -13,33 +12,25 @@ import { managedUsers } from "../../src/store/users-admin.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
-
-/** The SQLSTATEs with which PostgreSQL tells of locks that were waited for in vain. */
-const WAITED_IN_VAIN = ["40P01", "55P03"];
+import { locksInVain } from "../support/in-vain.ts";
 
 // Each of these holds more than one row; taken in different orders, two of them would wait for each other until one is refused.
 describe.each(databaseKinds)("writers of the same rows at the same time, $name", ({ fresh }) => {
   let database: Database;
-  const inVain: string[] = [];
+  let locks: ReturnType<typeof locksInVain>;
   beforeAll(async () => {
-    const query = pg.Client.prototype.query as (...given: unknown[]) => unknown;
-    vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...given: unknown[]) {
-      const answer = query.apply(this, given);
-      if (answer instanceof Promise)
-        answer.catch(({ code, where }: { code?: string; where?: string }) => {
-          if (WAITED_IN_VAIN.includes(code ?? "")) inVain.push(`${code} ${where}`);
-        });
-      return answer as never;
-    });
+    locks = locksInVain();
     database = await fresh();
+  });
+  beforeEach(() => {
+    locks.inVain.length = 0;
   });
   afterAll(async () => {
     await database.close();
-    vi.restoreAllMocks();
+    locks.restore();
   });
 
   test.for(Array.from({ length: 25 }, (_, round) => round))("endings of one person's grants, round %i", async () => {
-    inVain.length = 0;
     const { sql } = database;
     const scene = await aScene(sql);
     const open = [await anOpenFamily(sql, scene), await anOpenFamily(sql, scene), await anOpenFamily(sql, scene)];
@@ -60,12 +51,11 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
       managedUsers(sql).setEnabled(scene.userId, false, anAudit("user.changed")),
       managedClients(sql).delete(client?.id ?? "", { kind: "all" }, anAudit("client.deleted")),
     ]);
-    expect(inVain).toEqual([]);
+    expect(locks.inVain).toEqual([]);
     for (const { family } of open) expect(await families.holding(family.tokenHash)).toMatchObject({ revoked: true });
   });
 
   test("the same refresh tokens, used at two processes in opposite order: each rotates once", async () => {
-    inVain.length = 0;
     const { sql } = database;
     const scene = await aScene(sql);
     for (let round = 0; round < 10; round += 1) {
@@ -78,6 +68,6 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
       );
       expect(won.flat().filter(Boolean)).toHaveLength(open.length);
     }
-    expect(inVain).toEqual([]);
+    expect(locks.inVain).toEqual([]);
   });
 });

@@ -7,13 +7,17 @@ import { Refusal } from "../../src/errors.ts";
 import { asSecretHash, hashSecret } from "../../src/secret.ts";
 import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry } from "../../src/store/client-registry.ts";
 import { managedClients } from "../../src/store/clients-admin.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { managedRealms } from "../../src/store/realms-admin.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { managedUsers } from "../../src/store/users-admin.ts";
 import { aClient } from "../support/builders.ts";
 import { databaseKinds } from "../support/database.ts";
+import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 import { addUser, aNewId, DEFAULT_REALM } from "../support/management.ts";
 
 const audit = { event: "client.changed", outcome: "success", actor: { type: "user", id: "somebody" } } as const;
@@ -90,6 +94,23 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     await expect(clients.change(id, mine, refuse, audit)).rejects.toMatchObject({ reason: "client_incoherent" });
     expect((await clients.byId(id, mine))?.name).toBe(name);
     expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
+  });
+
+  test("protocols §7.2: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
+    const { sql } = database;
+    const scene = await aScene(sql);
+    const { family } = await anOpenFamily(sql, scene);
+    const [code, clients] = [await aCode(sql, scene), managedClients(sql)];
+    const client = await clientDirectory(sql).byClientId(scene.clientId);
+    for (const enabled of [false, true])
+      await clients.change(
+        client?.id ?? "",
+        { kind: "all" },
+        (settings) => ({ settings: { ...settings, enabled }, secret: "kept" }),
+        audit,
+      );
+    expect(await refreshFamilies(sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
+    expect(await authorizationCodes(sql).byHash(code)).toBeUndefined();
   });
 
   test("of eight deletions at once one finds the client", async () => {

@@ -3,6 +3,7 @@ import type { Client } from "../../src/clients/client.ts";
 import type { Subject } from "../../src/core/person-grant.ts";
 import type { CodeState, FamilyState } from "../../src/core/ports.ts";
 import type { TokenState } from "../../src/core/token-state.ts";
+import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,
   ClientCredentialsGrantSchema,
@@ -124,5 +125,15 @@ export function refusalOf(decide: () => unknown): readonly [string, string] | "g
   } catch (error) {
     const { code, reason } = error as { code: string; reason: string };
     return [code, reason];
+  }
+}
+
+/** The same as one text, for tables of such; `accepted` where nothing is refused, and the words of whatever else is thrown. */
+export function refusalText(run: () => unknown): string {
+  try {
+    run();
+    return "accepted";
+  } catch (error) {
+    return error instanceof Refusal ? `${error.code} ${error.reason}` : String(error);
   }
 }

@@ -41,7 +41,12 @@ export function delegating(sql: () => Sql) {
     };
   };
   const tokenOf = ({ id, jti, actor, userId }: NewDelegation): TokenReference => ({ jti, clientId: actor, userId, delegationId: id });
-  const record = (delegation: NewDelegation) => delegations(sql()).record(delegation, anAudit("token.issued", { jti: delegation.jti }));
+  let stored: ReturnType<typeof delegations> | undefined;
+  /** By one store, so that those of one moment go in one statement, as they do in a process. */
+  const record = (delegation: NewDelegation) => {
+    stored ??= delegations(sql());
+    return stored.record(delegation, anAudit("token.issued", { jti: delegation.jti }));
+  };
   const lives = async (delegation: NewDelegation) => {
     const { revoked, grantLives, clientEnabled } = await tokenStates(sql()).of(tokenOf(delegation));
     return !revoked && grantLives && clientEnabled;

@@ -105,7 +105,7 @@ function honoListener(guard: Guard): RequestListener {
 }
 
 /** The few lines that a runtime brings to whoever speaks Fetch. */
-function overFetch(answer: (inbound: Request, incoming: IncomingMessage) => Response | Promise<Response>): RequestListener {
+export function overFetch(answer: (inbound: Request, incoming: IncomingMessage) => Response | Promise<Response>): RequestListener {
   return async (request, response) => {
     const headers = new Headers();
     for (let at = 0; at < request.rawHeaders.length; at += 2) headers.append(request.rawHeaders[at]!, request.rawHeaders[at + 1]!);

@@ -70,6 +70,12 @@ export async function startManagement(members: Partial<ManagementPorts> = {}): P
   };
 }
 
+/** Two developers, and an operator by the bearer that makes her one. */
+export async function managementPeople({ database }: Pick<ManagementFront, "database">) {
+  const [ada, bob] = [await addUser(database, "ada@example.test"), await addUser(database, "bob@example.test")];
+  return { ada, bob, operator: `op.${await addUser(database, "op@example.test", "operator")}` };
+}
+
 export const callFront = (url: string, bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response> =>
   fetch(`${url}${path}`, {
     method,

@@ -50,8 +50,11 @@ const CLIENTS = [
   },
 ].map((client) => ({ name: client.clientId, tokenEndpointAuthMethod: "client_secret_basic", environment: "production", ...client }));
 
+/** What the operator of the tests signs in with. */
+export const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
+
 export const PROVISIONED = {
-  users: [{ email: "operator@example.test", password: "operator password 1", emailVerified: true, firstName: "Olga", role: "operator" }],
+  users: [{ ...OPERATOR, emailVerified: true, firstName: "Olga", role: "operator" }],
   clients: CLIENTS,
 } as const;
 

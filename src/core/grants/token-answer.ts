@@ -12,7 +12,9 @@ export interface AccessTokenWish {
   readonly jti: string;
   /** Seconds. */
   readonly lifetime: number;
-  /** When the lifetime was reckoned, in seconds since the epoch, where another token's end bounds it: from later on it would reach beyond. */
+  /**
+   * When the lifetime was reckoned, in seconds since the epoch, where another token's end bounds it: from later on it would reach beyond.
+   */
   readonly now?: number;
   readonly act?: Actor | undefined;
   readonly exchangedFrom?: readonly Forebear[] | undefined;

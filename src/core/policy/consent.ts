@@ -16,8 +16,8 @@ export function missingConsent(
 }
 
 /**
- * Whether a prior consent covers the request, so that the screen may be skipped (specification §4.6): each scope at each of the places. What
- * was allowed at one place says nothing about another.
+ * Whether a prior consent covers the request, so that the screen may be skipped (specification §4.6): each scope at each of the places.
+ * What was allowed at one place says nothing about another.
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
   consent !== undefined &&
@@ -66,7 +66,8 @@ export interface Wishes {
 
 /**
  * Whether a request needs nothing but a person who is signed in and has consented, both of which the writing of the code makes sure of: no
- * screen, no newer sign-in, nobody else. Pure. Clients of metadata documents always go the longer way, on which older consents are made void.
+ * screen, no newer sign-in, nobody else. Pure. Clients of metadata documents always go the longer way, on which older consents are made
+ * void.
  */
 export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: Wishes, userId: string): boolean =>
   client.origin !== "metadata_document" &&

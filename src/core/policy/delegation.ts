@@ -10,7 +10,8 @@ export function actorsOf(act: Actor | undefined): readonly string[] {
 }
 
 /**
- * The chain when one more acts on behalf of those before: the new actor is the outermost (RFC 8693 §4.1). Nothing but who they are goes along.
+ * The chain when one more acts on behalf of those before: the new actor is the outermost (RFC 8693 §4.1). Nothing but who they are goes
+ * along.
  * @param chain of the token that is exchanged; undefined where nobody acts for the person yet
  * @throws {Refusal} invalid_request when there would be more than four
  * @see specification §4.7 rule 7

@@ -5,7 +5,7 @@ import { type SecretHash, sameHash } from "../../secret.ts";
 import type { FamilyState } from "../ports.ts";
 import { narrowResource } from "./resource.ts";
 import { assertRules, type Rule } from "./rule.ts";
-import { narrowScope } from "./scope.ts";
+import { allowedScopes, narrowScope } from "./scope.ts";
 
 /**
  * REFRESH_TOKEN_REUSE_GRACE in seconds (0 makes every second use a replay), and the successor that the presented token had if it was used
@@ -84,11 +84,23 @@ const TOKEN_UNUSED: Rule<RefreshFacts> = {
   },
 };
 
-const scopesOf = (facts: RefreshFacts): readonly string[] => narrowScope(facts.grant.scope, familyOf(facts).scopes);
+/** What was granted, as far as the client may still have it. */
+function scopesOf(facts: RefreshFacts): readonly string[] {
+  const allowed = allowedScopes(facts.client);
+  const left = familyOf(facts).scopes.filter((scope) => allowed.includes(scope));
+  if (left.length === 0)
+    throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
+  return narrowScope(facts.grant.scope, left);
+}
 const audienceFor = (facts: RefreshFacts): readonly string[] => narrowResource(facts.grant.resource, familyOf(facts).audience);
 
 const WISH_RULES: readonly Rule<RefreshFacts>[] = [
-  { name: "scope", demand: "scope lies within what was granted.", source: "RFC 6749 §6", assert: scopesOf },
+  {
+    name: "scope",
+    demand: "scope lies within what was granted, and within what the client may still have.",
+    source: "RFC 6749 §6, specification §5",
+    assert: scopesOf,
+  },
   { name: "resource", demand: "resource lies within what was granted.", source: "RFC 8707 §2.2", assert: audienceFor },
 ];
 

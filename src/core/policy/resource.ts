@@ -19,7 +19,8 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
 /**
- * The resources of an authorization request. A value is an absolute URI, or the client_id of an existing client (so that a token can be delegated to it).
+ * The resources of an authorization request. A value is an absolute URI, or the client_id of an existing client (so that a token can be
+ * delegated to it).
  * @param isClient whether a client of that id exists
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, specification §4.6

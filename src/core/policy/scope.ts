@@ -13,7 +13,8 @@ export const allowedScopes = (client: Client): readonly string[] => {
 };
 
 /**
- * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and `offline_access`.
+ * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
+ * `offline_access`.
  * @throws {Refusal} invalid_scope when nothing is left of a request, or the client may have nothing
  * @see specification §4.6, RFC 6749 §3.3
  */

@@ -47,8 +47,8 @@ export interface Keys {
 const NOTICE = 300;
 
 /**
- * Seconds until a key may sign; 0: it may now. The first of its kind need not wait, for whoever fetched keys before has none to verify with.
- * Pure.
+ * Seconds until a key may sign; 0: it may now. The first of its kind need not wait, for whoever fetched keys before has none to verify
+ * with. Pure.
  * @see rule R9
  */
 export function noticeLeft(jwk: PublicJwk, served: readonly ServedKey[]): number {

@@ -10,8 +10,9 @@ export interface RefreshWish {
 }
 
 /**
- * A function from a refresh to the token that follows it: the same in every core that holds the signing key, and to be guessed by nobody else.
- * Another wish has another successor, so that only the same request come twice finds its successor current. Order says nothing in a wish.
+ * A function from a refresh to the token that follows it: the same in every core that holds the signing key, and to be guessed by nobody
+ * else. Another wish has another successor, so that only the same request come twice finds its successor current. Order says nothing in a
+ * wish.
  * @returns 64 hexadecimal characters
  */
 export function successorOf(key: SigningKey): (wish: RefreshWish) => string {

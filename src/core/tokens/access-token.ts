@@ -27,7 +27,10 @@ export interface AccessTokenClaims {
   readonly jti: string;
   readonly token_use: "access";
   readonly act?: Actor;
-  /** Of an exchanged token: the tokens that it came of, the nearest first, so that whoever is told what ended knows that it ended this one too. */
+  /**
+   * Of an exchanged token: the tokens that it came of, the nearest first, so that whoever is told what ended knows that it ended this one
+   * too.
+   */
   readonly exchanged_from?: readonly Forebear[];
   /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
@@ -81,7 +84,9 @@ const DELEGATED = "d";
 /** The id of the one token that a delegation is for. @param delegationId UUID */
 export const delegationJti = (delegationId: string): string => `${DELEGATED}.${packed(delegationId)}`;
 
-/** What a token that is exchanged from this one came of. Undefined below a token of an earlier release, which does not say what it came of. */
+/**
+ * What a token that is exchanged from this one came of. Undefined below a token of an earlier release, which does not say what it came of.
+ */
 export function forebears({ jti, client_id, exchanged_from: above }: AccessTokenClaims): readonly Forebear[] | undefined {
   const delegated = jti.startsWith(`${DELEGATED}.`);
   if (delegated && above === undefined) return undefined;

@@ -25,7 +25,8 @@ export interface IdentityAssertionContents {
 }
 
 /**
- * The claims of an identity assertion for another authorization server. It has no access-use marker, so that it is no access token anywhere.
+ * The claims of an identity assertion for another authorization server. It has no access-use marker, so that it is no access token
+ * anywhere.
  * @see ID-JAG §3
  */
 export function identityAssertionClaims(contents: IdentityAssertionContents): object {

@@ -89,7 +89,10 @@ async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Pr
   }
 }
 
-/** Nothing can be said to a call that takes nothing; who tries may mean something else. @throws {Refusal} invalid_request, unsupported_media_type */
+/**
+ * Nothing can be said to a call that takes nothing; who tries may mean something else.
+ * @throws {Refusal} invalid_request, unsupported_media_type
+ */
 async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions): Promise<void> {
   const { "content-length": length, "transfer-encoding": coding } = ctx.req.headers;
   if (coding === undefined && Number(length ?? 0) === 0) return;

@@ -19,7 +19,8 @@ function bearerToken(ctx: FrontContext): string {
 
 /**
  * POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). With
- * `everywhere=false` it ends the session of the cookie alone, with the token set that it began with: for a program that signed in by itself.
+ * `everywhere=false` it ends the session of the cookie alone, with the token set that it began with: for a program that signed in by
+ * itself.
  */
 export const logoutRoute =
   (ports: PeoplePorts, cookies: Cookies): Handler =>

@@ -22,8 +22,8 @@ export const namedIn = (delegations: readonly Delegation[]): readonly string[] =
 ];
 
 /**
- * The agents that could get a token of their own for this one: none where the chain is full, or for an assertion, which is another server's.
- * Pure. @param targets the clients among its audience
+ * The agents that could get a token of their own for this one: none where the chain is full, or for an assertion, which is another
+ * server's. Pure. @param targets the clients among its audience
  */
 export function mayHandOnTo(
   { kind, chain, audience, agent }: Pick<Delegation, "kind" | "chain" | "audience" | "agent">,
@@ -34,7 +34,8 @@ export function mayHandOnTo(
 }
 
 /**
- * A card for each agent that acts for the person, did so lately, or was paused by her: those that hold something first, then the latest. Pure.
+ * A card for each agent that acts for the person, did so lately, or was paused by her: those that hold something first, then the latest.
+ * Pure.
  * @param delegations in any order; one that is there twice counts once
  * @param pauses that hold for her
  */

@@ -18,6 +18,10 @@ import { consentView } from "./views/consent.ts";
 
 const purpose = (requestId: string) => `consent ${requestId}`;
 
+/** What of the scopes is there to speak of: where there are no refresh tokens nothing goes on while the person is away. */
+const kept = (scopes: readonly string[], lifetimes: Authorization["lifetimes"]): readonly string[] =>
+  lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
+
 /** What was shown, in short: an answer counts for exactly that, should the request come to mean more meanwhile. */
 const offerOf = ({ scopes, resources, resourceClients }: Authorization): string =>
   hash(
@@ -48,8 +52,9 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       sendRedirect(ctx, site.path("/login", open), status);
       return undefined;
     }
-    if (step.kind === "consent") return { ...good, signedIn, open };
-    await answerRequest(kit, open, NOTHING_ASKED, signedIn.user.id);
+    // Her word counts also where the request has become covered meanwhile, as by the first of two clicks.
+    if (step.kind === "consent" || (step.kind === "issue" && answer !== NOTHING_ASKED)) return { ...good, signedIn, open };
+    await answerRequest(kit, open, answer, signedIn.user.id);
     if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status);
     else flow.refuse(ctx, good.request, step.error, step.description, status);
     return undefined;
@@ -86,7 +91,9 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const { email } = signedIn.user;
       const described = await ports.scopeDescriptions.of(signedIn.user.realmId, scopes);
       const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
-      const asks = { client, scopes, newScopes, resources, newResources, targets, lifetimes: authorization.lifetimes };
+      const { lifetimes } = authorization;
+      const wanted = { scopes: kept(scopes, lifetimes), newScopes: kept(newScopes, lifetimes), resources, newResources };
+      const asks = { client, ...wanted, targets, lifetimes };
       sendPage(ctx, consentView(site, language, { token, requestId, offer, email, ...asks, described }));
     },
     async POST(ctx) {

@@ -10,8 +10,8 @@ const ERRAND_TTL = 3600;
 type ErrandKit = Pick<PageKit, "cookies" | "site"> & { readonly ports: Pick<PageKit["ports"], "pendingRequests"> };
 
 /**
- * This browser waits for a mail: it keeps to whom, and where the person was going, which the link in the mail does not say. Whoever opens the
- * link in another browser has nothing to be led to there.
+ * This browser waits for a mail: it keeps to whom, and where the person was going, which the link in the mail does not say. Whoever opens
+ * the link in another browser has nothing to be led to there.
  */
 export async function beginErrand({ cookies, ports }: ErrandKit, ctx: FrontContext, email: string, way: Way): Promise<void> {
   cookies.startErrand(ctx, new URLSearchParams([["email", email], ...wayMembers(way).map((member) => [...member])]).toString(), ERRAND_TTL);

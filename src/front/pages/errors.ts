@@ -2,6 +2,7 @@ import { CATALOGUE, type Refusal } from "../../errors.ts";
 import type { ErrorPrinter } from "../routes.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
+import { REQUEST_OVER } from "./kit.ts";
 import { reasonWords } from "./refusal-words.ts";
 import { sendPage } from "./send.ts";
 import type { Site } from "./site.ts";
@@ -13,14 +14,15 @@ export const pageErrorPrinter =
   (ctx, refusal) => {
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
     const language = languageOf(ctx);
-    const { title, text } = wordsOf(language, refusal);
+    const isOver = refusal?.reason === REQUEST_OVER;
+    const { title, text } = isOver ? refusalsTexts[language].requestOver : wordsOf(language, refusal);
     const wait = refusal?.detail.retryAfter ?? (status === 503 ? 5 : undefined);
     if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
     if (status === 413) ctx.set("Connection", "close");
     // While the service cannot answer, no other page of it is of help.
     const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId };
-    sendPage(ctx, noticeView(site, language, { tone: "bad", title, text, more, support }), status);
+    sendPage(ctx, noticeView(site, language, { tone: isOver ? "plain" : "bad", title, text, more, support }), status);
   };
 
 function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {

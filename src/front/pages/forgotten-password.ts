@@ -52,7 +52,9 @@ export const forgotSentPage =
   (ctx) =>
     sendPage(ctx, forgotSentView(site, languageOf(ctx), wayOf(site, queryForm(ctx))));
 
-/** GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at. */
+/**
+ * GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at.
+ */
 export function resetPage(kit: PageKit): Handlers {
   const { ports, guard, site } = kit;
   /** Shows the form for a link that is good, and else that it is not. */

@@ -32,9 +32,11 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
 
-/** For a request that nobody knows, or that is over. */
+/** The reason of a refusal for a request that nobody knows, or that is over: often enough all went well, and somebody looks back. */
+export const REQUEST_OVER = "pending_unknown";
+
 export const expired = (): Refusal =>
-  new Refusal("invalid_request", "pending_unknown", {
+  new Refusal("invalid_request", REQUEST_OVER, {
     description: "This request has expired. Go back to the application and start again.",
   });
 

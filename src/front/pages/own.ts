@@ -38,8 +38,8 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
 }
 
 /**
- * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has answered.
- * A form that is not ours is refused before anything is looked up.
+ * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has
+ * answered. A form that is not ours is refused before anything is looked up.
  */
 export const ownForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>

@@ -24,7 +24,10 @@ interface Attempt {
 
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
-/** GET /login and POST /login: with `request`, on the way to an application; without, to the page of the person's own that `next` names, or the first. */
+/**
+ * GET /login and POST /login: with `request`, on the way to an application; without, to the page of the person's own that `next` names, or
+ * the first.
+ */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
 

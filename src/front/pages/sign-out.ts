@@ -25,8 +25,9 @@ function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, { sta
 }
 
 /**
- * GET /logout asks, POST /logout ends the session, or with `everywhere` all that the person has. A client that shows an ID token of the very
- * person need not have her asked, and may have her sent back to it; what is wrong with its request is told to her and never redirected.
+ * GET /logout asks, POST /logout ends the session, or with `everywhere` all that the person has. A client that shows an ID token of the
+ * very person need not have her asked, and may have her sent back to it; what is wrong with its request is told to her and never
+ * redirected.
  * @see OpenID Connect RP-Initiated Logout
  */
 export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {

@@ -38,7 +38,9 @@ const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, 
   invocationUri: await invocationOf(handle, kit.linking),
 });
 
-/** POST /account/wallet: begins a link. Its form shows the account and asks for confirmation, before there is anything for a wallet to scan. */
+/**
+ * POST /account/wallet: begins a link. Its form shows the account and asks for confirmation, before there is anything for a wallet to scan.
+ */
 const beginPage = (kit: WalletKit): Handler =>
   ownForm(kit, async (ctx, form, signedIn) => {
     const device = form.get("device");

@@ -1,4 +1,7 @@
-/** Where a person was going when she was sent to sign in, to sign up or to her mail: an application's request that waits, or a page of her own. */
+/**
+ * Where a person was going when she was sent to sign in, to sign up or to her mail: an application's request that waits, or a page of her
+ * own.
+ */
 export interface Way {
   readonly requestId?: string | undefined;
   /** The path of one of her own pages, other than the first. */

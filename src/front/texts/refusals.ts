@@ -18,7 +18,6 @@ export type ShownReason =
   | "password_long"
   | "password_is_email"
   | "password_common"
-  | "pending_unknown"
   | "agent_unknown"
   | "delegation_unknown"
   | "link_unknown"
@@ -36,6 +35,8 @@ export interface RefusalsTexts {
   /** By code, for pages that have nothing but the refusal to say. */
   readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
   readonly otherPage: RefusalWords;
+  /** Of an application's request that somebody comes back to, as by the browser's own button. */
+  readonly requestOver: RefusalWords;
   /** The way on from a page that has none of its own. */
   readonly toAccount: string;
   /** A fault of ours. */
@@ -64,6 +65,10 @@ const en: RefusalsTexts = {
     },
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
+  requestOver: {
+    title: "This request is over",
+    text: "It has been answered, or has waited too long. If the application still waits for you, go back to it and start again.",
+  },
   toAccount: "Go to your account",
   fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
   reasons: {
@@ -77,7 +82,6 @@ const en: RefusalsTexts = {
     password_long: "Choose a password of at most 128 characters.",
     password_is_email: "Choose a password that is not your e-mail address.",
     password_common: "This password is on the list of those that are guessed first. Choose another one.",
-    pending_unknown: "This request has been answered or has expired. Go back to the application and start again.",
     agent_unknown: "There is no such agent, or it is gone.",
     delegation_unknown: "This has ended already.",
     link_unknown: "This link to a wallet is over. Begin again on the page of your wallet.",
@@ -120,6 +124,10 @@ const de: RefusalsTexts = {
     title: "Das hat nicht geklappt",
     text: "Die Anfrage war nicht vollständig. Gehen Sie zurück und versuchen Sie es noch einmal.",
   },
+  requestOver: {
+    title: "Diese Anfrage ist vorbei",
+    text: "Sie wurde beantwortet oder hat zu lange gewartet. Wenn die Anwendung noch auf Sie wartet, gehen Sie zu ihr zurück und beginnen Sie dort noch einmal.",
+  },
   toAccount: "Zu Ihrem Konto",
   fault: {
     title: "Etwas ist schiefgegangen",
@@ -136,8 +144,6 @@ const de: RefusalsTexts = {
     password_long: "Wählen Sie ein Passwort mit höchstens 128 Zeichen.",
     password_is_email: "Wählen Sie ein Passwort, das nicht Ihre E-Mail-Adresse ist.",
     password_common: "Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wählen Sie ein anderes.",
-    pending_unknown:
-      "Diese Anfrage wurde beantwortet oder ist abgelaufen. Gehen Sie zurück zur Anwendung und beginnen Sie dort noch einmal.",
     agent_unknown: "Diesen Agenten gibt es nicht oder nicht mehr.",
     delegation_unknown: "Das ist schon beendet.",
     link_unknown: "Diese Verknüpfung mit einer Wallet ist vorbei. Beginnen Sie auf der Seite Ihrer Wallet von vorn.",

@@ -1,6 +1,5 @@
 import { Router } from "@koa/router";
-import type { SignedIn } from "../../accounts/ports.ts";
-import { API_PURPOSE, isCsrfToken, readSession } from "../../accounts/sessions.ts";
+import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { readAnswer } from "../../wallet/answer.ts";
 import { pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
@@ -9,23 +8,16 @@ import { errorsAs } from "../middleware/errors.ts";
 import { noStore, openToScripts, sendJson } from "../middleware/headers.ts";
 import { callerOf } from "../people-ports.ts";
 import type { FrontContext, FrontState, Handler, RouteGroup } from "../routes.ts";
+import { signedInBy } from "../signed-in.ts";
 import { walletErrorPrinter } from "./errors.ts";
 import type { WalletKit } from "./kit.ts";
 import { linkMessage } from "./messages.ts";
-
-/** The signed-in person and the secret of the session. @throws {Refusal} unauthenticated */
-async function signedInBy(ctx: FrontContext, { cookies, ports }: WalletKit): Promise<SignedIn & { readonly secret: string }> {
-  const secret = cookies.session(ctx);
-  const signedIn = await readSession(secret, ports.sessions);
-  if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });
-  return { ...signedIn, secret };
-}
 
 /** POST /auth/link/wallet. */
 const startRoute =
   (kit: WalletKit): Handler =>
   async (ctx) => {
-    const { secret, ...signedIn } = await signedInBy(ctx, kit);
+    const { secret, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
     if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
       throw new Refusal("unauthenticated", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
     }
@@ -33,7 +25,10 @@ const startRoute =
     sendJson(ctx, { handle, invocation_uri: invocationUri, expires_at: expiresAt });
   };
 
-/** POST /auth/link/wallet/response: what a wallet sends, by direct_post. Whatever it is worth, it has been taken. @see OpenID4VP 1.0 §8.2 */
+/**
+ * POST /auth/link/wallet/response: what a wallet sends, by direct_post. Whatever it is worth, it has been taken.
+ * @see OpenID4VP 1.0 §8.2
+ */
 const responseRoute =
   (kit: WalletKit): Handler =>
   async (ctx) => {
@@ -49,8 +44,8 @@ const responseRoute =
   };
 
 /**
- * The paths of wallet linking (specification §4.2), and the two that wallets themselves use: the signed request that an invocation refers to,
- * and the address of the answer. These two know no cookies, so that wallets that are web pages may use them as well.
+ * The paths of wallet linking (specification §4.2), and the two that wallets themselves use: the signed request that an invocation refers
+ * to, and the address of the answer. These two know no cookies, so that wallets that are web pages may use them as well.
  */
 export function walletRoutes(kit: WalletKit): RouteGroup {
   const { fault, issuer } = kit.ports;
@@ -65,7 +60,7 @@ export function walletRoutes(kit: WalletKit): RouteGroup {
   const router = new Router<FrontState>();
   router.use(errorsAs(print, fault));
   router.get("/auth/link/wallet/:handle", async (ctx) => {
-    const { secret: _, ...signedIn } = await signedInBy(ctx, kit);
+    const { secret: _, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
     const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
     sendJson(ctx, { status: link.status, message: linkMessage(link) });
   });

@@ -31,7 +31,10 @@ export const operatorDelegationsRouter = router({
     const { root, delegations, complete } = found(await ctx.ports.delegations.tree(EVERYBODY, input.grantId, input.live));
     return { root: rootGrantView(root), delegations: delegations.map(delegationView), complete };
   }),
-  /** Ends a delegation, all that an agent holds, or the grant at the root; with it all below, at once and for good. Answers how many this call ended. */
+  /**
+   * Ends a delegation, all that an agent holds, or the grant at the root; with it all below, at once and for good. Answers how many this
+   * call ended.
+   */
   cut: operatorProcedure
     .input(Cut)
     .mutation(async ({ ctx, input }) => ({ ended: found(await ctx.ports.delegations.cut(EVERYBODY, input, ctx.audit("delegation.cut"))) })),

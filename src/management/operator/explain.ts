@@ -5,7 +5,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import { parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { parseGrant } from "../../protocol/token-request.ts";
-import type { Explanation } from "../ports.ts";
+import type { Explanation } from "../explain-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 
 const value = z.string().max(20_000);

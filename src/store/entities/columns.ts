@@ -1,6 +1,8 @@
 import { p } from "@mikro-orm/core";
 
-/** A key that the database makes: its first 48 bits are the time, so that new rows land at the end of an index (migration 0001, uuid_v7). */
+/**
+ * A key that the database makes: its first 48 bits are the time, so that new rows land at the end of an index (migration 0001, uuid_v7).
+ */
 export const id = () => p.uuid().primary().defaultRaw("uuid_v7()");
 
 export const moment = () => p.datetime().columnType("timestamptz");

@@ -71,7 +71,9 @@ export const RefreshFamilyRow = defineEntity({
   checks: [{ name: "refresh_families_expiry_check", expression: "expires_at <= ends_at" }],
 });
 
-/** Every token of a family that was used up, as long as the family is kept: what is found here is a replay, what is not was never issued. */
+/**
+ * Every token of a family that was used up, as long as the family is kept: what is found here is a replay, what is not was never issued.
+ */
 export const RefreshTokenRow = defineEntity({
   name: "RefreshTokenRow",
   tableName: "refresh_tokens",
@@ -100,7 +102,9 @@ export const RevocationRow = defineEntity({
   },
 });
 
-/** What ended before its time, for guards that verify by themselves; written by triggers (migrations 0007, 0010 and 0011, decision 0013). */
+/**
+ * What ended before its time, for guards that verify by themselves; written by triggers (migrations 0007, 0010 and 0011, decision 0013).
+ */
 export const RevocationMarkRow = defineEntity({
   name: "RevocationMarkRow",
   tableName: "revocation_marks",

@@ -2,8 +2,8 @@ import { defineEntity, p } from "@mikro-orm/core";
 import { createdAt, hash, id, moment, words } from "./columns.ts";
 
 /**
- * The trail: rows are added, sealed once, and never changed (a trigger of migration 0005 sees to that). No column refers to another table, for a
- * record outlives what it tells of. Every column but the two of the seal is part of what is sealed.
+ * The trail: rows are added, sealed once, and never changed (a trigger of migration 0005 sees to that). No column refers to another table,
+ * for a record outlives what it tells of. Every column but the two of the seal is part of what is sealed.
  */
 export const AuditRecordRow = defineEntity({
   name: "AuditRecordRow",

@@ -7,7 +7,10 @@ import type { Log } from "../../telemetry/log.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
-/** Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection; a wire that has gone silent is replaced. */
+/**
+ * Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection; a wire that has gone silent is
+ * replaced.
+ */
 const connect = (url: string): Redis =>
   new Redis(url, {
     connectTimeout: 500,

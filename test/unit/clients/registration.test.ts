@@ -1,19 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { registrableMetadata } from "../../../src/clients/registration.ts";
-import { Refusal } from "../../../src/errors.ts";
 import { parseRegistrationRequest } from "../../../src/protocol/registration-request.ts";
+import { refusalText } from "../../support/builders.ts";
 
 const allowedScopes = ["openid", "profile", "email", "offline_access"];
 const register = (json: unknown, scopeMode: "registered" | "realm" = "registered") =>
   registrableMetadata(parseRegistrationRequest(json), { allowedScopes, scopeMode });
-const refusalOf = (run: () => unknown): string => {
-  try {
-    run();
-    return "accepted";
-  } catch (error) {
-    return error instanceof Refusal ? `${error.code} ${error.reason}` : String(error);
-  }
-};
 
 const redirect_uris = ["https://c.example/cb"];
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -93,10 +85,10 @@ describe("what open registration keeps", () => {
     [{ client_name: "x".repeat(256) }, "invalid_client_metadata malformed_metadata"],
     [{ scope: ["openid"] }, "invalid_client_metadata malformed_metadata"],
   ] as const)("%j is refused", ([request, expected]) => {
-    expect(refusalOf(() => register({ redirect_uris, ...request }))).toBe(expected);
+    expect(refusalText(() => register({ redirect_uris, ...request }))).toBe(expected);
   });
 
   test.for([[null], [[]], ["x"], [7]] as const)("%j is no client metadata", ([json]) => {
-    expect(refusalOf(() => register(json))).toBe("invalid_client_metadata malformed_metadata");
+    expect(refusalText(() => register(json))).toBe("invalid_client_metadata malformed_metadata");
   });
 });

@@ -43,6 +43,19 @@ test("RFC 6749 §6: a narrower scope holds for this answer", () => {
   });
 });
 
+test("specification §5: a scope that the client may have no more is left out, and refused when it is asked for", () => {
+  const less = aClient({ scopes: ["openid", "notes:read"] });
+  expect(decideRefresh(aFamily(), less, refreshGrant(), strict)).toMatchObject({ kind: "rotate", scopes: ["openid", "notes:read"] });
+  expect(refusalOf(() => decideRefresh(aFamily(), less, refreshGrant({ scope: "notes:write" }), strict))).toEqual([
+    "invalid_scope",
+    "scope_wider_than_granted",
+  ]);
+  expect(refusalOf(() => decideRefresh(aFamily(), aClient({ scopes: [] }), refreshGrant(), strict))).toEqual([
+    "invalid_scope",
+    "no_scope_left",
+  ]);
+});
+
 test("specification §3: a used token is a replay, whatever scope it asks for", () => {
   expect(decideRefresh(aFamily({ usedAt: 1000 }), client, refreshGrant({ scope: "mail:read" }), strict)).toMatchObject({ kind: "replay" });
 });

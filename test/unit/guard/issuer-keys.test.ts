@@ -43,12 +43,63 @@ test("nothing is fetched before a key is needed; many that need it at once wait 
 describe("an unknown kid", () => {
   test("is looked up anew once a minute at most, whatever tokens say", async () => {
     await keys.find("first");
-    seconds += 59;
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
-    expect(asked).toBe(1);
+    expect(asked).toBe(2);
+    seconds += 59;
+    await refusalOf(() => keys.find("x4"));
+    expect(asked).toBe(2);
     seconds += 1;
     await Promise.all(Array.from({ length: 20 }, (_, n) => refusalOf(() => keys.find(`y${n}`))));
+    expect(asked).toBe(3);
+  });
+
+  test("is found at once when the issuer has rotated right after the first fetch, or after one for age", async () => {
+    await keys.find("first");
+    published = new Map([["second", second]]);
+    expect(await keys.find("second")).toBe(second);
+    seconds += 301;
+    await keys.find("second");
+    await settle();
+    published = new Map([["third", first]]);
+    expect(await keys.find("third")).toBe(first);
+    expect(asked).toBe(4);
+  });
+
+  test("is found by all that name it at once, with one fetch", async () => {
+    await keys.find("first");
+    published = new Map([["second", second]]);
+    const find = () => keys.find("second");
+    expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
     expect(asked).toBe(2);
+  });
+
+  test("is found by all that came during an earlier fetch, with one more", async () => {
+    const before = keys.find("first");
+    published = new Map([["second", second]]);
+    const find = () => keys.find("second");
+    expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
+    expect([await before, asked]).toEqual([first, 2]);
+  });
+
+  test("that began a fetch itself has been looked for, and has not used up the look of others", async () => {
+    expect(await refusalOf(() => keys.find("second"))).toEqual(["invalid_token", "key_unknown"]);
+    expect(asked).toBe(1);
+    published = new Map([["second", second]]);
+    expect(await keys.find("second")).toBe(second);
+  });
+
+  test("is looked for again five seconds after a look that failed", async () => {
+    await keys.find("first");
+    gone = true;
+    const outage = ["temporarily_unavailable", "keys_unavailable"];
+    expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
+    gone = false;
+    published = new Map([["second", second]]);
+    seconds += 4;
+    expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
+    expect(asked).toBe(2);
+    seconds += 1;
+    expect([await keys.find("second"), asked]).toEqual([second, 3]);
   });
 
   test("is found when the issuer has rotated", async () => {

@@ -1,22 +1,132 @@
 import { expect, test } from "vitest";
-import { createGuard } from "../../../guard-sdk/src/index.ts";
+import { grpcIntrospection, localWithRevocations } from "../../../guard-sdk/src/grpc.ts";
+import { createGuard, type GuardOptions, introspection } from "../../../guard-sdk/src/index.ts";
+import { createPqcVerifier } from "../../../guard-sdk/src/pqc.ts";
 
 const good = { resource: "https://notes.example/mcp", authorizationServers: ["https://as.example"] };
+const access = { clientId: "notes-api", clientSecret: "only-a-test-knows-this" };
+
+/** The message of the TypeError that comes of it; fails when none does. */
+function thrownBy(attempt: () => unknown): string {
+  try {
+    attempt();
+  } catch (error) {
+    if (error instanceof TypeError) return error.message;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+const refusalOfOptions = (change: Partial<GuardOptions>) => thrownBy(() => createGuard({ ...good, ...change }));
 
 test.for([
-  ["a resource that is no URL", { resource: "notes" }, "resource"],
-  ["a resource with a fragment", { resource: "https://notes.example/#a" }, "resource"],
-  ["a resource of another scheme", { resource: "ftp://notes.example" }, "resource"],
+  ["a resource that is no URL", { resource: "notes" }, "resource of createGuard must be an absolute http(s) URL"],
+  ["a resource of another scheme", { resource: "ftp://notes.example" }, "resource of createGuard must be an absolute http(s) URL"],
   ["no issuer", { authorizationServers: [] }, "at least one issuer"],
-  ["an issuer that is no URL", { authorizationServers: ["as.example"] }, "absolute URL"],
+  [
+    "an issuer that is no URL",
+    { authorizationServers: ["as.example"] },
+    "authorizationServers of createGuard must be an absolute http(s) URL",
+  ],
   ["an issuer over plain http", { authorizationServers: ["http://as.example"] }, "https"],
   ["an issuer on a host that only looks like loopback", { authorizationServers: ["http://127.0.0.1.example"] }, "https"],
-  ["an issuer with a query", { authorizationServers: ["https://as.example?x"] }, "query"],
   ["a scope that nobody can grant", { scopes: ["notes read"] }, "not a scope"],
   ["an empty scope", { scopesSupported: [""] }, "not a scope"],
   ["a cache without bound", { tokenCacheSize: Number.POSITIVE_INFINITY }, "tokenCacheSize"],
 ] as const)("a guard cannot be made with %s", ([, change, message]) => {
   expect(() => createGuard({ ...good, ...change })).toThrow(message);
+});
+
+test.for([
+  ["user info", "https://ada:lovelace@notes.example/mcp", "https://notes.example/mcp"],
+  ["empty user info", "https://@notes.example/mcp", "https://notes.example/mcp"],
+  ["a space before", " https://notes.example/mcp", "https://notes.example/mcp"],
+  ["a space behind", "https://notes.example/mcp ", "https://notes.example/mcp"],
+  ["a line break within", "https://notes.example/\nmcp", "https://notes.example/mcp"],
+  ["dot segments", "https://notes.example/a/../mcp", "https://notes.example/mcp"],
+  ["encoded dot segments", "https://notes.example/%2e/mcp", "https://notes.example/mcp"],
+  ["the default port", "https://notes.example:443/mcp", "https://notes.example/mcp"],
+  ["the default port of http", "http://localhost:80", "http://localhost"],
+  ["capitals in the scheme", "HTTPS://notes.example/mcp", "https://notes.example/mcp"],
+  ["capitals in the host", "https://Notes.example/", "https://notes.example"],
+  ["a fragment", "https://notes.example/mcp#top", "https://notes.example/mcp"],
+  ["an empty fragment", "https://notes.example/mcp#", "https://notes.example/mcp"],
+  ["an empty query", "https://notes.example/mcp?", "https://notes.example/mcp"],
+  ["backslashes", "https:\\\\notes.example\\mcp", "https://notes.example/mcp"],
+  ["letters beyond ASCII", "https://notes.example/\u00fc", "https://notes.example/%C3%BC"],
+] as const)("a resource or an issuer with %s is refused with how to write it", ([, written, proper]) => {
+  const resource = refusalOfOptions({ resource: written });
+  expect(resource).toBe(`resource of createGuard must be written ${JSON.stringify(proper)}`);
+  const issuer = refusalOfOptions({ authorizationServers: ["https://as.example", written] });
+  expect(issuer).toBe(`authorizationServers of createGuard must be written ${JSON.stringify(proper)}`);
+});
+
+test("an issuer with a query is refused with how to write it, a resource may have one", () => {
+  const written = "https://as.example/realm?x=1";
+  expect(refusalOfOptions({ authorizationServers: [written] })).toBe(
+    'authorizationServers of createGuard must be written "https://as.example/realm"',
+  );
+  expect(createGuard({ ...good, resource: written }).resource).toBe(written);
+});
+
+test("a password that stands in a URL by mistake is in no message", () => {
+  const urls = ["https://ada:lovelace@notes example/", "ftp://ada:lovelace@notes.example", "http://ada:lovelace@notes.example"];
+  for (const url of urls) {
+    expect(refusalOfOptions({ resource: url })).not.toContain("lovelace");
+    expect(refusalOfOptions({ authorizationServers: [url] })).not.toContain("lovelace");
+    for (const entry of [grpcIntrospection, localWithRevocations])
+      expect(thrownBy(() => entry({ ...access, address: url }))).toMatch(/^address (?!.*lovelace)/);
+    expect(thrownBy(() => introspection({ ...access, endpoint: url }))).toMatch(/^endpoint (?!.*lovelace)/);
+    expect(thrownBy(() => createPqcVerifier({ issuer: url }))).toMatch(/^issuer (?!.*lovelace)/);
+  }
+});
+
+test.for([
+  "https://notes.example",
+  "https://notes.example/",
+  "https://notes.example/mcp",
+  "https://notes.example/mcp/",
+  "http://[::1]:3000",
+])("a resource or an issuer may be %s, and stays as it is spelt", (url) => {
+  expect(createGuard({ ...good, resource: url }).metadata.resource).toBe(url);
+  expect(createGuard({ ...good, authorizationServers: [url] }).metadata.authorization_servers).toEqual([url]);
+});
+
+test.for([
+  ["a path in its place", "/etc/ca.pem"],
+  ["a private key", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n"],
+  ["an envelope with nothing in it", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----"],
+  ["a certificate that was cut off", "-----BEGIN CERTIFICATE-----\nMIIBtjCCAVugAwIBAgITBmyf\n"],
+] as const)("ca is refused with %s", ([, ca]) => {
+  const message = "must be PEM text with at least one certificate";
+  for (const entry of [grpcIntrospection, localWithRevocations])
+    expect(thrownBy(() => entry({ ...access, address: "https://as.example:3001", ca }))).toBe(`ca of ${entry.name} ${message}`);
+});
+
+test.for(["https://as.example:3001/grpc", "https://as.example:3001?x", "https://as.example:3001#x"])("address is not %s", (address) => {
+  for (const entry of [grpcIntrospection, localWithRevocations])
+    expect(thrownBy(() => entry({ ...access, address }))).toBe('address must be scheme, host and port alone: "https://as.example:3001"');
+});
+
+test("the issuer of second signatures is refused with how to write it", () => {
+  expect(thrownBy(() => createPqcVerifier({ issuer: "https://AS.example" }))).toBe(
+    'issuer of createPqcVerifier must be written "https://as.example"',
+  );
+});
+
+test("ca may hold certificates with text around them", () => {
+  const one = "-----BEGIN CERTIFICATE-----\r\nMIIBtjCCAVugAwIBAgITBmyf\r\nAQ==\r\n-----END CERTIFICATE-----\r\n";
+  expect(() => grpcIntrospection({ ...access, address: "https://as.example:3001", ca: `# ours\n${one}# theirs\n${one}` })).not.toThrow();
+});
+
+test.for([1.9, 300.1, 0, -5, Number.NaN, Number.POSITIVE_INFINITY])("maxAgeSeconds is not %s", (maxAgeSeconds) => {
+  expect(thrownBy(() => localWithRevocations({ ...access, address: "https://as.example:3001", maxAgeSeconds }))).toBe(
+    "maxAgeSeconds of localWithRevocations must be a number from 2 to 300",
+  );
+});
+
+test.for([2, 2.5, 300])("maxAgeSeconds may be %s", (maxAgeSeconds) => {
+  expect(() => localWithRevocations({ ...access, address: "https://as.example:3001", maxAgeSeconds })).not.toThrow();
 });
 
 test("the scopes of the guard are advertised, further ones beside them, once each", () => {

@@ -99,6 +99,9 @@ describe("specification §9: the check of the second signature", () => {
     ["a cut signature", { pqc_signature: detached.pqc_signature.slice(0, -4) }],
     ["rubbish", { pqc_signature: "%%%" }],
     ["nothing", { pqc_signature: "" }],
+    ["a signature with a letter too many", { pqc_signature: `${detached.pqc_signature}A` }],
+    ["null", { pqc_signature: null as unknown as string }],
+    ["a number", { pqc_signature: 7 as unknown as string }],
   ] as const)("%s is a forgery", async ([, given]) => {
     expect(await verifier().check(token, given)).toEqual({ kind: "forged" });
   });

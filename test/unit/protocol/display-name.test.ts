@@ -5,6 +5,8 @@ test.for([
   ["Notes", undefined],
   ["ノート ‍", undefined],
   ["x".repeat(255), undefined],
+  ["🦊".repeat(255), undefined],
+  ["🦊".repeat(256), "must have a length of at most 255"],
   ["x".repeat(256), "must have a length of at most 255"],
   ["", "must not be empty"],
   [" \u00a0\u200b\u2060", "must not be blank"],

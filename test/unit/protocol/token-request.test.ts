@@ -1,22 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../../../src/clients/client.ts";
-import { Refusal } from "../../../src/errors.ts";
 import { TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
 import { assertGrantComplete, parseGrant } from "../../../src/protocol/token-request.ts";
+import { refusalText } from "../../support/builders.ts";
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
-const refusalOf = (run: () => unknown): string => {
-  try {
-    run();
-    return "accepted";
-  } catch (error) {
-    return error instanceof Refusal ? `${error.code} ${error.reason}` : String(error);
-  }
-};
 
 describe("reading a grant", () => {
   test.for([
@@ -63,7 +55,7 @@ describe("reading a grant", () => {
     ["grant_type=toString", "unsupported_grant_type grant_type_unsupported"],
     [`grant_type=${JWT_BEARER}&assertion=a`, "unsupported_grant_type grant_type_unsupported"],
   ] as const)("%s is refused", ([form, expected]) => {
-    expect(refusalOf(() => parseGrant(parseForm(form), SELF_SERVICE_GRANT_TYPES))).toBe(expected);
+    expect(refusalText(() => parseGrant(parseForm(form), SELF_SERVICE_GRANT_TYPES))).toBe(expected);
   });
 });
 
@@ -80,6 +72,6 @@ describe("a grant that lacks a parameter", () => {
     ["grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v", "accepted"],
   ] as const)("%s: %s", ([form, expected]) => {
     const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), GRANT_TYPES) });
-    expect(refusalOf(() => assertGrantComplete(grant))).toBe(expected);
+    expect(refusalText(() => assertGrantComplete(grant))).toBe(expected);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { coalesceReads, coalesceWrites } from "../../../src/store/coalesce.ts";
+import { asUnavailable } from "../../../src/store/unavailable.ts";
 
 /** A query that ends when the test says so. */
 function gate<Input, Output>(answer: (input: Input) => Output) {
@@ -110,6 +111,16 @@ describe("coalesced writes", () => {
     });
     const outcomes = await Promise.allSettled([1, 13, 2].map(write));
     expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : "failed"))).toEqual([1, "failed", 2]);
+  });
+
+  test("a batch that waited in vain for a lock is tried row by row too: only who needs the lock fails", async () => {
+    const inVain = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+    const write = coalesceWrites(async (rows: readonly number[]) => {
+      if (rows.includes(2)) throw asUnavailable(inVain);
+      return rows.map((row) => row * 10);
+    });
+    const settled = await Promise.allSettled([write(1), write(2), write(3)]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
   test("when the database is out of reach nothing is repeated, for it may have happened", async () => {

@@ -39,7 +39,7 @@ export function forgotSentView(site: Site, language: Language, way: Way): Markup
   const { sent, toSignIn } = forgottenPasswordTexts[language];
   const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${toSignIn}</a>
 <p class="small after-form">${sent.nothingThere}</p>`;
-  return noticeView(site, language, { tone: "plain", title: sent.title, text: sent.text, more });
+  return noticeView(site, language, { tone: "mail", title: sent.title, text: sent.text, more });
 }
 
 export interface ResetPage {

@@ -6,7 +6,7 @@ import { type Way, wayMembers } from "../way.ts";
 import { field, hidden, layout } from "./layout.ts";
 
 export interface Notice {
-  readonly tone: "good" | "bad" | "plain";
+  readonly tone: "good" | "bad" | "plain" | "mail";
   readonly title: string;
   readonly text: string;
   readonly more?: Part;
@@ -74,7 +74,7 @@ ${
 <button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>`
 }
 </form>`;
-  return noticeView(site, language, { tone: "plain", title: texts.title, text: texts.text(email), more });
+  return noticeView(site, language, { tone: "mail", title: texts.title, text: texts.text(email), more });
 }
 
 /** After signing out. */

@@ -36,6 +36,6 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
 </form>
 <p class="small centred after-form"><a href="${site.path("/forgot", way)}">${texts.forgotten}</a></p>
 </section>
-<p class="below">${texts.newHere} <a href="${site.path("/signup", way)}">${texts.createAccount}</a></p>`,
+${!again && html`<p class="below">${texts.newHere} <a href="${site.path("/signup", way)}">${texts.createAccount}</a></p>`}`,
   );
 }

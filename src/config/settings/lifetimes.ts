@@ -1,0 +1,22 @@
+import { DAY, describedIn, seconds } from "./forms.ts";
+
+const meta = describedIn("Lifetimes");
+
+export const LIFETIME_SETTINGS = {
+  ACCESS_TOKEN_TTL: seconds(1, DAY).default(900).meta(meta("Seconds that an access token lives.")),
+  ID_TOKEN_TTL: seconds(1, DAY).default(900).meta(meta("Seconds that an ID token lives.")),
+  REFRESH_TOKEN_TTL: seconds(1, 90 * DAY)
+    .default(30 * DAY)
+    .meta(meta("Seconds that a refresh token lives, from each rotation. A family ends at most 90 days after it began.")),
+  REFRESH_TOKEN_REUSE_GRACE: seconds(0, 300)
+    .default(0)
+    .meta(
+      meta(
+        "Seconds in which the directly preceding token of a family, shown again by the same client with the same scope and resource, still gets a working answer. 0 ends the family at once, as the specification has it.",
+      ),
+    ),
+  AUTHORIZATION_CODE_TTL: seconds(1, 600).default(60).meta(meta("Seconds that an authorization code lives.")),
+  SESSION_TTL: seconds(1, 30 * DAY)
+    .default(28_800)
+    .meta(meta("Seconds that a browser session lives after sign-in.")),
+};

@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { tlsCertificate, tlsPrivateKey } from "../key-material.ts";
+import { describedIn, url } from "./forms.ts";
+
+const meta = describedIn("Front and token core as processes of their own");
+
+export const SPLIT_SETTINGS = {
+  TOKEN_CORE_URL: url(["http", "https"])
+    .optional()
+    .meta(
+      meta("Address of the token core that a front uses, `http://` (h2c) or `https://`. For `--role front` only.", {
+        unset: "in this process",
+      }),
+    ),
+  TOKEN_CORE_SECRET: z
+    .string()
+    .optional()
+    .meta(
+      meta(
+        "Secret that a front presents to a core; a core that listens beyond loopback demands it, or mutual TLS. In production at least 32 characters.",
+        { file: true },
+      ),
+    ),
+  TOKEN_CORE_CA: tlsCertificate()
+    .optional()
+    .meta(meta("Authorities (PEM) that a front believes for the core's certificate.", { unset: "those of the runtime", file: true })),
+  TOKEN_CORE_TLS_CERT: tlsCertificate()
+    .optional()
+    .meta(meta("Certificate chain (PEM) that a front presents to a core: mutual TLS.", { file: true })),
+  TOKEN_CORE_TLS_KEY: tlsPrivateKey()
+    .optional()
+    .meta(meta("Private key (PEM) of TOKEN_CORE_TLS_CERT.", { file: true })),
+};

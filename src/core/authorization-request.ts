@@ -1,0 +1,121 @@
+import { type Client, MANAGE_CLIENTS } from "../clients/client.ts";
+import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
+import { resolveClient } from "../clients/resolve.ts";
+import { Refusal } from "../errors.ts";
+import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { isCodeChallenge } from "../protocol/pkce.ts";
+import type { Core } from "./core.ts";
+import { assertMayUseGrant } from "./policy/grant-type.ts";
+import { requestableResources } from "./policy/resource.ts";
+import { requestableScopes } from "./policy/scope.ts";
+
+/** An authorization request that is good in all its parts, in the values that would be granted. */
+export interface GoodRequest {
+  readonly client: Client;
+  readonly codeChallenge: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly prompt: readonly string[];
+  readonly maxAge: number | undefined;
+  readonly hintedSub: string | undefined;
+}
+
+/** The parameters that decide where an answer may go at all. */
+const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
+
+/**
+ * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect. A client of a
+ * metadata document is resolved anew on every leg of the flow.
+ * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be redirected
+ * @see OAuth 2.1 §4.1.2.1, specification §4.6
+ */
+export async function answerableClient(request: AuthorizationRequest, address: string, core: Core): Promise<Client> {
+  const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));
+  if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once` });
+  if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing" });
+  const client = await resolveClient(request.clientId, address, core);
+  if (client === undefined || !client.enabled)
+    throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
+  const { redirectUri } = request;
+  if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing" });
+  if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
+    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client" });
+  }
+  if (!isPermittedRedirectUri(redirectUri, client.environment)) {
+    throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
+      description: "redirect_uri is not permitted in the environment of this client",
+    });
+  }
+  return client;
+}
+
+const UNSUPPORTED = {
+  request: "request_not_supported",
+  request_uri: "request_uri_not_supported",
+  registration: "registration_not_supported",
+} as const;
+
+function assertForm(request: AuthorizationRequest): void {
+  const malformed = (reason: string, description: string): never => {
+    throw new Refusal("invalid_request", reason, { description });
+  };
+  const [repeated] = request.repeatedParameters;
+  if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
+  for (const [name, code] of Object.entries(UNSUPPORTED)) {
+    if (request.unsupportedParameters.includes(name))
+      throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });
+  }
+  if (request.responseMode !== undefined && request.responseMode !== "query")
+    malformed("response_mode_unsupported", "response_mode must be query");
+  if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
+  if (request.responseType !== "code")
+    throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code" });
+  if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required");
+  if (!isCodeChallenge(request.codeChallenge ?? ""))
+    malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");
+  if (request.codeChallengeMethod !== "S256") malformed("code_challenge_method_unsupported", "code_challenge_method must be S256");
+}
+
+/** @throws {Refusal} invalid_request when `none` comes with others (OIDC Core §3.1.2.1) */
+function parsePrompt(prompt: string | undefined): readonly string[] {
+  const values = (prompt ?? "").split(" ").filter((value) => value !== "");
+  if (values.includes("none") && values.length > 1)
+    throw new Refusal("invalid_request", "prompt_none_with_others", { description: "prompt none stands alone" });
+  return values;
+}
+
+function parseMaxAge(maxAge: string | undefined): number | undefined {
+  if (maxAge === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(maxAge))
+    throw new Refusal("invalid_request", "max_age_malformed", { description: "max_age must be a number of seconds" });
+  return Number(maxAge);
+}
+
+/** The subject of an ID token of ours; it may have expired (OIDC Core §3.1.2.1). */
+function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
+  if (idTokenHint === undefined) return undefined;
+  const sub = core.ownTokens.verify(idTokenHint, "JWT")?.sub;
+  if (typeof sub !== "string")
+    throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is no ID token of this issuer" });
+  return sub;
+}
+
+/**
+ * Judges the rest of the request, once its answer has somewhere to go.
+ * @throws {Refusal} to be told to the client by redirect
+ */
+export async function judgeRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<GoodRequest> {
+  assertForm(request);
+  assertMayUseGrant(client, "authorization_code");
+  const scopes = requestableScopes(request.scope, client);
+  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
+  return {
+    client,
+    codeChallenge: request.codeChallenge ?? "",
+    scopes,
+    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient),
+    prompt: parsePrompt(request.prompt),
+    maxAge: parseMaxAge(request.maxAge),
+    hintedSub: hintedSubject(request.idTokenHint, core),
+  };
+}

@@ -1,0 +1,55 @@
+import type { AuditEntry, AuditEvent } from "../audit.ts";
+import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
+import type { Link, SealedRecord } from "../audit-chain/link.ts";
+import type { Page } from "../clients/ports.ts";
+
+/** A record of the trail as it was written. `at` in seconds since the epoch, with their fraction. */
+export interface AuditRecord extends AuditEntry {
+  readonly id: string;
+  readonly at: number;
+  /** Its place in the chain; null until it is sealed, which happens within a second. */
+  readonly link: Link | null;
+}
+
+export interface AuditFilter {
+  readonly event?: AuditEvent | undefined;
+  readonly outcome?: "success" | "failure" | undefined;
+  readonly actorId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly grantId?: string | undefined;
+  readonly jti?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly reason?: string | undefined;
+  /** Seconds since the epoch; from this moment on, and up to but not including that one. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** Where the chain stands. */
+export interface AuditChainState {
+  /** The last sealed record; null before the first. */
+  readonly head: Link | null;
+  /** Records that wait to be sealed. */
+  readonly waiting: number;
+  /** Up to where a signature vouches for the chain, and since when, in seconds since the epoch. */
+  readonly signed: { readonly seq: number; readonly at: number } | null;
+}
+
+/** A part of the chain as it was sealed, with the checkpoints that lie in it. */
+export interface AuditChainPart {
+  /** What the part begins after: the first record follows from it. Undefined when there is no such record. */
+  readonly start: Link | undefined;
+  readonly records: readonly (Link & { readonly record: SealedRecord })[];
+  readonly checkpoints: readonly SignedCheckpoint[];
+}
+
+export interface AuditTrail {
+  /** Newest first. @param after the id of the last record of the page before */
+  list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
+  /** Sealed records in the order of the chain. @param after a number in it @returns also how far was looked, to go on from there */
+  follow(filter: AuditFilter, limit: number, after: number): Promise<{ readonly items: readonly AuditRecord[]; readonly reached: number }>;
+  chain(): Promise<AuditChainState>;
+  /** Records and checkpoints as they were sealed. @param after a number in the chain, 0 for its beginning */
+  part(limit: number, after: number): Promise<AuditChainPart>;
+}

@@ -1,0 +1,49 @@
+import type { parseClientCredential } from "../protocol/client-credential.ts";
+import type { parseGrant } from "../protocol/token-request.ts";
+
+export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
+
+/** What the core says of a token request, rule by rule. */
+export interface Explanation {
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly demand: string;
+    readonly source: string;
+    readonly verdict: RuleVerdict;
+    /** Of a refusal: what is answered, and why. */
+    readonly error?: string;
+    readonly reason?: string;
+  }[];
+  readonly granted?: {
+    readonly sub?: string;
+    readonly scope: string;
+    readonly aud: readonly string[];
+    /** Seconds. */
+    readonly expiresIn: number;
+    readonly issuedTokenType: string;
+    readonly refreshToken: boolean;
+    readonly idToken: boolean;
+    /** Client ids of the delegation chain, the current actor first. */
+    readonly actors: readonly string[];
+  };
+  readonly refused?: {
+    readonly clientId: string;
+    readonly grantType: string;
+    readonly error?: string;
+    readonly reason: string;
+    /** Seconds since the epoch, with their fraction. */
+    readonly at: number;
+  };
+}
+
+/** Asks the token core what it makes of token requests. Nothing is written. */
+export interface Explainer {
+  /** A request as it would be made now. */
+  ofRequest(
+    client: ReturnType<typeof parseClientCredential>,
+    grant: ReturnType<typeof parseGrant>,
+    signal?: AbortSignal,
+  ): Promise<Explanation>;
+  /** A request that was refused, by its id. @throws {Refusal} not_found when there is no record of it */
+  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
+}

@@ -1,0 +1,111 @@
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aCrowd, type Told } from "../support/crowd.ts";
+import { CROWD, seeded } from "../support/crowd-ways.ts";
+import { conversation } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import { freshRedis } from "../support/redis.ts";
+
+/** Few enough at once that nobody is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
+const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "16", CROWD_ACTS = "20" } = process.env;
+const { TEST_DATABASE_URL } = process.env;
+
+/** Two fronts, each with a core of its own, on one PostgreSQL (and one Redis, where there is one). */
+async function startFleet(url: string): Promise<{ processes: readonly ServiceProcess[]; outbox: string }> {
+  const redis = await freshRedis();
+  const [DATA_DIR, PROVISION_FILE] = [aDirectory(), provisionFile(CROWD)];
+  const ports = await Promise.all(Array.from({ length: 4 }, freePort)).then((all) => all.map(String));
+  const [port = "", otherPort = "", ...grpc] = ports;
+  const shared = {
+    DATABASE_URL: url,
+    ...(redis !== undefined && { REDIS_URL: redis }),
+    DATA_DIR,
+    PROVISION_FILE,
+    JWT_ISSUER: `http://localhost:${port}`,
+    TOKEN_CORE_SECRET: "the secret of the fronts of this test",
+  };
+  const cores = grpc.map((GRPC_PORT) => startProcess({ ...shared, GRPC_PORT }, "core"));
+  const fronts = [port, otherPort].map((PORT, at) =>
+    startProcess({ ...shared, PORT, TOKEN_CORE_URL: `http://127.0.0.1:${grpc[at]}` }, "front"),
+  );
+  return { processes: await Promise.all([...fronts, ...cores]), outbox: join(DATA_DIR, "outbox") };
+}
+
+/** One statement of the test's own, on a connection of its own. */
+async function ask<Row>(url: string, text: string): Promise<readonly Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client
+    .query(text)
+    .then(({ rows }) => rows as Row[])
+    .finally(() => client.end());
+}
+
+/** PostgreSQL looks for rings after so long, which is before the service gives up: it counts them then, also those that a second try would hide. */
+const countRings = (url: string) => ask(url, `alter database "${new URL(url).pathname.slice(1)}" set deadlock_timeout = '50ms'`);
+
+describe.runIf(TEST_DATABASE_URL)("everything beside everything, on two fronts and two cores", () => {
+  let database: TestDatabase | undefined;
+  let fleet: Awaited<ReturnType<typeof startFleet>>;
+  const told: Told[] = [];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    if (database === undefined) throw new Error("TEST_DATABASE_URL is not set");
+    await countRings(database.url);
+    fleet = await startFleet(database.url);
+    const fronts = fleet.processes.slice(0, 2).map(({ url }) => conversation(url, fleet.outbox));
+    const crowd = aCrowd(fronts, seeded(Number(CROWD_SEED)));
+    await crowd.operatorSignsIn();
+    for (let people = 0; people < Number(CROWD_PEOPLE); people += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
+    for (let moment = 0; moment < Number(CROWD_MOMENTS); moment += 1)
+      told.push(...(await Promise.all([crowd.join(), crowd.moment(Number(CROWD_ACTS))])).flat());
+  }, 300_000);
+  afterAll(async () => {
+    await endProcesses();
+    await database?.drop();
+  });
+
+  test("no answer is a fault or a refusal for want of the database", () => {
+    expect(told.filter(({ statuses }) => statuses.some((status) => status >= 500 || status === 0))).toEqual([]);
+  });
+
+  test("nobody waited for anybody in a ring", async () => {
+    const url = database?.url ?? "";
+    await endProcesses(); // a connection tells the statistics at its end at the latest
+    const others = "select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+    await until("no connection is left", async () => (await ask(url, others)).length === 0);
+    const counted = await ask<{ deadlocks: string }>(
+      url,
+      "select deadlocks::text from pg_stat_database where datname = current_database()",
+    );
+    expect(counted).toEqual([{ deadlocks: "0" }]);
+  });
+
+  test("no process tells of a fault", () => {
+    const lines = fleet.processes.flatMap(({ said }) => said().split("\n"));
+    expect(lines.filter((line) => /fault|uncaught|"level":"?(error|50)/i.test(line))).toEqual([]);
+  });
+
+  test("no code and no refresh token is taken twice", () => {
+    expect(told.filter(({ taken = 0 }) => taken > 1)).toEqual([]);
+  });
+
+  test("what matters was done, and not only refused", () => {
+    const done = new Set(told.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).map(({ act }) => act));
+    const frequent = [
+      "sign up",
+      "authorize",
+      "authorize, and redeem three times",
+      "refresh",
+      "exchange",
+      "introspect",
+      "make an application",
+    ];
+    const ends = ["change the password", "sign out everywhere", "operator: disable and enable", "delete the account"];
+    expect([...frequent, ...ends].filter((act) => !done.has(act))).toEqual([]);
+  });
+});

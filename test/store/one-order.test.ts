@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parseProvisionFile } from "../../src/management/provision.ts";
+import { accountClosing } from "../../src/store/account-closing.ts";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { managedClients } from "../../src/store/clients-admin.ts";
+import { consents } from "../../src/store/consents.ts";
+import { keyRegister } from "../../src/store/key-register.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { passwordChanges } from "../../src/store/password-changes.ts";
+import { provisioner } from "../../src/store/provisioning.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { users } from "../../src/store/users.ts";
+import { managedUsers } from "../../src/store/users-admin.ts";
+import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+import { faultsOf, locksInVain, shuffled } from "../support/in-vain.ts";
+
+const MANY = 16;
+const LETTER = { subject: "s", text: "t", html: "h" };
+const rounds = (count: number) => Array.from({ length: count }, (_, round) => round);
+const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Promise<Thing[]> =>
+  Promise.all(Array.from({ length: count }, (_, at) => make(at)));
+
+// Who holds several rows takes them in one order (decision 0021). Each of these took them in two before.
+describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fresh }) => {
+  let database: Database;
+  let sql: Sql;
+  let locks: ReturnType<typeof locksInVain>;
+  beforeAll(async () => {
+    locks = locksInVain();
+    database = await fresh();
+    ({ sql } = database);
+  });
+  beforeEach(() => {
+    locks.inVain.length = 0;
+  });
+  afterAll(async () => {
+    await database.close();
+    locks.restore();
+  });
+  const allAtOnce = async (work: readonly Promise<unknown>[]) => {
+    expect(await faultsOf(work)).toEqual([]);
+    expect(locks.inVain).toEqual([]);
+  };
+
+  const aSession = async (userId: string): Promise<string> => {
+    const id = anId();
+    await sessions(sql).start({ id, hash: aHash(), userId, ttl: 3_600 }, anAudit("session.started"));
+    return id;
+  };
+  const aConsent = (scene: Pick<Scene, "userId" | "clientId">) =>
+    consents(sql).give(
+      { id: anId(), ...scene, clientName: "A client", scopes: ["crm:read"], resources: [RESOURCE] },
+      anAudit("consent.given"),
+    );
+  /** Another person who has allowed the same client the same. */
+  const another = async (scene: Scene): Promise<Scene> => {
+    const userId = (await aUser(sql)).id;
+    await aConsent({ userId, clientId: scene.clientId });
+    return { ...scene, userId, sessionId: await aSession(userId) };
+  };
+  const idOf = async (clientId: string): Promise<string> =>
+    (await managedClients(sql).list({ search: clientId }, 1, undefined)).items[0]?.id ?? "";
+  const issuing = (scenes: readonly Scene[]) => {
+    const codes = authorizationCodes(sql);
+    return scenes.map((scene) => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
+  };
+  const close = (userId: string) => accountClosing(sql).close(userId, { ...LETTER }, anAudit("user.deleted"));
+
+  test.for(rounds(12))("codes issued in many sessions of a person who signs out everywhere, round %i", async (round) => {
+    const scene = await aScene(sql);
+    const scenes = await times(MANY, async () => ({ ...scene, sessionId: await aSession(scene.userId) }));
+    await allAtOnce([
+      ...issuing(shuffled(scenes, round)),
+      ...issuing(shuffled(scenes, round + 100)),
+      sessions(sql).endOthers(scene.sessionId, scene.userId, anAudit("session.ended")),
+      sessions(sql).endAll(scene.userId, anAudit("session.ended")),
+    ]);
+  });
+
+  test.for(rounds(12))("codes issued for a client to many people while it is deleted, round %i", async (round) => {
+    const scene = await aScene(sql);
+    const scenes = await times(MANY, () => another(scene));
+    const id = await idOf(scene.clientId);
+    await allAtOnce([
+      ...issuing(shuffled(scenes, round)),
+      ...issuing(shuffled(scenes, round + 100)),
+      managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted")),
+    ]);
+  });
+
+  test.for(rounds(12))(
+    "many codes of a person redeemed at two processes while she signs out and the client is deleted, round %i",
+    async (round) => {
+      const scene = await aScene(sql);
+      const codes = await times(MANY, () => aCode(sql, scene));
+      const id = await idOf(scene.clientId);
+      const redeeming = (order: typeof codes) => {
+        const process = authorizationCodes(sql);
+        return order.map((code) => process.redeem(code, aGrant(scene), aFamily(), anAudit("token.issued")));
+      };
+      await allAtOnce([
+        ...redeeming([...shuffled(codes, round)]),
+        ...redeeming([...shuffled(codes, round + 100)]),
+        sessions(sql).endAll(scene.userId, anAudit("session.ended")),
+        consents(sql).revoke(scene.consentId, scene.userId, anAudit("consent.revoked")),
+        managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted")),
+      ]);
+    },
+  );
+
+  test.for(rounds(12))("many families rotated of a person who signs out everywhere, round %i", async (round) => {
+    const scene = await aScene(sql);
+    const ids = Array.from({ length: MANY }, anId).toSorted().toReversed();
+    const open = await times(MANY, (at) => anOpenFamily(sql, scene, { id: ids[at] ?? anId() }));
+    const families = refreshFamilies(sql);
+    await allAtOnce([
+      ...shuffled(open, round).map(({ family }) => families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))),
+      sessions(sql).endAll(scene.userId, anAudit("session.ended")),
+    ]);
+  });
+
+  test.for(rounds(25))("a link for a forgotten password, asked for beside the use of the one before, round %i", async () => {
+    const user = await aUser(sql);
+    const changes = passwordChanges(sql);
+    const ask = (tokenHash = aHash()) =>
+      changes.issueReset(user.email, { tokenHash, ttl: 600 }, LETTER, anAudit("password.reset_requested"));
+    const tokenHash = aHash();
+    await ask(tokenHash);
+    await allAtOnce([ask(), changes.reset(tokenHash, "$argon2id$x", LETTER, anAudit("password.changed")), ask()]);
+  });
+
+  test.for(rounds(25))("a mail to verify an address, asked for beside the use of the one before, round %i", async () => {
+    const user = await aUser(sql);
+    const tokenHash = aHash();
+    const mail = { to: user.email, ...LETTER };
+    await users(sql).issueVerification(user.id, { tokenHash, ttl: 600 }, mail);
+    await allAtOnce([
+      users(sql).verifyEmail(tokenHash),
+      users(sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 600 }, mail),
+      users(sql).verifyEmail(tokenHash),
+    ]);
+  });
+
+  test.for(rounds(12))("an account closed beside an operator who disables it and its client, round %i", async () => {
+    const scene = await aScene(sql);
+    const client = await aClient(sql, { ownerId: scene.userId });
+    const own = { ...scene, clientId: client.clientId };
+    await aConsent(own);
+    await times(4, () => anOpenFamily(sql, own));
+    await allAtOnce([
+      managedUsers(sql).setEnabled(scene.userId, false, anAudit("user.changed")),
+      close(scene.userId),
+      managedClients(sql).delete(client.id, { kind: "all" }, anAudit("client.deleted")),
+      ...issuing([scene, own]),
+    ]);
+  });
+
+  test.for(rounds(12))("two people who close their accounts and have used each other's clients, round %i", async () => {
+    const [one, other] = [await aScene(sql), await aScene(sql)];
+    const ofOne = (await aClient(sql, { ownerId: one.userId })).clientId;
+    const ofOther = (await aClient(sql, { ownerId: other.userId })).clientId;
+    for (const scene of [one, other])
+      for (const clientId of [ofOne, ofOther]) {
+        await aConsent({ ...scene, clientId });
+        await times(3, () => anOpenFamily(sql, { ...scene, clientId }));
+        await times(3, () => aCode(sql, { ...scene, clientId }));
+      }
+    await allAtOnce([close(one.userId), close(other.userId)]);
+  });
+
+  test.for(rounds(12))("a file applied beside operators who leave and a client that is deleted, round %i", async (round) => {
+    const scene = await aScene(sql);
+    const [operators, leaving] = [
+      await times(4, () => aUser(sql, { role: "operator" })),
+      await times(2, () => aUser(sql, { role: "operator" })),
+    ];
+    const clients = await times(4, () => aClient(sql));
+    const people = await times(4, () => aUser(sql));
+    for (const [at, { id: userId }] of people.entries()) {
+      const own = { ...scene, userId, clientId: clients[at]?.clientId ?? "", sessionId: await aSession(userId) };
+      await aConsent(own);
+      await anOpenFamily(sql, own);
+    }
+    const file = parseProvisionFile(
+      JSON.stringify({
+        users: shuffled([...operators, ...people], round).map(({ email }) => ({
+          email,
+          password: "a password of this test",
+          lastName: `R${round}`,
+        })),
+        clients: shuffled(clients, round).map(({ clientId }) => ({
+          clientId,
+          name: `round ${round}`,
+          redirectUris: ["https://client.example.test/cb"],
+          scopes: ["openid"],
+          grantTypes: ["authorization_code"],
+          tokenEndpointAuthMethod: "none",
+        })),
+      }),
+    );
+    const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) });
+    await allAtOnce([
+      provision.apply(file),
+      ...leaving.map(({ id }) => close(id)),
+      ...clients.map(({ id }) => managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted"))),
+    ]);
+  });
+
+  test("the same new keys, published by cores that name them in another order", async () => {
+    for (let round = 0; round < 12; round += 1) {
+      const keys = Array.from({ length: MANY }, (_, at) => ({ kty: "OKP", kid: `key-${round}-${at}`, crv: "Ed25519", x: "x" }));
+      await allAtOnce(
+        [keys, keys.toReversed(), shuffled(keys, round)].map((order) => keyRegister(sql, 3_600).publish([...order] as never, [])),
+      );
+    }
+  });
+});

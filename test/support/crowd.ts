@@ -1,0 +1,183 @@
+import { AGENTS, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB, waysOf } from "./crowd-ways.ts";
+import { type Conversation, PASSWORD } from "./flow.ts";
+import { aBrowser } from "./person.ts";
+
+/** What came of one act: its name and the statuses of its answers. */
+export interface Told {
+  readonly act: string;
+  readonly statuses: readonly number[];
+  /** Of something that counts once: how often it was taken. */
+  readonly taken?: number;
+}
+
+/** People, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
+export function aCrowd(fronts: readonly Conversation[], random: () => number) {
+  const { pick, front, call, asOperator, operatorSignsIn, browserOf, ownPage, signIn, redeem, codeFor, leave } = waysOf(fronts, random);
+  const members: Member[] = [];
+
+  const acts = {
+    "sign in": async (member: Member) => ({ statuses: [await signIn(member)] }),
+    authorize: async (member: Member) => {
+      const { status, fields } = await codeFor(member, WEB);
+      return fields === undefined ? { statuses: [status] } : redeem(member, WEB, fields, 1);
+    },
+    "authorize, and redeem three times": async (member: Member) => {
+      const { status, fields } = await codeFor(member, WEB);
+      return fields === undefined ? { statuses: [status] } : redeem(member, WEB, fields, 3);
+    },
+    "authorize an application of somebody": async (member: Member) => {
+      const own = pick(members.flatMap(({ ownClients }) => ownClients));
+      if (own === undefined) return { statuses: [] };
+      const { status, fields } = await codeFor(member, own.as);
+      return fields === undefined ? { statuses: [status] } : redeem(member, own.as, fields, 1);
+    },
+    "refresh twice": async (member: Member) => {
+      const refreshToken = member.refreshTokens.pop();
+      if (refreshToken === undefined) return { statuses: [] };
+      const fields = { grant_type: "refresh_token", refresh_token: refreshToken };
+      return redeem(member, WEB, fields, 2);
+    },
+    refresh: async (member: Member) => {
+      const refreshToken = member.refreshTokens.pop();
+      if (refreshToken === undefined) return { statuses: [] };
+      return redeem(member, WEB, { grant_type: "refresh_token", refresh_token: refreshToken }, 1);
+    },
+    exchange: async (member: Member) => {
+      const subject = pick(member.accessTokens);
+      if (subject === undefined) return { statuses: [] };
+      const exchange = (agent: string, token: string) => {
+        const fields = { grant_type: EXCHANGE, subject_token: token, subject_token_type: TOKEN };
+        return front().token(client(agent), fields);
+      };
+      const answers = await Promise.all(AGENTS.map((agent) => exchange(agent, subject)));
+      for (const { status, body } of answers) if (status === 200) member.accessTokens.push(body.access_token);
+      return { statuses: answers.map(({ status }) => status) };
+    },
+    introspect: async (member: Member) => {
+      const some = Array.from({ length: 4 }, () => pick(member.accessTokens) ?? "none");
+      return { statuses: await Promise.all(some.map(async (token) => (await front().introspect(RESOURCE_SERVER, token)).status)) };
+    },
+    revoke: async (member: Member) => {
+      const tokens = [member.refreshTokens.pop(), pick(member.accessTokens)].filter((token) => token !== undefined);
+      return { statuses: await Promise.all(tokens.map(async (token) => (await front().revoke(WEB, token)).status)) };
+    },
+    "look at oneself": async (member: Member) => {
+      const [one, other] = await Promise.all(["/account", "/account/agents"].map((path) => browserOf(member).follow(path)));
+      return { statuses: [one?.status ?? 0, other?.status ?? 0] };
+    },
+    "pause or end an agent": async (member: Member) => ({
+      statuses: await ownPage(member, "/account/agents", { agent: pick(AGENTS) ?? "" }),
+    }),
+    "change the password": async (member: Member) => {
+      const password = member.password === PASSWORD ? `${PASSWORD} and more` : PASSWORD;
+      const statuses = await ownPage(member, "/account/security", { currentPassword: member.password, password });
+      if (statuses.at(-1) === 200 && statuses.length === 2) member.password = password;
+      return { statuses };
+    },
+    "sign out everywhere": async (member: Member) => ({
+      statuses: [(await call("POST", "/auth/logout", pick(member.bearers))).status, await signIn(member)],
+    }),
+    "sign out the others": async (member: Member) => ({ statuses: await ownPage(member, "/account/security", { "end-others": "" }) }),
+    "take a consent back": async (member: Member) => {
+      const browser = browserOf(member);
+      const { status, body } = await browser.json("/consents/", undefined, "GET");
+      const consent = pick((body?.consents ?? []) as { id: string }[]);
+      if (consent === undefined) return { statuses: [status] };
+      const headers = { "x-csrf-token": body.csrfToken as string };
+      return { statuses: [(await browser.request(`/consents/${consent.id}`, { method: "DELETE", headers })).status] };
+    },
+    "forget the password": async (member: Member) => {
+      const ask = () => call("POST", "/auth/forgot-password", undefined, { email: member.email });
+      return { statuses: (await Promise.all([ask(), ask()])).map(({ status }) => status) };
+    },
+    "make an application": async (member: Member) => {
+      const scopes = ["openid"];
+      const grantTypes = ["authorization_code", "client_credentials"];
+      const members = { name: "Own", redirectUris: [CALLBACK], scopes, grantTypes };
+      const { status, body } = await call("POST", "/api/clients/", pick(member.bearers), members);
+      const { id, clientId, clientSecret } = body as { id: string; clientId: string; clientSecret: string };
+      if (status === 201) member.ownClients.push({ id, as: { clientId, secret: clientSecret, redirectUri: CALLBACK } });
+      return { statuses: [status] };
+    },
+    "change an application": async (member: Member) => {
+      const own = pick(member.ownClients);
+      if (own === undefined) return { statuses: [] };
+      const bearer = pick(member.bearers);
+      const answers = await Promise.all([
+        call("PATCH", `/api/clients/${own.id}`, bearer, { name: `Own ${Math.floor(random() * 100)}` }),
+        call("POST", `/api/clients/${own.id}/api-keys`, bearer, { name: "k" }),
+        front().token(own.as, { grant_type: "client_credentials" }),
+      ]);
+      return { statuses: answers.map(({ status }) => status) };
+    },
+    "delete an application": async (member: Member) => {
+      const own = member.ownClients.shift();
+      if (own === undefined) return { statuses: [] };
+      return { statuses: [(await call("DELETE", `/api/clients/${own.id}`, pick(member.bearers))).status] };
+    },
+    "operator: cut": async (member: Member) => {
+      const agent = asOperator("delegations.cut", { kind: "agent", clientId: pick(AGENTS), userId: member.id });
+      return { statuses: [(await agent).status] };
+    },
+    "operator: pause and resume": async () => {
+      const clientId = pick(AGENTS);
+      const paused = await asOperator("agents.pause", { clientId });
+      return { statuses: [paused.status, (await asOperator("agents.resume", { clientId })).status] };
+    },
+    "operator: disable and enable": async (member: Member) => {
+      const disabled = await asOperator("users.disable", { id: member.id });
+      return { statuses: [disabled.status, (await asOperator("users.enable", { id: member.id })).status, await signIn(member)] };
+    },
+    "operator: delete an application": async () => {
+      const own = pick(members.flatMap(({ ownClients }) => ownClients));
+      return { statuses: own === undefined ? [] : [(await asOperator("clients.delete", { id: own.id })).status] };
+    },
+    "operator: apply a file": async () => {
+      const description = `applied ${Math.floor(random() * 1000)}`;
+      return { statuses: [(await asOperator("provision", { clients: CROWD.clients.map((each) => ({ ...each, description })) })).status] };
+    },
+    "delete the account": async (member: Member) => ({ statuses: await leave(member) }),
+    "delete the account while an operator steps in": async (member: Member) => {
+      const disabled = asOperator("users.disable", { id: member.id });
+      const deleted = member.ownClients.map(({ id }) => asOperator("clients.delete", { id }));
+      const left = leave(member);
+      const statuses = (await Promise.all([disabled, ...deleted])).map(({ status }) => status);
+      return { statuses: [...statuses, ...(await left)] };
+    },
+    "two who have used each other's applications delete their accounts": async (member: Member) => {
+      const statuses = await Promise.all([leave(member), leave(pick(members) as Member)]);
+      return { statuses: statuses.flat() };
+    },
+  } as const;
+  type Act = keyof typeof acts;
+  /** What happens often, so that there is always something to end. */
+  const OFTEN: readonly Act[] = ["authorize", "authorize, and redeem three times", "refresh twice", "refresh", "exchange", "introspect"];
+
+  const perform = async (act: Act, member: Member): Promise<Told> => ({ act, ...(await acts[act](member)) });
+
+  return {
+    operatorSignsIn,
+
+    /** Somebody signs up, and signs in on two devices. */
+    async join(): Promise<readonly Told[]> {
+      const { email, id, browser, login } = await front().person();
+      const browsers = fronts.map(({ url }) => aBrowser(url));
+      for (const each of browsers) for (const [name, value] of browser.cookies) each.cookies.set(name, value);
+      const [bearers, refreshTokens] = [[login.access_token as string], [] as string[]];
+      const member = { email, id, browsers, password: PASSWORD, bearers, refreshTokens, accessTokens: [], ownClients: [] };
+      members.push(member);
+      const signedIn = await signIn(member, browsers[1]);
+      const own = [];
+      for (const act of ["make an application", "authorize", "authorize an application of somebody"] as const)
+        own.push(await perform(act, member));
+      return [{ act: "sign up", statuses: [signedIn] }, ...own];
+    },
+
+    /** So many acts of anybody, all at once. */
+    moment(count: number): Promise<readonly Told[]> {
+      const seldom = Object.keys(acts) as Act[];
+      const some = Array.from({ length: count }, () => pick(random() < 0.4 ? OFTEN : seldom) as Act);
+      return Promise.all(some.map((act) => perform(act, pick(members) as Member)));
+    },
+  };
+}
