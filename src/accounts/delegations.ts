@@ -41,6 +41,7 @@ export interface Delegation {
   readonly parentId: string | null;
   readonly grantId: string;
   readonly userId: string;
+  readonly email: string;
   /** To which the person gave the grant at the root. */
   readonly application: NamedClient;
   readonly agent: NamedClient;

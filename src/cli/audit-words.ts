@@ -1,5 +1,6 @@
 import type { ManagementOutputs } from "@countersign/admin";
-import type { FaultKind, Verdict } from "../audit-chain/verify.ts";
+import type { Extent, Shortfall } from "../audit-chain/extent.ts";
+import type { FaultKind, Proof, Verdict } from "../audit-chain/verify.ts";
 import { printable, when } from "./table.ts";
 
 const FAULTS: Readonly<Record<FaultKind, string>> = {
@@ -27,6 +28,16 @@ export function auditVerdict(verdict: Verdict): string {
     ...(signedTo < last ? [`records ${signedTo + 1} to ${last} are chained and not signed yet`] : []),
     ...(anchored ? [] : [`what stands before record ${first} is taken as told`]),
   ].join("\n");
+}
+
+/** What a sound export lacks, in words. */
+export function shortfallWords(shortfall: Shortfall, { first, signedTo }: Proof, { after = 0, atLeast }: Extent): string {
+  const why: Readonly<Record<Shortfall, string>> = {
+    begins_elsewhere: `it begins after record ${first - 1}, not after ${after}; if it is meant to, say --after ${first - 1}`,
+    no_records: "it has no records, which proves nothing; if there are none yet, say --after 0",
+    falls_short: `it is signed up to record ${signedTo}, which is less than ${atLeast}`,
+  };
+  return `NOT SOUND as the whole of the trail: ${why[shortfall]} [${shortfall}]`;
 }
 
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];

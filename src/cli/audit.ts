@@ -4,8 +4,9 @@ import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { type ExportLine, headerLine, interleave } from "../audit-chain/export.ts";
+import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
 import { verification } from "../audit-chain/verify.ts";
-import { auditVerdict, tailLine } from "./audit-words.ts";
+import { auditVerdict, shortfallWords, tailLine } from "./audit-words.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
 import { asId, userId } from "./people-and-realms.ts";
@@ -26,6 +27,10 @@ interface TailOptions {
   readonly client?: string;
   readonly grant?: string;
   readonly request?: string;
+}
+
+interface VerifyOptions extends Extent {
+  readonly trust?: readonly string[];
 }
 
 /** Milliseconds between two looks of `tail --follow`. */
@@ -87,7 +92,13 @@ export function registerAuditCommands(
     .command("verify <file>")
     .description("prove an export, without a server: ends with 1 and names the first record that is not what was sealed")
     .option("--trust <kid>", "a key that may have signed; may be given several times. Without it: those in the export", gathered)
-    .action(running(terminal, (file: string, { trust }: { readonly trust?: readonly string[] }) => verify(file, trust, terminal)));
+    .option(
+      "--after <number>",
+      "the record after which the export was made to begin; without it: the whole trail, of at least one record",
+      whole,
+    )
+    .option("--at-least <number>", "the record up to which it has to be signed, for instance that of an earlier export", whole)
+    .action(running(terminal, (file: string, options: VerifyOptions) => verify(file, options, terminal)));
 }
 
 async function tail(options: TailOptions, terminal: Terminal, pause: () => Promise<boolean>): Promise<void> {
@@ -152,8 +163,8 @@ async function* exported({ operator }: AdminClient, after: number): AsyncGenerat
   }
 }
 
-/** @throws {CommandFailure} for an export that is not sound */
-async function verify(file: string, trust: readonly string[] | undefined, terminal: Terminal): Promise<void> {
+/** @throws {CommandFailure} for an export that is not sound, or not all that it is to be */
+async function verify(file: string, { trust, ...extent }: VerifyOptions, terminal: Terminal): Promise<void> {
   const verifying = verification(trust && new Set(trust));
   const input = createReadStream(file);
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
@@ -168,5 +179,7 @@ async function verify(file: string, trust: readonly string[] | undefined, termin
   input.destroy();
   const verdict = verifying.end();
   if (verdict.kind === "unsound") throw new CommandFailure(EXIT.failed, auditVerdict(verdict));
+  const shortfall = shortfallOf(verdict.proof, extent);
+  if (shortfall !== undefined) throw new CommandFailure(EXIT.failed, shortfallWords(shortfall, verdict.proof, extent));
   terminal.write(auditVerdict(verdict));
 }

@@ -118,10 +118,10 @@ function endWords(ended: Delegation["ended"]): Cell {
 const listing = (delegations: readonly Delegation[]): string =>
   table(
     ["ID", "GRANT", "PERSON", "APPLICATION", "AGENTS", "SCOPES", "AUDIENCE", "UNTIL", "ENDED"],
-    delegations.map(({ id, grantId, userId: person, application, chain, scopes, audience, expiresAt, ended }): readonly Cell[] => [
+    delegations.map(({ id, grantId, email, application, chain, scopes, audience, expiresAt, ended }): readonly Cell[] => [
       id,
       grantId,
-      person,
+      email,
       application.clientId,
       chain.join(" > "),
       scopes,

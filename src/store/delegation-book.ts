@@ -35,7 +35,7 @@ const END = `case
 const APPLICATION = `grants.client_id as application,
    coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name') as application_name`;
 
-const NODES = `select node.id::text, node.kind, node.jti, node.parent_id::text, node.grant_id::text, node.user_id::text, ${APPLICATION},
+const NODES = `select node.id::text, node.kind, node.jti, node.parent_id::text, node.grant_id::text, node.user_id::text, users.email, ${APPLICATION},
      node.actor as agent, (select name from clients where clients.client_id = node.actor) as agent_name,
      array(select above.actor from delegations above where above.id = any(node.path) order by cardinality(above.path)) as chain,
      node.scopes, node.audience, ${preciseSeconds("node.created_at")} as issued_at, ${preciseSeconds("node.expires_at")} as expires_at,
@@ -91,7 +91,7 @@ interface RootColumns {
   readonly reason: EndReason | null;
 }
 
-interface NodeColumns extends Omit<RootColumns, "email" | "signed_out_at"> {
+interface NodeColumns extends Omit<RootColumns, "signed_out_at"> {
   readonly kind: Delegation["kind"];
   readonly jti: string;
   readonly parent_id: string | null;
@@ -131,6 +131,7 @@ const delegationOf = (row: NodeColumns): Delegation => ({
   parentId: row.parent_id,
   grantId: row.grant_id,
   userId: row.user_id,
+  email: row.email,
   application: { clientId: row.application, name: row.application_name },
   agent: { clientId: row.agent, name: row.agent_name },
   chain: row.chain,

@@ -74,10 +74,33 @@ describe("the chain of a running server", () => {
     // From a checkpoint on the beginning is vouched for, from between two it is not.
     const checkpoints = [...out.matchAll(/"type":"checkpoint","seq":(\d+)/g)].map(([, seq]) => Number(seq));
     const between = [1, 2, 3, 4, 5].find((seq) => !checkpoints.includes(seq));
-    const told = async (after: number | undefined) => (await verified((await run(["export", "--after", String(after)])).out)).out;
+    const told = async (after: number | undefined) =>
+      (await verified((await run(["export", "--after", String(after)])).out, "--after", String(after))).out;
     expect(await told(between)).toContain(`what stands before record ${(between ?? 0) + 1} is taken as told`);
     expect(await told(checkpoints[0])).toMatch(/^sound(?!.*taken as told)/s);
     expect(await run(["export", "--after", "1000000"])).toMatchObject({ code: 4, err: "There is no such record in the chain.\n" });
+  });
+
+  test("a part of the trail, or none of it, proves nothing unless the verifier says that it is to be so", async () => {
+    await signed();
+    const whole = (await run(["export"])).out;
+    const reached = [...whole.matchAll(/"type":"checkpoint","seq":(\d+)/g)].at(-1)?.[1] ?? "";
+    const part = (await run(["export", "--after", "2"])).out;
+    /** An export from which all but its beginning and its keys was taken. */
+    const emptied = (text: string) =>
+      text
+        .split("\n")
+        .filter((line) => /^\{"type":"(?:header|key)"/.test(line))
+        .join("\n");
+    expect(await verified(part)).toMatchObject({ code: 1, out: "", err: expect.stringContaining("begins after record 2, not after 0") });
+    expect(await verified(part, "--after", "3")).toMatchObject({ code: 1, err: expect.stringContaining("[begins_elsewhere]") });
+    expect(await verified(part, "--after", "2")).toMatchObject({ code: 0, out: expect.stringMatching(/^sound: records 3 to /) });
+    expect(await verified(emptied(part))).toMatchObject({ code: 1, err: expect.stringContaining("[begins_elsewhere]") });
+    expect(await verified(emptied(part), "--after", "2")).toMatchObject({ code: 0, out: "sound: there are no records\n" });
+    expect(await verified(emptied(whole))).toMatchObject({ code: 1, err: expect.stringContaining("[no_records]") });
+    expect(await verified(emptied(whole), "--after", "0")).toMatchObject({ code: 0 });
+    expect(await verified(whole, "--at-least", reached)).toMatchObject({ code: 0 });
+    expect(await verified(whole, "--at-least", "1000000")).toMatchObject({ code: 1, err: expect.stringContaining("[falls_short]") });
   });
 
   test("whoever alters, removes or moves a record of an export is found out, with the first bad record and exit code 1", async () => {

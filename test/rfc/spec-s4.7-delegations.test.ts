@@ -2,6 +2,8 @@ import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { describe, expect, onTestFinished } from "vitest";
 import { registerAgentCommands } from "../../src/cli/agents.ts";
 import { registerDelegationCommands } from "../../src/cli/delegations.ts";
+import { agentPauses } from "../../src/store/agent-pauses.ts";
+import { anAudit } from "../support/accounts.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
 import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
@@ -53,6 +55,7 @@ describe("what operators see", () => {
       parentId: second.id,
       grantId: root.id,
       userId: person.id,
+      email: person.email,
       application: { clientId: "web", name: "web" },
       agent: { clientId: "agent-3", name: "agent-3" },
       chain: ["agent-1", "agent-2", "agent-3"],
@@ -210,14 +213,19 @@ describe("countersign delegations and countersign agents", () => {
     const listed = await run(server, "delegations", "list", "--user", person.email, "--live");
     expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
     expect(listed.out).toMatch(
-      new RegExp(`^${second.id} +${second.grantId} +${person.id} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
+      new RegExp(`^${second.id} +${second.grantId} +${person.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
     );
     expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
     const { out } = await run(server, "delegations", "show", first.grantId);
     expect(out).toMatch(new RegExp(`^person +${person.email} \\(${person.id}\\)$`, "m"));
     expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
     expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
-    expect(JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out)).toHaveLength(2);
+    const ended = JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out);
+    expect(ended).toHaveLength(2);
+    expect(ended).toMatchObject([
+      { userId: person.id, email: person.email },
+      { userId: person.id, email: person.email },
+    ]);
     expect((await run(server, "delegations", "cut", "--agent", "agent-1", "--user", person.email)).out).toBe("ended: 1\n");
     expect((await run(server, "delegations", "cut", "--grant", first.grantId, "--json")).out).toBe('{\n  "ended": 1\n}\n');
   });
@@ -227,9 +235,28 @@ describe("countersign delegations and countersign agents", () => {
     expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was paused already\n");
     expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +everybody +\S+Z +user \S+ +agent-5$/m);
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("resumed\n");
-    expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused\n");
+    expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused by operators\n");
     expect((await run(server, "agents", "pauses", "--json")).out).toBe("[]\n");
     expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
+  });
+
+  test("resume says for whom the agent stays paused, since a person's pause is hers to end", async ({ server }) => {
+    const people = [await server.person(), await server.person()] as const;
+    const pauses = agentPauses(server.database.sql);
+    const hers = people.map(({ id }) => ({ kind: "person", userId: id }) as const);
+    const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
+    onTestFinished(async () => {
+      for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));
+    });
+    await pauses.pause(hers[0]!, "agent-4", anAudit("agent.paused"));
+    await run(server, "agents", "pause", "agent-4");
+    const one = { err: `${stays(`${people[0].email}, who`)}\n`, code: 0 };
+    expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
+    expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
+    await pauses.pause(hers[1]!, "agent-4", anAudit("agent.paused"));
+    expect((await run(server, "agents", "resume", "agent-4", "--json")).err).toBe(
+      `${stays("2 people, each of whom")}: see \`agents pauses\`\n`,
+    );
   });
 
   test("say that there is no such agent, and what is no id", async ({ server }) => {

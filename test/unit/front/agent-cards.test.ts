@@ -15,6 +15,7 @@ const aDelegation = (
   parentId: null,
   grantId: "g",
   userId: "u",
+  email: "ada@example.test",
   application: named("web"),
   agent: named(agent),
   chain: [agent],
