@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import type { Guard, RouteOptions } from "./guard.ts";
+import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import type { Guard } from "./guard.ts";
 import { judge, metadataAnswer, send } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { assertGuard, scopesOfRoute } from "./route.ts";
+import type { RouteOptions } from "./route.ts";
 
 /** A middleware of Express or Connect. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import type { HttpAnswer } from "./answer.ts";
-import type { Guard, RouteOptions } from "./guard.ts";
+import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import type { Guard } from "./guard.ts";
 import { EXPOSED, judge, mergeExposed, metadataAnswer } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { assertGuard, scopesOfRoute } from "./route.ts";
+import type { RouteOptions } from "./route.ts";
 
 /** What the guard uses of a Fastify request. */
 export interface Request {

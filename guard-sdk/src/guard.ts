@@ -8,19 +8,13 @@ import { assertKind, FUNCTION, having, needed } from "./option-table.ts";
 import { type GuardOptions, settle } from "./options.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { scopesOf } from "./route.ts";
+import { type RouteOptions, scopesOf } from "./route.ts";
 import { hasScopes, scopeList } from "./scopes.ts";
 
 /** What the guard says to a request: come in, or this answer. */
 export type Verdict =
   | { readonly admitted: true; readonly principal: Principal }
   | { readonly admitted: false; readonly answer: HttpAnswer };
-
-/** What a route asks for. */
-export interface RouteOptions {
-  /** The scopes that this route needs, all of them; replaces the guard's own list. */
-  readonly scopes?: readonly string[];
-}
 
 /** A Fetch handler behind the guard. Its request carries no token. */
 export type GuardedHandler = (request: Request, principal: Principal) => Response | Promise<Response>;

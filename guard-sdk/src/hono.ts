@@ -1,10 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import { type HttpAnswer, toResponse } from "./answer.ts";
-import { type Guard, type RouteOptions, readInbound, withoutToken } from "./guard.ts";
+import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import { type Guard, readInbound, withoutToken } from "./guard.ts";
 import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
-import { assertGuard, scopesOfRoute } from "./route.ts";
+import type { RouteOptions } from "./route.ts";
 
 /** What the guard uses of a Hono context. */
 export interface Context {

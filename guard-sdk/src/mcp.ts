@@ -8,11 +8,12 @@ import {
   type ScopeChallengeHandler,
 } from "@modelcontextprotocol/server";
 import { principalOfRequest } from "./admissions.ts";
-import type { Guard, RouteOptions } from "./guard.ts";
+import { assertGuard } from "./given-guard.ts";
+import type { Guard } from "./guard.ts";
 import { assertKind, having, needed, TEXTS } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { assertGuard } from "./route.ts";
+import type { RouteOptions } from "./route.ts";
 import { advertisedScopes, hasScopes, scopeList } from "./scopes.ts";
 
 /**

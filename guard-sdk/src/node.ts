@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import type { Guard, RouteOptions } from "./guard.ts";
+import { scopesOfRoute } from "./given-guard.ts";
+import type { Guard } from "./guard.ts";
 import { judge, send } from "./node-request.ts";
 import { assertKind, FUNCTION, needed } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
-import { scopesOfRoute } from "./route.ts";
+import type { RouteOptions } from "./route.ts";
 
 /** A listener of node:http behind the guard. Its request carries no token. */
 export type GuardedListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => unknown;

@@ -1,14 +1,13 @@
-import type { Guard, RouteOptions } from "./guard.ts";
-import { assertKind, assertOptions, having, needed, type OptionTable, TEXTS } from "./option-table.ts";
+import { assertOptions, type OptionTable, TEXTS } from "./option-table.ts";
 import { scopeList } from "./scopes.ts";
 
-const ROUTE: OptionTable<RouteOptions> = { scopes: TEXTS };
-const GUARD = needed(having("protect", "verifyToken", "admit", "metadataAnswer"));
-
-/** @throws {TypeError} unless it is what createGuard returned */
-export function assertGuard(entry: string, guard: Guard): void {
-  assertKind(`the first argument of ${entry}`, guard, { ...GUARD, takes: "the guard that createGuard returned" });
+/** What a route asks for. */
+export interface RouteOptions {
+  /** The scopes that this route needs, all of them; replaces the guard's own list. */
+  readonly scopes?: readonly string[];
 }
+
+const ROUTE: OptionTable<RouteOptions> = { scopes: TEXTS };
 
 /**
  * The scopes that a route needs, all of them.
@@ -18,10 +17,4 @@ export function assertGuard(entry: string, guard: Guard): void {
 export function scopesOf(route: RouteOptions, unlessSaid: readonly string[]): readonly string[] {
   assertOptions("protect", route, ROUTE);
   return scopeList(route.scopes ?? unlessSaid);
-}
-
-/** The same for an adapter, which is given the guard. @throws {TypeError} */
-export function scopesOfRoute(guard: Guard, route: RouteOptions): readonly string[] {
-  assertGuard("protect", guard);
-  return scopesOf(route, guard.scopes);
 }

@@ -10,7 +10,7 @@ import type { PeoplePorts } from "../people-ports.ts";
 import type { FrontContext } from "../routes.ts";
 import { queryText } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
-import { refusalFaults } from "./refusal-words.ts";
+import { REQUEST_OVER, refusalFaults } from "./refusal-words.ts";
 import type { Site } from "./site.ts";
 import type { Fault } from "./views/layout.ts";
 
@@ -31,9 +31,6 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
-
-/** The reason of a refusal for a request that nobody knows, or that is over: often enough all went well, and somebody looks back. */
-export const REQUEST_OVER = "pending_unknown";
 
 export const expired = (): Refusal =>
   new Refusal("invalid_request", REQUEST_OVER, {

@@ -4,6 +4,9 @@ import { refusalsTexts } from "../texts/refusals.ts";
 import type { Fault } from "./views/layout.ts";
 
 /** The words of a table for a key that may not be in it. */
+/** The reason of a refusal for a request that nobody knows, or that is over: often enough all went well, and somebody looks back. */
+export const REQUEST_OVER = "pending_unknown";
+
 const wordsFor = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
