@@ -153,6 +153,11 @@ export function aCrowd(fronts: readonly Conversation[], random: () => number) {
   /** What happens often, so that there is always something to end. */
   const OFTEN: readonly Act[] = ["authorize", "authorize, and redeem three times", "refresh twice", "refresh", "exchange", "introspect"];
 
+  const every = Object.keys(acts) as Act[];
+  let turn = Math.floor(random() * every.length);
+  /** One after the other, so that each comes about as often as any. */
+  const nextAct = (): Act | undefined => every[turn++ % every.length];
+
   const perform = async (act: Act, member: Member): Promise<Told> => ({ act, ...(await acts[act](member)) });
 
   return {
@@ -175,8 +180,7 @@ export function aCrowd(fronts: readonly Conversation[], random: () => number) {
 
     /** So many acts of anybody, all at once. */
     moment(count: number): Promise<readonly Told[]> {
-      const seldom = Object.keys(acts) as Act[];
-      const some = Array.from({ length: count }, () => pick(random() < 0.4 ? OFTEN : seldom) as Act);
+      const some = Array.from({ length: count }, () => (random() < 0.4 ? pick(OFTEN) : nextAct()) as Act);
       return Promise.all(some.map((act) => perform(act, pick(members) as Member)));
     },
   };
