@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 
 /** Milliseconds that the answer to a form is on its way. */
-const ON_THE_WAY = 600;
+const ON_THE_WAY = 1_200;
 
 /** A proxy behind which the server has every form at once, whether or not the browser still waits for the answer, which is late. */
 export async function startSlowAnswers() {
