@@ -91,12 +91,13 @@ function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): 
     } catch {
       good = clock() + PAUSE;
     }
-    looking = undefined;
     return known;
   };
   return async () => {
     if (clock() < good) return known;
-    looking ??= look();
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
     return looking;
   };
 }

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
 import { authorizePath, type People, startPeople } from "../support/people.ts";
-
-const PASSWORD = "correct horse battery";
+import { PASSWORD } from "../support/visits.ts";
 
 let browser: Browser;
 let people: People;

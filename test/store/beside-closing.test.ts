@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { apiKeys } from "../../src/store/api-keys.ts";
@@ -8,7 +8,6 @@ import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";
-import type { Database } from "../../src/store/orm.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
@@ -19,32 +18,18 @@ import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient, aFamily, aGrant, aNewClient, aScene, RESOURCE } from "../support/grants.ts";
-import { faultsOf, locksInVain, shuffled } from "../support/in-vain.ts";
+import { faultsOf, racing, shuffled } from "../support/in-vain.ts";
 
 const LETTER = { subject: "s", text: "t", html: "h" };
 const rounds = (count: number) => Array.from({ length: count }, (_, round) => round);
 
 // An account that is closed takes away what others are just about to hang something on.
 describe.each(databaseKinds)("whatever is under way while an account is closed, $name", ({ fresh }) => {
-  let database: Database;
+  const { database, allAtOnce } = racing(fresh);
   let sql: Sql;
-  let locks: ReturnType<typeof locksInVain>;
-  beforeAll(async () => {
-    locks = locksInVain();
-    database = await fresh();
-    ({ sql } = database);
+  beforeAll(() => {
+    ({ sql } = database());
   });
-  beforeEach(() => {
-    locks.inVain.length = 0;
-  });
-  afterAll(async () => {
-    await database.close();
-    locks.restore();
-  });
-  const allAtOnce = async (work: readonly Promise<unknown>[]) => {
-    expect(await faultsOf(work)).toEqual([]);
-    expect(locks.inVain).toEqual([]);
-  };
   const close = (userId: string) => accountClosing(sql).close(userId, LETTER, anAudit("user.deleted"));
   const its = delegating(() => sql);
 

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { managedClients } from "../../src/store/clients-admin.ts";
 import { consents } from "../../src/store/consents.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
-import type { Database } from "../../src/store/orm.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -16,7 +15,7 @@ import { managedUsers } from "../../src/store/users-admin.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
-import { faultsOf, locksInVain, shuffled } from "../support/in-vain.ts";
+import { racing, shuffled } from "../support/in-vain.ts";
 
 const MANY = 16;
 const LETTER = { subject: "s", text: "t", html: "h" };
@@ -26,25 +25,11 @@ const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Prom
 
 // Who holds several rows takes them in one order (decision 0021). Each of these took them in two before.
 describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fresh }) => {
-  let database: Database;
+  const { database, allAtOnce } = racing(fresh);
   let sql: Sql;
-  let locks: ReturnType<typeof locksInVain>;
-  beforeAll(async () => {
-    locks = locksInVain();
-    database = await fresh();
-    ({ sql } = database);
+  beforeAll(() => {
+    ({ sql } = database());
   });
-  beforeEach(() => {
-    locks.inVain.length = 0;
-  });
-  afterAll(async () => {
-    await database.close();
-    locks.restore();
-  });
-  const allAtOnce = async (work: readonly Promise<unknown>[]) => {
-    expect(await faultsOf(work)).toEqual([]);
-    expect(locks.inVain).toEqual([]);
-  };
 
   const aSession = async (userId: string): Promise<string> => {
     const id = anId();

@@ -1,6 +1,8 @@
 import pg from "pg";
-import { vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, vi } from "vitest";
 import { isRefusal } from "../../src/errors.ts";
+import type { Database } from "../../src/store/orm.ts";
+import type { DatabaseKind } from "./database.ts";
 
 /**
  * The SQLSTATEs with which PostgreSQL tells of a ring, which it finds in a test's database before anybody gives up waiting (emptyPostgresDatabase),
@@ -9,7 +11,7 @@ import { isRefusal } from "../../src/errors.ts";
 const [RING, TOO_LONG] = ["40P01", "55P03"];
 
 /** Collects what PostgreSQL says of rings, on whatever connection, also where the caller is not told. */
-export function locksInVain(): { readonly inVain: string[]; restore(): void } {
+function locksInVain(): { readonly inVain: string[]; restore(): void } {
   const inVain: string[] = [];
   const query = pg.Client.prototype.query as (...given: unknown[]) => unknown;
   const spy = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: pg.Client, ...given: unknown[]) {
@@ -29,6 +31,32 @@ export async function faultsOf(work: readonly Promise<unknown>[]): Promise<reado
   const errors = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
   const isSlow = (error: unknown) => isRefusal(error) && (error.detail.cause as { readonly code?: string } | undefined)?.code === TOO_LONG;
   return errors.filter((error) => !isSlow(error) && (!isRefusal(error) || error.code === "temporarily_unavailable")).map(String);
+}
+
+/** A fresh database for the tests of a describe block, in which many do something at once. */
+export function racing(fresh: DatabaseKind["fresh"]) {
+  let database: Database;
+  let locks: ReturnType<typeof locksInVain>;
+  beforeAll(async () => {
+    locks = locksInVain();
+    database = await fresh();
+  });
+  beforeEach(() => {
+    locks.inVain.length = 0;
+  });
+  afterAll(async () => {
+    await database.close();
+    locks.restore();
+  });
+  return {
+    /** From the first hook on. */
+    database: () => database,
+    /** Waits for all of it: nobody is refused but for a request of her own that is wrong, and nobody waited in a ring. */
+    async allAtOnce(work: readonly Promise<unknown>[]): Promise<void> {
+      expect(await faultsOf(work)).toEqual([]);
+      expect(locks.inVain).toEqual([]);
+    },
+  };
 }
 
 /** The same things in another order, the same for the same seed. */
