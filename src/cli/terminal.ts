@@ -43,10 +43,11 @@ async function ask(question: string, hidden = false): Promise<string> {
     throw new CommandFailure(EXIT.notSignedIn, "Nobody can be asked: set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD.");
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  process.stderr.write(question);
+  // The interface comes before the question: from then on the terminal itself shows nothing of what is typed.
   const lines = createInterface({ input: process.stdin, output: hidden ? silent : process.stderr, terminal: true });
   try {
-    return await lines.question("");
+    if (hidden) process.stderr.write(question);
+    return await lines.question(hidden ? "" : question);
   } finally {
     lines.close();
     if (hidden) process.stderr.write("\n");

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { runInTerminal } from "../support/pseudo-terminal.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server.close();
+});
+
+function inTerminal(...args: readonly string[]) {
+  const home = mkdtempSync(join(tmpdir(), "countersign-home-"));
+  const run = runInTerminal(args, { HOME: home, COUNTERSIGN_URL: server.url });
+  onTestFinished(async () => {
+    run.kill();
+    await run.ended;
+    rmSync(home, { recursive: true, force: true });
+  });
+  return run;
+}
+
+test("login shows its questions and what is typed, but never the password", async () => {
+  const run = inTerminal("login");
+  await run.shows("E-mail: ");
+  run.type(OPERATOR.email);
+  await run.shows("Password: ");
+  expect(run.screen()).toContain(`E-mail: ${OPERATOR.email}`);
+  run.type(OPERATOR.password);
+  await run.shows(`signed in as ${OPERATOR.email}`);
+  expect(run.screen()).not.toContain(OPERATOR.password);
+  expect(run.screen().split("\n")).toEqual([`E-mail: ${OPERATOR.email}`, "Password: ", `signed in as ${OPERATOR.email}`]);
+  expect(await run.ended).toBe(0);
+});
+
+test("a wrong password ends the command with code 3 and a message", async () => {
+  const run = inTerminal("login");
+  await run.shows("E-mail: ");
+  run.type(OPERATOR.email);
+  await run.shows("Password: ");
+  run.type("not the password");
+  expect(await run.ended).toBe(3);
+  expect(run.screen()).toContain("Wrong e-mail address or password.");
+});
