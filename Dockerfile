@@ -22,6 +22,6 @@ VOLUME /data
 EXPOSE 3000 3001
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 CMD ["node", "deploy/health.ts", "http"]
-# A diagnostic report would otherwise repeat the environment, and with it secrets that were not given as @path.
-ENTRYPOINT ["node", "--conditions=countersign", "--report-exclude-env", "src/main.ts"]
+# A signal opens no debugger, and a diagnostic report does not repeat the environment, which may hold secrets.
+ENTRYPOINT ["node", "--disable-sigusr1", "--report-exclude-env", "--conditions=countersign", "src/main.ts"]
 CMD ["serve"]

@@ -22,6 +22,9 @@ const program = new Command("countersign")
   .description("Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).")
   .version(version);
 
+// Keys, databases and sessions that a command writes are for its own user alone, whatever library writes them.
+process.umask(0o077);
+
 // Whoever reads our output may leave before we are done, `head` for one; that is no fault.
 process.stdout.on("error", () => process.exit(0));
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { FORWARDED_IGNORED } from "../telemetry/metric-names.ts";
 import { printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -21,6 +22,8 @@ export interface Observations {
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
   readonly openid: Readonly<Record<string, unknown>> | undefined;
   readonly keys: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** Requests with headers of a proxy that were not believed; undefined where the metrics cannot be read. */
+  readonly forwardedIgnored: number | undefined;
   /** Seconds by which the service's clock is ahead of ours. */
   readonly clockAhead: number | undefined;
 }
@@ -33,7 +36,7 @@ const NOTEWORTHY_SECONDS = 5;
 const lists = (value: unknown, wanted: string): boolean => Array.isArray(value) && value.includes(wanted);
 
 /** What clients will stumble over, judged from what the service says. Pure. @see RFC 8414 §3.3, RFC 7517 §4 */
-export function judge({ url, health, metadata, openid, keys, clockAhead }: Observations): readonly Finding[] {
+export function judge({ url, health, metadata, openid, keys, forwardedIgnored, clockAhead }: Observations): readonly Finding[] {
   if (health === undefined) return [fault(`nothing answers at ${url}`)];
   const found: Finding[] = [
     check(health.status === 200, "it is healthy", fault(`its health is ${printable(String(health.body.status ?? health.status))}`)),
@@ -81,6 +84,11 @@ export function judge({ url, health, metadata, openid, keys, clockAhead }: Obser
   );
   const leaking = keys?.some((key) => PRIVATE_MEMBERS.some((member) => member in key)) === true;
   if (leaking) found.push(fault("a PRIVATE key is published: replace it now"));
+  if (forwardedIgnored !== undefined) {
+    const untrusted =
+      "requests arrive through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller; set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself";
+    found.push(check(forwardedIgnored === 0, "no request brings headers of a proxy that is not trusted", warning(untrusted)));
+  }
   if (clockAhead !== undefined) {
     const apart = `its clock is ${Math.abs(Math.round(clockAhead))} seconds ${clockAhead > 0 ? "ahead of" : "behind"} this machine's`;
     found.push(check(Math.abs(clockAhead) <= NOTEWORTHY_SECONDS, "its clock agrees with this machine's", warning(apart)));
@@ -126,7 +134,18 @@ async function observe(url: string, now: () => number): Promise<Observations> {
     document("/.well-known/jwks.json"),
   ]);
   const keys = Array.isArray(jwks?.keys) ? (jwks.keys as Json[]) : undefined;
-  return { url, health, metadata, openid, keys, clockAhead };
+  return { url, health, metadata, openid, keys, forwardedIgnored: await forwardedIgnored(url), clockAhead };
+}
+
+/** Read after all else, so that headers which a proxy put on these very requests count as well. */
+async function forwardedIgnored(url: string): Promise<number | undefined> {
+  try {
+    const response = await fetch(`${url}/metrics`, { redirect: "manual", signal: AbortSignal.timeout(5000) });
+    const count = new RegExp(`^${FORWARDED_IGNORED} (\\d+)$`, "m").exec(await response.text())?.[1];
+    return count === undefined ? undefined : Number(count);
+  } catch {
+    return undefined;
+  }
 }
 
 async function databaseSettings(databaseUrl: string): Promise<Readonly<Record<string, string>>> {

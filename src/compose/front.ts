@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { RequestListener } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
@@ -13,6 +13,7 @@ import { trpcRoutes } from "../front/api/trpc.ts";
 import { createApp } from "../front/app.ts";
 import { discoveryRoutes } from "../front/discovery.ts";
 import { docsRoutes } from "../front/docs.ts";
+import { hasForwardedHeaders } from "../front/forwarded-headers.ts";
 import { healthRoutes } from "../front/health.ts";
 import { introspectRoutes } from "../front/introspect.ts";
 import { jwksRoutes } from "../front/jwks.ts";
@@ -192,7 +193,9 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
+  const proxied = config.trustProxy ? () => undefined : untrustedProxyWatch(metrics, log);
   const handler: RequestListener = (request, response) => {
+    proxied(request);
     if (!introspection(request, response)) pages(request, response);
   };
   const { host } = config;
@@ -203,6 +206,17 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   return {
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
+  };
+}
+
+/** Counts requests that come through a proxy which is not trusted, and logs the first: all its callers share one address for limits. */
+function untrustedProxyWatch(metrics: Metrics, log: Log): (request: IncomingMessage) => void {
+  let logged = false;
+  return (request) => {
+    if (!hasForwardedHeaders(request)) return;
+    metrics.forwardedIgnored();
+    if (!logged) log.warn("forwarded_headers_ignored", { setting: "TRUST_PROXY" });
+    logged = true;
   };
 }
 

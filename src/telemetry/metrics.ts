@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { CATALOGUE, type RefusalCode } from "../errors.ts";
+import { FORWARDED_IGNORED } from "./metric-names.ts";
 
 export type AuthenticationSurface = "token" | "introspection" | "revocation" | "login" | "session" | "bearer" | "api_key" | "core";
 
@@ -14,6 +15,8 @@ export interface Metrics {
   authentication(surface: AuthenticationSurface, outcome: "success" | "failure", reason?: string): void;
   tokenIssued(grant: string): void;
   refusal(code: RefusalCode): void;
+  /** A request with headers of a proxy arrived while TRUST_PROXY is off. */
+  forwardedIgnored(): void;
   /** How many calls of one kind were answered by one statement. */
   batch(kind: string, size: number): void;
   /** The Prometheus text exposition. */
@@ -98,6 +101,11 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   });
   const tokens = new Counter({ name: "countersign_tokens_issued_total", help: "Access tokens issued.", labelNames: ["grant"], registers });
   const refusals = new Counter({ name: "countersign_refusals_total", help: "Requests refused.", labelNames: ["code"], registers });
+  const forwarded = new Counter({
+    name: FORWARDED_IGNORED,
+    help: "Requests with X-Forwarded-* or Forwarded headers, which are not believed while TRUST_PROXY is off.",
+    registers,
+  });
   const batches = new Histogram({
     name: "countersign_batch_size",
     help: "Calls that one coalesced statement answered.",
@@ -128,6 +136,7 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     authentication: (where, outcome, why) => authenticationTally.add(surface(where), outcome, why === undefined ? "none" : reason(why)),
     tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
     refusal: (name) => refusals.inc({ code: code(name) }),
+    forwardedIgnored: () => forwarded.inc(),
     batch: (name, size) => batches.observe({ kind: kind(name) }, size),
     text() {
       requestTally.handOver();

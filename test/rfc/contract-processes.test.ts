@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
 import { freePort } from "../support/free-port.ts";
 
@@ -50,6 +50,17 @@ describe("contract: the process", () => {
     expect(statSync(join(dataDir, "keys/ed25519.pem")).mode & 0o777).toBe(0o600);
     const second = await serve({ DATA_DIR: dataDir });
     expect(await (await fetch(`${second.url}/.well-known/jwks.json`)).json()).toEqual(keys);
+  });
+
+  test("every file under DATA_DIR is for its owner alone, whatever the umask", async () => {
+    const before = process.umask(0);
+    onTestFinished(() => void process.umask(before));
+    const dataDir = join(aDirectory(), "data");
+    await serve({ DATA_DIR: dataDir });
+    const open = readdirSync(dataDir, { recursive: true, encoding: "utf8" }).filter(
+      (path) => (statSync(join(dataDir, path)).mode & 0o077) !== 0,
+    );
+    expect(open).toEqual([]);
   });
 
   test("R4: a second process on the same DATA_DIR is refused with a clear message, and the first goes on", async () => {

@@ -37,8 +37,15 @@ describe("Dockerfile", () => {
     expect(copied.filter((path) => !allowed.some((root) => path === root || path.startsWith(`${root}/`)))).toEqual([]);
   });
 
-  test("starts the source as `npm start` does", () => {
-    const condition = /--conditions=[\w-]+/;
-    expect(dockerfile.match(condition)?.[0]).toBe(JSON.parse(read("package.json")).scripts.start.match(condition)?.[0]);
+  test("starts the source with the options of `npm start` and of the command line", () => {
+    const options = (text: string) => text.match(/--(?:conditions|disable-sigusr1|report-exclude-env)[\w=-]*/g);
+    const start = options(JSON.parse(read("package.json")).scripts.start);
+    expect(start).toEqual(["--disable-sigusr1", "--report-exclude-env", "--conditions=countersign"]);
+    expect(options(dockerfile)).toEqual(start);
+    expect(options(read("bin/countersign"))).toEqual(start);
   });
+});
+
+test("installing runs no script of any package", () => {
+  expect(read(".npmrc")).toMatch(/^ignore-scripts=true$/m);
 });

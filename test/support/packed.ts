@@ -17,7 +17,7 @@ export function scratch(): { readonly dir: string; remove(): void } {
 }
 
 /**
- * Packs a workspace as publishing would, its build included, in a copy of the repository: tests that pack at the same time see no half of it.
+ * Packs a workspace as publishing would, its build included (which the .npmrc of a checkout leaves out), in a copy of the repository: tests that pack at the same time see no half of it.
  * @returns the path of the tarball, inside `dir`
  */
 export async function packed(workspace: Workspace, dir: string): Promise<string> {
@@ -27,7 +27,9 @@ export async function packed(workspace: Workspace, dir: string): Promise<string>
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
   }
   symlinkSync(modules, join(copy, "node_modules"));
-  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", dir], { cwd: join(copy, workspace) });
+  const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts=false", "--pack-destination", dir], {
+    cwd: join(copy, workspace),
+  });
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }]; // what the build says comes first
   return join(dir, filename);
 }

@@ -9,6 +9,7 @@ const well: Observations = {
   metadata,
   openid: { issuer: URL },
   keys: [{ kty: "OKP", alg: "EdDSA", kid: "k", x: "x" }],
+  forwardedIgnored: 0,
   clockAhead: 0.4,
 };
 const wrong = (observations: Partial<Observations>) =>
@@ -32,9 +33,14 @@ test.for<[string, Partial<Observations>, string]>([
   ["identity scopes alone", { metadata: { ...metadata, scopes_supported: ["openid", "email"] } }, "warning: clients that register"],
   ["no key", { keys: [] }, "fault: no Ed25519 key"],
   ["a private key", { keys: [{ kty: "OKP", alg: "EdDSA", kid: "k", x: "x", d: "d" }] }, "fault: a PRIVATE key is published"],
+  ["a proxy that is not trusted", { forwardedIgnored: 3 }, "warning: requests arrive through a proxy, but TRUST_PROXY is off"],
   ["a clock that is ahead", { clockAhead: 31 }, "warning: its clock is 31 seconds ahead of"],
 ])("doctor finds %s", ([, observations, sentence]) => {
   expect(wrong(observations)).toEqual([expect.stringContaining(sentence)]);
+});
+
+test("metrics that cannot be read say nothing about a proxy", () => {
+  expect(judge({ ...well, forwardedIgnored: undefined }).filter(({ sentence }) => sentence.includes("proxy"))).toEqual([]);
 });
 
 test("plain http is a fault, except on loopback", () => {

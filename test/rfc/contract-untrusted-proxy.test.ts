@@ -1,0 +1,42 @@
+import { Command } from "commander";
+import { expect, onTestFinished, test } from "vitest";
+import { registerDoctorCommand } from "../../src/cli/doctor.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
+
+const started = async (env: Record<string, string> = {}): Promise<TestServer> => {
+  const server = await startServer({ env });
+  onTestFinished(() => server.close());
+  return server;
+};
+
+/** What `countersign doctor` says of a server. */
+async function doctor(server: TestServer): Promise<string> {
+  const { terminal, said, leave } = aTerminal({ serverUrl: server.url, email: undefined, password: undefined });
+  onTestFinished(leave);
+  const program = new Command();
+  registerDoctorCommand(program, terminal, () => undefined);
+  await program.parseAsync(["doctor", server.url], { from: "user" });
+  return said.out;
+}
+
+const warnings = (server: TestServer) => server.logged.filter((line) => line.includes("forwarded_headers_ignored"));
+
+test.for(["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"])(
+  "%s that arrives while TRUST_PROXY is off is logged once, and doctor warns",
+  async (header) => {
+    const server = await started();
+    expect(warnings(server)).toEqual([]);
+    expect(await doctor(server)).not.toContain("TRUST_PROXY");
+    for (let count = 0; count < 3; count += 1) await fetch(`${server.url}/health`, { headers: { [header]: "for=192.0.2.7" } });
+    expect(warnings(server)).toEqual([expect.stringContaining('"setting":"TRUST_PROXY"')]);
+    expect(await doctor(server)).toMatch(/^warning +requests arrive through a proxy, but TRUST_PROXY is off/m);
+  },
+);
+
+test("with TRUST_PROXY on nothing is said of them", async () => {
+  const server = await started({ TRUST_PROXY: "true" });
+  await fetch(`${server.url}/health`, { headers: { "X-Forwarded-For": "192.0.2.7" } });
+  expect(warnings(server)).toEqual([]);
+  expect(await doctor(server)).not.toContain("TRUST_PROXY is off");
+});
