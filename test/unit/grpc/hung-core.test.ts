@@ -1,9 +1,9 @@
-import { connect, createServer, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore, type TokenCoreImplementation } from "../../../src/grpc/local.ts";
+import { aBalancer } from "../../support/balancer.ts";
 import { clientCredentials, smallCore } from "./small-core.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -30,48 +30,10 @@ async function aCore() {
   return { port: listener.port, seen };
 }
 
-/** A way to cores that gives them connections in turn, and can hold back what goes to and comes from one of them. */
-async function aBalancer(ports: readonly number[]) {
-  const sockets = new Map<Socket, number>();
-  const held = new Set<number>();
-  let turn = 0;
-  const server = createServer((near) => {
-    const port = ports[turn++ % ports.length] ?? 1;
-    const far = connect(port, "127.0.0.1");
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.set(from.setNoDelay(), port);
-      from.on("data", (bytes) => to.write(bytes));
-      from.on("error", () => to.destroy()).on("close", () => to.destroy());
-      if (held.has(port)) from.pause();
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => {
-    for (const socket of sockets.keys()) socket.destroy();
-    server.close();
-  });
-  const turnTo = (port: number, how: "pause" | "resume") => {
-    for (const [socket, of] of sockets) if (of === port) socket[how]();
-  };
-  return {
-    port: (server.address() as { port: number }).port,
-    stop(port: number) {
-      held.add(port);
-      turnTo(port, "pause");
-    },
-    go(port: number) {
-      held.delete(port);
-      turnTo(port, "resume");
-    },
-  };
-}
-
 async function aFront() {
   const [one, two] = [await aCore(), await aCore()];
   const balancer = await aBalancer([one.port, two.port]);
+  cleanups.push(() => balancer.close());
   const core = remoteTokenCore({ url: `http://127.0.0.1:${balancer.port}` });
   cleanups.push(() => core.close());
   for (let i = 0; i < 3; i += 1) await core.publicKeys({});
