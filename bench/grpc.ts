@@ -62,7 +62,7 @@ async function measure(): Promise<void> {
   const metadata = frontMetadata(address);
   const stream = remoteTokenCore(address);
   const ways: [string, TokenCore][] = [
-    ["unary", tokenCoreOf((_name, method) => (request) => callOnce(client, metadata, method, request, 3_000))],
+    ["unary", tokenCoreOf((_name, method) => (request) => callOnce(client, metadata, method, request, 3_000, {}))],
     ["stream", stream],
   ];
   for (const [, core] of ways) await round(core, child, 32); // warm

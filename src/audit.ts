@@ -73,6 +73,11 @@ export interface AuditEntry {
   readonly actChain?: readonly string[];
   readonly address?: string;
   readonly requestId?: string;
+  /**
+   * Not recorded: seconds since the epoch by the database's clock. After it neither the record nor the effect that it belongs to is
+   * written; the statement is refused as a whole.
+   */
+  readonly notAfter?: number;
 }
 
 /** How a record names the realm that it is about, among its `resources`. */

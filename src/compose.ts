@@ -10,6 +10,7 @@ import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { refusalTeller } from "./compose/told-refusals.ts";
 import type { Config, Role } from "./config.ts";
+import { databaseClock } from "./core/database-clock.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
@@ -46,6 +47,9 @@ export interface Given {
   readonly logSink?: LogSink;
 }
 
+/** Seconds between two looks at the database's clock, by which the deadlines of calls are reckoned. */
+const CLOCK_EVERY = 5;
+
 /** Seconds that what is in flight may take after the listeners have closed. */
 const GRACE = 20;
 
@@ -73,12 +77,19 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
 
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
-    const ready = readiness(sql, epochMillis);
+    const ready = readiness(sql);
+    const clock = databaseClock(ready.time, epochMillis, () => performance.now());
+    // A database that does not answer is reported elsewhere.
+    const lookAtClock = () => clock.measure().catch(() => undefined);
+    await lookAtClock();
+    const looking = periodically(CLOCK_EVERY, lookAtClock, failed);
+    closing.push(() => looking.stop());
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
     const refusals = refusalTeller(log);
-    const core = keys && refusals.observing(await composeCore(config, sql, keys, { log, ready, ephemeral, failed, closing }));
+    const core =
+      keys && refusals.observing(await composeCore(config, sql, keys, { log, databaseClock: clock, ephemeral, failed, closing }));
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -103,7 +114,19 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     let url: string | undefined;
     let listening: string | undefined;
     if (role !== "core") {
-      const front = await composeFront(config, sql, { core, log, refusals, metrics, routes, passwords, ephemeral, ready, failed, closing });
+      const front = await composeFront(config, sql, {
+        core,
+        log,
+        refusals,
+        metrics,
+        routes,
+        passwords,
+        ephemeral,
+        ready,
+        databaseClock: clock,
+        failed,
+        closing,
+      });
       url = config.issuer;
       listening = front.listening;
       drains.push(front.drain);

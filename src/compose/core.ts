@@ -9,13 +9,17 @@ import type { Config } from "../config.ts";
 import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
-import type { TokenCoreImplementation } from "../core/implementation.ts";
+import type { DatabaseClock } from "../core/database-clock.ts";
+import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { derivedSecret } from "../core/signing/derived-secret.ts";
 import { type Keys, openKeys } from "../core/signing/key-ring.ts";
 import { publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
+import { Refusal } from "../errors.ts";
+import { lastEffect, timeLimit } from "../grpc/deadline.ts";
+import type { TokenCoreMethod } from "../grpc/local.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
@@ -32,7 +36,6 @@ import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";
-import type { Readiness } from "../store/readiness.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
 import type { Sql } from "../store/sql.ts";
@@ -42,7 +45,7 @@ import { periodically } from "./periodically.ts";
 
 export interface CoreSurroundings {
   readonly log: Log;
-  readonly ready: Readiness;
+  readonly databaseClock: DatabaseClock;
   /** What all processes count and remember together. */
   readonly ephemeral: Ephemeral;
   readonly failed: (error: unknown) => void;
@@ -64,12 +67,12 @@ export async function composeCore(
   config: Config,
   sql: Sql,
   keys: Keys,
-  { log, ready, ephemeral, failed, closing }: CoreSurroundings,
+  { log, databaseClock, ephemeral, failed, closing }: CoreSurroundings,
 ): Promise<TokenCoreImplementation> {
   const tellWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   tellWait();
   const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(tellWait), failed);
-  const watch = clockWatch(ready.clockOffset, (seconds) => log.warn("clock_offset", { seconds }));
+  const watch = clockWatch(databaseClock.measure, (seconds) => log.warn("clock_offset", { seconds }));
   await watch.look();
   const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
   closing.push(
@@ -105,23 +108,41 @@ export async function composeCore(
     ),
     audit,
   });
-  const issuing =
-    <Request, Answer>(
-      method: (request: Request, context: { readonly signal?: AbortSignal | undefined }) => Promise<Answer>,
-    ): typeof method =>
-    async (request, context) => {
+  const effective =
+    <Request, Answer>(name: TokenCoreMethod, method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
+    async (request, context) =>
+      method(request, { ...context, notAfter: lastMoment(name, context.notAfter, databaseClock.now()) });
+  const issuing = <Request, Answer>(
+    name: TokenCoreMethod,
+    method: (request: Request, context: CallContext) => Promise<Answer>,
+  ): typeof method => {
+    const issue = effective(name, method);
+    return async (request, context) => {
       watch.assertTrue();
-      return method(request, context);
+      return issue(request, context);
     };
+  };
   return {
     ...core,
     // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
-    validateAuthorization: ({ session, ...request }, context) =>
+    validateAuthorization: effective("validateAuthorization", ({ session, ...request }, context) =>
       core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
-    token: issuing(core.token),
-    issueCode: issuing(core.issueCode),
-    loginTokens: issuing(core.loginTokens),
+    ),
+    token: issuing("token", core.token),
+    issueCode: issuing("issueCode", core.issueCode),
+    loginTokens: issuing("loginTokens", core.loginTokens),
   };
+}
+
+/**
+ * The moment after which a call must not take effect: the one that its front names, else the end of the time that it may take here.
+ * @param now the database's clock, in seconds since the epoch; undefined while it is not known
+ * @throws {Refusal} temporarily_unavailable when it has passed: the call lay somewhere while this process stood still
+ */
+function lastMoment(name: TokenCoreMethod, named: number | undefined, now: number | undefined): number | undefined {
+  if (now === undefined) return named;
+  if (named !== undefined && named < now) throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
+  return named ?? lastEffect(now, timeLimit(name));
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */

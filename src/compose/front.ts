@@ -7,6 +7,7 @@ import { namedTargets } from "../clients/agents.ts";
 import { servedGrantTypes } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import type { DatabaseClock } from "../core/database-clock.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
@@ -70,6 +71,7 @@ export interface FrontSurroundings {
   readonly passwords: PasswordHashing;
   readonly ephemeral: Ephemeral;
   readonly ready: Readiness;
+  readonly databaseClock: DatabaseClock;
   readonly failed: (error: unknown) => void;
   readonly closing: (() => Promise<void>)[];
 }
@@ -84,7 +86,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const grantTypes = servedGrantTypes(config.idJag.enabled);
   const remote =
     around.core === undefined
-      ? remoteTokenCore({ url: config.tokenCore.url ?? "", secret: config.tokenCore.secret, tls: coreTls(config) })
+      ? remoteTokenCore(
+          { url: config.tokenCore.url ?? "", secret: config.tokenCore.secret, tls: coreTls(config) },
+          around.databaseClock.now,
+        )
       : undefined;
   if (remote !== undefined) closing.push(() => remote.close());
   const core = observedCore(remote ?? localTokenCore(around.core as TokenCoreImplementation), metrics);

@@ -89,6 +89,20 @@ const RULES: readonly Rule[] = [
       says("is not set, while this core listens beyond loopback", "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS"),
   },
   {
+    // Loopback is shared with every other process and container of the machine's network.
+    setting: "TOKEN_CORE_SECRET",
+    roles: ["core"],
+    fault: (s) =>
+      production(s) &&
+      (s.GRPC_HOST === undefined || isLoopback(s.GRPC_HOST)) &&
+      s.TOKEN_CORE_SECRET === undefined &&
+      s.GRPC_TLS_CLIENT_CA === undefined &&
+      says(
+        "is not set, and in production a core asks every front for a credential",
+        "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
+      ),
+  },
+  {
     setting: "TOKEN_CORE_SECRET",
     fault: (s) =>
       production(s) &&

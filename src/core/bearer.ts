@@ -51,8 +51,8 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const reference = tokenReference(claims);
   if (reference.userId === undefined) refuse("no_user_behind_token");
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;
-  if (claims.exp + forgiven <= core.clock()) refuse("token_expired");
   const state = await core.tokens.of(reference);
+  if (claims.exp + forgiven <= state.now) refuse("token_expired");
   const suffices = use === AccessTokenUse.LOGOUT && claims.client_id === FIRST_PARTY_CLIENT_ID;
   const holds = suffices ? state.subject?.enabled === true : stateHolds(claims, state);
   if (!holds || state.subject === undefined) return refuse("token_ended");

@@ -8,6 +8,8 @@ type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
 export interface CallContext {
   /** Aborted when the caller has gone or its deadline has passed. */
   readonly signal?: AbortSignal | undefined;
+  /** Seconds since the epoch by the database's clock: after it nothing of this call may take effect, for its caller has given up. */
+  readonly notAfter?: number | undefined;
 }
 
 /** The service's implementation: one function a method, from a full message to the members of the answer. */

@@ -8,6 +8,9 @@ import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } f
 /** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
 const INACTIVE = { active: false };
 
+/** Whether a token has expired, by the clock of the database that its state was read from. Pure. */
+export const hasExpired = (claims: AccessTokenClaims, state: TokenState): boolean => claims.exp <= state.now;
+
 /** Whether a token whose signature and expiry hold has not been ended by anything behind it. Pure. */
 export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
   const personal = tokenReference(claims).userId !== undefined;
@@ -41,13 +44,11 @@ interface Asked {
   readonly state: Promise<TokenState> | undefined;
 }
 
-const isOver = (claims: AccessTokenClaims, core: Core): boolean => claims.exp <= core.clock();
-
 /** Costs a stranger's request no signature: only what was verified before is looked at. */
 function asked(token: string, core: Core): Asked {
   const known = core.ownTokens.remembered(token, "at+jwt");
   const claims = known && asAccessToken(known);
-  const state = claims === undefined || isOver(claims, core) ? undefined : core.tokens.of(tokenReference(claims));
+  const state = claims && core.tokens.of(tokenReference(claims));
   state?.catch(() => undefined); // nobody asks for it when the caller is refused first
   return { token, claims, state };
 }
@@ -80,9 +81,9 @@ export function introspection(tokens: readonly string[], core: Core) {
  */
 async function introspect({ token, claims: known, state: begun }: Asked, caller: Client, core: Core) {
   const claims = known ?? verified(token, core);
-  if (claims === undefined || isOver(claims, core) || !mayIntrospect(caller, claims)) return INACTIVE;
+  if (claims === undefined || !mayIntrospect(caller, claims)) return INACTIVE;
   const [state, detached] = await Promise.all([begun ?? core.tokens.of(tokenReference(claims)), secondSignature(token, claims, core)]);
-  if (!stateHolds(claims, state)) return INACTIVE;
+  if (hasExpired(claims, state) || !stateHolds(claims, state)) return INACTIVE;
   return {
     active: true,
     sub: claims.sub,

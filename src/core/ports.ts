@@ -134,9 +134,10 @@ export interface ConsumedIds {
   /**
    * Uses up an identifier that an issuer gave. One conditional statement.
    * @param ttlSeconds for which it must be remembered, counted by the database's clock
+   * @param notAfter seconds since the epoch by the database's clock, after which it is not used up any more
    * @returns whether this caller was the first; a store that cannot say throws
    */
-  consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number): Promise<boolean>;
+  consume(kind: ConsumedKind, issuer: string, id: string, ttlSeconds: number, notAfter?: number): Promise<boolean>;
   /** Whether it has been used up, at this moment; nothing may be granted on that. */
   isConsumed(kind: ConsumedKind, issuer: string, id: string): Promise<boolean>;
 }

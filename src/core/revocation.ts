@@ -29,7 +29,7 @@ export async function revoke(token: string, client: Client, requestId: string, c
   }
   const verified = core.ownTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
-  if (claims?.client_id !== client.clientId || claims.exp <= core.clock()) return;
+  if (claims?.client_id !== client.clientId) return;
   const reference = tokenReference(claims);
   await core.tokens.revoke(reference, claims.exp, {
     ...audit,

@@ -18,6 +18,7 @@ import { loginTokens } from "./grants/login.ts";
 import { refreshTokenGrant } from "./grants/refresh-token.ts";
 import { tokenExchangeGrant } from "./grants/token-exchange.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
+import { inTime } from "./in-time.ts";
 import { introspection } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
 import { GRANT_RULES } from "./policy/grant-type.ts";
@@ -38,7 +39,7 @@ const GRANT_TYPE: Record<Exclude<NonNullable<TokenRequest["grant"]["case"]>, "to
 
 /** The token core: who asks, may they, which file answers. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
-  const core: Core = {
+  const whole: Core = {
     ...ports,
     sign: createSigner(),
     ownTokens: ownTokens(ports.issuer, ports.keys),
@@ -46,7 +47,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   };
 
   return {
-    async token({ client: credential, requestId, grant }) {
+    async token({ client: credential, requestId, grant }, context) {
+      const core = inTime(whole, context);
       core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
       const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
@@ -70,60 +72,60 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       });
     },
 
-    async validateAuthorization({ request, userId, session, requestId, address }) {
+    async validateAuthorization({ request, userId, session, requestId, address }, context) {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       const askedIn =
         session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
-      return validateAuthorization(request, userId, askedIn, address, core);
+      return validateAuthorization(request, userId, askedIn, address, inTime(whole, context));
     },
 
-    async issueCode(request) {
-      return { code: await issueCode(request, core) };
+    async issueCode(request, context) {
+      return { code: await issueCode(request, inTime(whole, context)) };
     },
 
-    async loginTokens(request) {
-      core.keys.signing().hybrid?.assertOpen();
-      return loginTokens(request, core);
+    async loginTokens(request, context) {
+      whole.keys.signing().hybrid?.assertOpen();
+      return loginTokens(request, inTime(whole, context));
     },
 
     async introspect({ client: credential, tokens }) {
-      const asked = introspection(tokens, core);
-      const caller = await authenticateClient(credential, anySecretMethod, { ...core, clients: asked.clients });
+      const asked = introspection(tokens, whole);
+      const caller = await authenticateClient(credential, anySecretMethod, { ...whole, clients: asked.clients });
       return { results: await asked.results(caller) };
     },
 
     async verifyApiKey({ client: credential, key }) {
-      await authenticateClient(credential, anySecretMethod, core);
-      return { state: await verifyApiKey(key, core) };
+      await authenticateClient(credential, anySecretMethod, whole);
+      return { state: await verifyApiKey(key, whole) };
     },
 
     async revoke({ client: credential, token, requestId }) {
-      const client = await authenticateClient(credential, anySecretMethod, core);
-      await revoke(token, client, requestId, core);
+      const client = await authenticateClient(credential, anySecretMethod, whole);
+      await revoke(token, client, requestId, whole);
       return {};
     },
 
     async verifyAccessToken({ accessToken, use }) {
-      return verifyBearer(accessToken, use, core);
+      return verifyBearer(accessToken, use, whole);
     },
 
     async publicKeys() {
-      return { jwksJson: core.keys.jwksJson() };
+      return { jwksJson: whole.keys.jwksJson() };
     },
 
     async resolveClient({ clientId, address }) {
-      const client = await resolveClient(clientId, address, core);
+      const client = await resolveClient(clientId, address, whole);
       if (client === undefined) throw new Refusal("not_found", "client_unknown");
       return { client: clientView(client) };
     },
 
     async validateLogout(request) {
-      return validateLogout(request, core);
+      return validateLogout(request, whole);
     },
 
     async explain({ subject }) {
-      if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
-      if (subject.case === "requestId") return explainRefusal(subject.value, core);
+      if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, whole);
+      if (subject.case === "requestId") return explainRefusal(subject.value, whole);
       throw new Refusal("invalid_request", "nothing_to_explain");
     },
   };

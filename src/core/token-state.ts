@@ -20,6 +20,8 @@ export interface TokenReference {
  * row behind them is missing.
  */
 export interface TokenState {
+  /** Seconds since the epoch by the database's clock at the read: what a token's `exp` is compared with, on every core alike. */
+  readonly now: number;
   /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled or paused. */
   readonly revoked: boolean;
   /** The agent that asks may act for nobody, or not for this person, until whoever paused it lets it go on. */
@@ -45,6 +47,9 @@ export interface TokenRoot {
 export interface TokenStates {
   /** Coalesced: one read for all tokens of a moment. */
   of(token: TokenReference): Promise<TokenState>;
-  /** Denies one access token until `expiresAt` (seconds since the epoch). Idempotent. */
+  /**
+   * Denies one access token until `expiresAt` (seconds since the epoch); one that has expired by the database's clock is left alone.
+   * Idempotent.
+   */
   revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
 }

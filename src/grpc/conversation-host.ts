@@ -34,13 +34,13 @@ const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
 export function conversationHost(core: TokenCore, run: RunCall): ConversationHost {
   const open = new Set<{ sayGoodbye(): void }>();
 
-  async function resultOf({ id, timeoutMs, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {
+  async function resultOf({ id, timeoutMs, notAfter, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {
     // A method that this release does not know reads as none at all.
     if (request.case === undefined) return FAILED;
     const { case: name, value } = request;
     const terms = { method: name, limit: timeLimit(name), callerWaits: timeoutMs, onLeave: (leave: () => void) => leaving.set(id, leave) };
     try {
-      const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal }));
+      const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal, notAfter }));
       // Case and value come from the same method of the same service.
       return { case: name, value: answer } as Result;
     } catch (thrown) {
@@ -67,11 +67,16 @@ export function conversationHost(core: TokenCore, run: RunCall): ConversationHos
           if (frontIsDone) setImmediate(endWhenDone);
         });
       };
+      // A front that gave up while this process stood still has said so by now, often in the same message.
+      const take = ({ calls, cancelled }: ConverseRequest) => {
+        for (const call of calls) if (!cancelled.includes(call.id)) void answer(call);
+        for (const id of cancelled) leaving.get(id)?.();
+      };
       const conversation = { sayGoodbye: () => answers.push(CLOSING) };
       open.add(conversation);
       stream.on("data", ({ message, refusal }: Received) => {
         if (refusal) stream.emit("error", statusOf(refusal));
-        else for (const call of (message as ConverseRequest).calls) void answer(call);
+        else take(message as ConverseRequest);
       });
       stream.on("end", () => {
         frontIsDone = true;

@@ -2,25 +2,25 @@ import { create, type DescMessage, fromBinary, type MessageInitShape, type Messa
 import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
 import {
-  type ConverseAnswer,
   type ConverseCallSchema,
   ConverseRequestSchema,
   ConverseResponseSchema,
   TokenCoreService,
 } from "../gen/countersign/token/v1/token_pb.ts";
 import { asBuffer, methodPath } from "./definition.ts";
+import { heartbeat } from "./heartbeat.ts";
 import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCoreMethod } from "./local.ts";
 import { outbox } from "./outbox.ts";
-import { refusalOf } from "./refusal.ts";
-
-type Answer = MessageShape<DescMessage>;
+import { type Answer, pendingCalls } from "./pending-calls.ts";
 
 export interface Question {
   readonly name: TokenCoreMethod;
   readonly request: MessageInitShape<DescMessage>;
   /** Milliseconds that the caller waits. */
   readonly budget: number;
+  /** Seconds since the epoch by the database's clock, after which the call must not take effect. */
+  readonly notAfter?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Conversation {
   readonly state: () => "opening" | "open" | "retired";
   readonly busy: () => boolean;
   /**
-   * @returns the answer, or undefined when the stream broke before the question left this process: then it may be asked elsewhere
+   * @returns the answer, or undefined when none will come and the question may be asked elsewhere: it had not left, or it has no effect
    * @throws {Refusal} as the core threw it; `temporarily_unavailable` when the answer did not come, or cannot come any more
    */
   ask(question: Question): Promise<Answer | undefined>;
@@ -38,28 +38,27 @@ export interface Conversation {
   retire(): void;
 }
 
-interface Pending {
-  readonly name: TokenCoreMethod;
-  readonly resolve: (answer: Answer | undefined) => void;
-  readonly reject: (thrown: unknown) => void;
-  sent: boolean;
-}
+/** How a stream ended: as streams do, because the core does not know the method, or because the core does not answer. */
+export type StreamEnd = "closed" | "unknown" | "hung";
 
-const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
-
-const encodeCall = (id: number, { name, request, budget }: Question): Uint8Array => {
+const encodeCall = (id: number, { name, request, budget, notAfter }: Question): Uint8Array => {
+  const timeoutMs = Math.max(1, Math.floor(budget));
   // The cases of the oneof are the names of the methods, each with its method's request.
-  const call = { id, timeoutMs: Math.max(1, Math.floor(budget)), request: { case: name, value: request } } as MessageInitShape<
-    typeof ConverseCallSchema
-  >;
-  return toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { calls: [call] }));
+  const call = { id, timeoutMs, ...(notAfter !== undefined && { notAfter }), request: { case: name, value: request } };
+  const calls = [call as MessageInitShape<typeof ConverseCallSchema>];
+  return toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { calls }));
 };
 
-/** @param onEnd called once, when the stream is over; `understood` is false when the core does not know the method */
-export function openConversation(client: Client, metadata: Metadata, onEnd: (understood: boolean) => void): Conversation {
-  const pending = new Map<number, Pending>();
+const encodeCancel = (id: number): Uint8Array => toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { cancelled: [id] }));
+
+/** What every core answers at once, and from memory. */
+const PING: Question = { name: "publicKeys", request: {}, budget: 1_000 };
+
+/** @param onEnd called once, when nothing more can be asked and it was not the front that retired the stream, or when the stream is over */
+export function openConversation(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void): Conversation {
   let state: "opening" | "open" | "retired" = "opening";
   let lastId = 0;
+  let hung = false;
   const stream = client.makeBidiStreamRequest(
     methodPath(TokenCoreService.method.converse),
     asBuffer,
@@ -67,38 +66,49 @@ export function openConversation(client: Client, metadata: Metadata, onEnd: (und
     metadata,
   );
   const questions = outbox((batch, done) => stream.write(batch, done));
+  const cancelWhenHungAndIdle = () => {
+    if (hung && pending.isEmpty()) stream.cancel();
+  };
+  const pending = pendingCalls(cancelWhenHungAndIdle);
 
   const retire = () => {
     if (state === "retired") return;
     state = "retired";
+    pulse.stop();
     // What waits in the outbox has to leave first; one turn of the loop per batch.
     const endWhenSent = () => (questions.waiting() || questions.writing() ? setImmediate(endWhenSent) : stream.end());
     endWhenSent();
   };
-  const settle = ({ id, result }: ConverseAnswer) => {
-    const asked = pending.get(id);
-    if (asked === undefined) return; // its caller has gone
-    pending.delete(id);
-    if (result.case === asked.name) asked.resolve(result.value);
-    else asked.reject((result.case === "refusal" && refusalOf(result.value)) || new Error(`the token core failed at ${asked.name}`));
-  };
+  const pulse = heartbeat(
+    () => {
+      lastId += 1;
+      questions.push(encodeCall(lastId, PING));
+    },
+    () => {
+      state = "retired";
+      hung = true;
+      questions.drop();
+      pending.release();
+      onEnd("hung");
+      cancelWhenHungAndIdle();
+    },
+  );
 
   stream.on("metadata", () => {
+    pulse.heard();
     if (state === "opening") state = "open";
   });
   stream.on("data", ({ answers, closing }: MessageShape<typeof ConverseResponseSchema>) => {
-    for (const answer of answers) settle(answer);
+    pulse.heard();
+    for (const answer of answers) pending.settle(answer);
     if (closing) retire();
   });
-  stream.on("error", () => undefined); // told by the status as well
+  stream.on("error", () => undefined); // reported by the status as well
   stream.on("status", ({ code }: StatusObject) => {
     state = "retired";
-    for (const { sent, resolve, reject } of pending.values()) {
-      if (sent) reject(unanswered("core_connection_lost"));
-      else resolve(undefined);
-    }
-    pending.clear();
-    onEnd(code !== status.UNIMPLEMENTED);
+    pulse.stop();
+    pending.release();
+    if (!hung) onEnd(code === status.UNIMPLEMENTED ? "unknown" : "closed");
   });
 
   return {
@@ -111,26 +121,11 @@ export function openConversation(client: Client, metadata: Metadata, onEnd: (und
       const bytes = encodeCall(id, question);
       // One that the core would not take must not take the others' stream down with it.
       if (bytes.length > REQUEST_BYTES.relayedBatch) return Promise.reject(new Refusal("payload_too_large", "message_too_large"));
-      return new Promise<Answer | undefined>((resolve, reject) => {
-        const giveUp = (reason: string) => {
-          if (pending.delete(id)) reject(unanswered(reason));
-        };
-        const gone = () => giveUp("caller_gone");
-        const timer = setTimeout(giveUp, question.budget, "core_timeout");
-        question.signal?.addEventListener("abort", gone, { once: true });
-        const settled =
-          <A>(how: (value: A) => void) =>
-          (value: A) => {
-            clearTimeout(timer);
-            question.signal?.removeEventListener("abort", gone);
-            how(value);
-          };
-        const asked: Pending = { name: question.name, resolve: settled(resolve), reject: settled(reject), sent: false };
-        pending.set(id, asked);
-        questions.push(bytes, () => {
-          asked.sent = true;
-        });
+      const { answer, markSent } = pending.add(id, question.name, question.budget, question.signal, () => {
+        if (state !== "retired") questions.push(encodeCancel(id));
       });
+      questions.push(bytes, markSent);
+      return answer;
     },
   };
 }

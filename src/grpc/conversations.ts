@@ -1,10 +1,13 @@
 import type { Client, Metadata } from "@grpc/grpc-js";
-import { type Conversation, openConversation } from "./conversation.ts";
+import type { Connections } from "./connections.ts";
+import { type Conversation, openConversation, type StreamEnd } from "./conversation.ts";
 
 /** The streams of a front, kept open and renewed. */
 export interface Conversations {
   /** One that can be asked right now; undefined while there is none: then the unary methods do. */
   pick(): Conversation | undefined;
+  /** Whether one can be asked within a moment: cores have answered streams before, and one is being opened. */
+  readonly opening: () => boolean;
   close(): void;
 }
 
@@ -12,8 +15,8 @@ export interface Conversations {
  * Milliseconds after which a stream is replaced, so that the load finds its way to cores that came later. Less than a connection's grace.
  */
 const RENEWAL = 15_000;
-/** Milliseconds until the next attempt: after a broken stream, and after a core of an earlier release. */
-const PAUSE = { broken: 250, unknown: 60_000 } as const;
+/** Milliseconds until the next attempt: after a stream that ended, after a core of an earlier release, and after one that hangs. */
+const PAUSE: Record<StreamEnd, number> = { closed: 250, unknown: 60_000, hung: 0 };
 
 interface Lane {
   current?: Conversation | undefined;
@@ -24,18 +27,20 @@ interface Lane {
 }
 
 /**
- * @param clients connections, over which the streams are spread in turn  @param count of streams
+ * @param connections over which the streams are spread in turn  @param count of streams
  * @param now milliseconds of a clock that never steps
  */
-export function keepConversations(clients: readonly Client[], count: number, metadata: Metadata, now: () => number): Conversations {
+export function keepConversations(connections: Connections, count: number, metadata: Metadata, now: () => number): Conversations {
   const lanes: Lane[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
   let turn = 0;
   let closed = false;
+  let understood = false;
 
   const open = (lane: Lane, client: Client) => {
-    const conversation: Conversation = openConversation(client, metadata, (understood) => {
-      if (!understood) lane.notBefore = now() + PAUSE.unknown;
-      else if (lane.next === conversation || lane.current === conversation) lane.notBefore = now() + PAUSE.broken;
+    const conversation: Conversation = openConversation(client, metadata, (end) => {
+      if (end === "unknown") understood = false;
+      if (end === "hung") connections.replace(client);
+      if (lane.next === conversation || lane.current === conversation) lane.notBefore = now() + PAUSE[end];
       if (lane.next === conversation) lane.next = undefined;
       if (lane.current === conversation) lane.current = undefined;
     });
@@ -44,13 +49,13 @@ export function keepConversations(clients: readonly Client[], count: number, met
   };
   const tend = (lane: Lane, index: number): Conversation | undefined => {
     if (lane.next?.state() === "open") {
+      understood = true;
       lane.current?.retire();
       lane.current = lane.next;
       lane.next = undefined;
     }
     const aged = lane.current?.state() !== "open" || now() - lane.openedAt > RENEWAL;
-    const client = clients[index % clients.length];
-    if (aged && lane.next === undefined && client && now() >= lane.notBefore) open(lane, client);
+    if (aged && lane.next === undefined && now() >= lane.notBefore) open(lane, connections.at(index));
     return lane.current?.state() === "open" ? lane.current : undefined;
   };
 
@@ -63,6 +68,7 @@ export function keepConversations(clients: readonly Client[], count: number, met
       const rotated = [...usable.slice(turn), ...usable.slice(0, turn)];
       return rotated.find((conversation) => !conversation.busy()) ?? rotated[0];
     },
+    opening: () => understood && lanes.some(({ next }) => next?.state() === "opening"),
     close() {
       closed = true;
       for (const { current, next } of lanes) {

@@ -8,6 +8,14 @@ export const INTROSPECTION_LIMIT = 1_000;
 const RESOLVING_LIMIT = 6_000;
 const RESOLVING: readonly TokenCoreMethod[] = ["validateAuthorization", "issueCode", "resolveClient"];
 
+/** Methods that consume or issue something. What `revoke` does late harms nobody. */
+const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
+/**
+ * Milliseconds between the last moment at which a call may take effect and the moment at which its caller gives up. A statement asks for
+ * the time once it holds its rows; after that only foreign keys can make it wait, for as long as the database's lock timeout.
+ */
+const SETTLING = 500;
+
 /** Milliseconds that every hop keeps back, so that its answer still arrives in time. */
 const HOP = 20;
 /** Milliseconds: with less than this left, work is not begun. */
@@ -18,6 +26,16 @@ export function timeLimit(method: TokenCoreMethod): number {
   if (method === "introspect" || method === "verifyApiKey") return INTROSPECTION_LIMIT;
   return RESOLVING.includes(method) ? RESOLVING_LIMIT : CORE_LIMIT;
 }
+
+/** Whether a call may change something that its caller must be able to count on. Pure. */
+export const hasEffect = (method: TokenCoreMethod): boolean => EFFECTIVE.includes(method);
+
+/**
+ * The last moment at which a call may take effect. Pure.
+ * @param now seconds since the epoch by the database's clock  @param budget milliseconds that the caller waits
+ * @returns seconds since the epoch by the database's clock
+ */
+export const lastEffect = (now: number, budget: number): number => now + (budget - SETTLING) / 1_000;
 
 /**
  * The time that a call may take here. Pure.

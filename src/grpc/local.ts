@@ -33,6 +33,9 @@ export function tokenCoreOf(call: (name: TokenCoreMethod, method: DescMethodUnar
 export function localTokenCore(implementation: TokenCoreImplementation): TokenCore {
   return tokenCoreOf((name, method) => {
     const run = implementation[name] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
-    return async (request, options) => create(method.output, await run(create(method.input, request), { signal: options?.signal }));
+    return async (request, options) => {
+      const context = { signal: options?.signal, notAfter: options?.notAfter };
+      return create(method.output, await run(create(method.input, request), context));
+    };
   });
 }

@@ -4,6 +4,8 @@
 export interface Outbox {
   /** @param sent called when the bytes are handed to the socket; from then on they may have arrived */
   push(bytes: Uint8Array, sent?: () => void): void;
+  /** What waits is never written, nor is anything that is pushed from now on. */
+  drop(): void;
   /** Whether something waits that no write has taken yet. */
   readonly waiting: () => boolean;
   readonly writing: () => boolean;
@@ -21,6 +23,7 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
   let queue: { bytes: Uint8Array; sent?: (() => void) | undefined }[] = [];
   let writing = false;
   let scheduled = false;
+  let dropped = false;
   const flush = () => {
     scheduled = false;
     if (writing || queue.length === 0) return;
@@ -47,7 +50,12 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
     );
   };
   return {
+    drop() {
+      dropped = true;
+      queue = [];
+    },
     push(bytes, sent) {
+      if (dropped) return;
       queue.push({ bytes, sent });
       if (writing || scheduled) return;
       // At the end of this turn of the loop, so that whatever else the turn brings comes along.

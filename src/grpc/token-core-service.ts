@@ -7,6 +7,7 @@ import { asBuffer, type Received, servedMethod } from "./definition.ts";
 import { REQUEST_BYTES } from "./limits.ts";
 import { type AnyCall, TOKEN_CORE_METHODS, type TokenCore } from "./local.ts";
 import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
+import { notAfterOf } from "./unary-call.ts";
 
 /** Puts TokenCoreService on a server, behind the front's credential. @returns the host of its streams, to be closed before the server */
 export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<ConversationHost, "close"> {
@@ -18,7 +19,7 @@ export function serveTokenCore(server: Server, core: TokenCore, access: FrontAcc
     serveUnary(server, method, run, {
       bytes: name === "introspect" ? REQUEST_BYTES.relayedBatch : REQUEST_BYTES.relayed,
       limit: timeLimit(name),
-      answer: (request, _call, signal) => call(request, { signal }),
+      answer: (request, unary, signal) => call(request, { signal, notAfter: notAfterOf(unary) }),
       admits,
     });
   }

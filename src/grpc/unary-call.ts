@@ -2,7 +2,24 @@ import { type DescMessage, type DescMethodUnary, fromBinary, type MessageInitSha
 import type { Client, Metadata } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
 import { encode, methodPath } from "./definition.ts";
+import type { CallContext } from "./local.ts";
 import { asRefusal } from "./refusal.ts";
+
+/** Where a unary call carries the moment after which it must not take effect. */
+const NOT_AFTER = "countersign-not-after";
+
+function dated(metadata: Metadata, notAfter: number): Metadata {
+  const own = metadata.clone();
+  own.set(NOT_AFTER, String(notAfter));
+  return own;
+}
+
+/** The moment after which a call must not take effect, where it says one. */
+export function notAfterOf({ metadata }: { readonly metadata: Metadata }): number | undefined {
+  const [text] = metadata.get(NOT_AFTER);
+  const seconds = Number(text);
+  return text === undefined || !Number.isFinite(seconds) ? undefined : seconds;
+}
 
 type Answer = MessageShape<DescMessage>;
 
@@ -17,7 +34,7 @@ export function callOnce(
   method: DescMethodUnary,
   request: MessageInitShape<DescMessage>,
   budget: number,
-  signal?: AbortSignal,
+  { signal, notAfter }: CallContext,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = client.makeUnaryRequest(
@@ -25,7 +42,7 @@ export function callOnce(
       (message: MessageInitShape<DescMessage>) => encode(method.input, message),
       (bytes) => fromBinary(method.output, bytes),
       request,
-      metadata,
+      notAfter === undefined ? metadata : dated(metadata, notAfter),
       { deadline: epochMillis() + budget },
       (error, answer) => {
         signal?.removeEventListener("abort", cancel);

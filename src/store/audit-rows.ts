@@ -23,8 +23,16 @@ const TYPES = {
 
 const columns = Object.keys(TYPES);
 
+/**
+ * A condition that holds until a moment of the database's clock and then refuses the statement that it stands in. The clock is read when
+ * the condition is reached, behind all that the statement has waited for.
+ * @param notAfter SQL expression, seconds since the epoch; null: no such moment
+ */
+export const inTime = (notAfter: string): string =>
+  `case when to_timestamp(${notAfter}) < clock_timestamp() then refuse_late() else true end`;
+
 /** An entry as the members of audit_records, ready for jsonRows. */
-export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES, Json>> => ({
+export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES | "not_after", Json>> => ({
   event: entry.event,
   outcome: entry.outcome,
   reason: entry.reason,
@@ -42,19 +50,21 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
   request_id: entry.requestId,
   rule: entry.rule,
   error: entry.error,
+  not_after: entry.notAfter,
 });
 
 /**
  * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way
- * round.
+ * round. An entry whose `notAfter` has passed undoes both.
  * @param source a from-item that has a jsonb column `audit` for each record
  */
 export const insertAudit = (source: string): string =>
   `insert into audit_records (${columns.join(", ")})
    select ${columns.map((column) => `entry.${column}`).join(", ")} from ${source},
-     jsonb_to_record(audit) as entry(${Object.entries(TYPES)
+     jsonb_to_record(audit) as entry(${Object.entries({ ...TYPES, not_after: "float8" })
        .map(([column, type]) => `${column} ${type}`)
-       .join(", ")})`;
+       .join(", ")})
+   where ${inTime("entry.not_after")}`;
 
 const RECORD = statement(
   "audit_record_alone",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ConsumedIds } from "../core/ports.ts";
+import { inTime } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { verdicts } from "./grant-rows.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
@@ -8,11 +9,12 @@ import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 // other.
 const CONSUME = statement(
   "consumed_ids_insert",
-  `with input as (select n, kind, decode(id_hash, 'hex') as id_hash, ttl from jsonb_to_recordset($1::jsonb) as i(n int, kind text, id_hash text, ttl int)),
+  `with input as (select n, kind, decode(id_hash, 'hex') as id_hash, ttl, not_after
+     from jsonb_to_recordset($1::jsonb) as i(n int, kind text, id_hash text, ttl int, not_after float8)),
    first as (select distinct on (kind, id_hash) * from input order by kind, id_hash, n),
    consumed as (
      insert into consumed_ids (kind, id_hash, expires_at)
-     select kind, id_hash, now() + make_interval(secs => ttl) from first order by kind, id_hash
+     select kind, id_hash, now() + make_interval(secs => ttl) from first where ${inTime("not_after")} order by kind, id_hash
      on conflict (kind, id_hash) do nothing returning kind, id_hash)
    select n from first join consumed using (kind, id_hash)`,
 );
@@ -25,11 +27,12 @@ const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").
 type Use = Parameters<ConsumedIds["consume"]>;
 
 async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promise<readonly boolean[]> {
-  const rows = uses.map(([kind, issuer, id, ttlSeconds], n) => ({
+  const rows = uses.map(([kind, issuer, id, ttlSeconds, notAfter], n) => ({
     n,
     kind,
     id_hash: hex(digest(issuer, id)),
     ttl: Math.max(1, Math.ceil(ttlSeconds)),
+    not_after: notAfter,
   }));
   return verdicts(rows, await sql.query<{ n: number }>(CONSUME, [jsonRows(rows)]));
 }

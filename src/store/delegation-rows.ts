@@ -7,8 +7,9 @@ export const pausedFor = (agent: string, userId: string): string =>
 const onPath = (path: string, condition: string): string =>
   `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
 
+// A scalar look-up where one might write `exists`: of that the planner may make a hash of all clients.
 const BROKEN = `above.cut_at is not null
-       or not exists (select 1 from clients where clients.client_id = above.actor and clients.enabled)
+       or not coalesce((select clients.enabled from clients where clients.client_id = above.actor), false)
        or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;
 const PAUSED = pausedFor("above.actor", "above.user_id");
 

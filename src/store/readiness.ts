@@ -6,19 +6,17 @@ const NOW = statement("database_clock", "select extract(epoch from clock_timesta
 export interface Readiness {
   /** @throws {Refusal} temporarily_unavailable when the database does not answer */
   ping(): Promise<void>;
-  /** Seconds by which the database's clock is ahead of ours; exact to half of the round trip. */
-  clockOffset(): Promise<number>;
+  /** The database's clock, in seconds since the epoch with their fraction. */
+  time(): Promise<number>;
 }
 
-/** @param milliseconds the process clock, in milliseconds since the epoch */
-export const readiness = (sql: Sql, milliseconds: () => number): Readiness => ({
+export const readiness = (sql: Sql): Readiness => ({
   ping: async () => {
     await sql.query(PING, []);
   },
-  clockOffset: async () => {
-    const before = milliseconds();
+  time: async () => {
     const [row] = await sql.query<{ now: number }>(NOW, []);
-    const middle = (before + milliseconds()) / 2_000;
-    return row === undefined ? 0 : row.now - middle;
+    if (row === undefined) throw new Error("the database did not say what time it is");
+    return row.now;
   },
 });

@@ -7,10 +7,12 @@ import { clientStands } from "./document-client.ts";
 import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
-// A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too.
+// A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too. Every table is looked up by its
+// key, row by row (`limit 1` keeps the planner from joining): a batch is taken for a hundred rows, and for so many it would read a table
+// of some thousands from end to end.
 const OF = rowsStatement(
   "token_states",
-  `select n, exists (select 1 from revocations where revocations.jti = i.jti) or coalesce(delegation.ended, false) as revoked,
+  `select n, ${seconds("now()")} as now, coalesce(denied.yes, false) or coalesce(delegation.ended, false) as revoked,
      i.agent is not null and ${pausedFor("i.agent", "i.user_id")} as agent_paused,
      grants.id is not null and grants.revoked_at is null as grant_lives,
      (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
@@ -18,28 +20,33 @@ const OF = rowsStatement(
      grants.id::text as root_grant_id, ${seconds("grants.auth_time")} as auth_time, grants.signed_out_at is not null as signed_out,
      ${subjectColumns("users")}
    from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
+     left join lateral (select true as yes from revocations where revocations.jti = i.jti limit 1) denied on true
      left join lateral (
        select own.grant_id, ${endedAbove("own.path")} as ended from delegations own
-       where own.id = i.delegation_id and own.jti = i.jti and own.actor = i.client_id and own.user_id = i.user_id) delegation on true
-     left join grants on grants.id = coalesce(delegation.grant_id, i.grant_id)
-       and (i.delegation_id is not null or grants.client_id = i.client_id) and (i.user_id is null or grants.user_id = i.user_id)
-     left join clients on clients.client_id = i.client_id
-     left join users on users.id = coalesce(i.user_id, grants.user_id)`,
+       where own.id = i.delegation_id and own.jti = i.jti and own.actor = i.client_id and own.user_id = i.user_id limit 1) delegation on true
+     left join lateral (
+       select * from grants where grants.id = coalesce(delegation.grant_id, i.grant_id)
+         and (i.delegation_id is not null or grants.client_id = i.client_id) and (i.user_id is null or grants.user_id = i.user_id)
+       limit 1) grants on true
+     left join lateral (select enabled from clients where clients.client_id = i.client_id limit 1) clients on true
+     left join lateral (select * from users where users.id = coalesce(i.user_id, grants.user_id) limit 1) users on true`,
 );
 
 const REVOKE = statement(
   "token_revoke",
   `with ended as (
-     insert into revocations (jti, client_id, expires_at) values ($1, $2, to_timestamp($3::float8)) on conflict (jti) do nothing returning jti),
+     insert into revocations (jti, client_id, expires_at) select $1, $2, to_timestamp($3::float8) where to_timestamp($3::float8) > now()
+     on conflict (jti) do nothing returning jti),
    cut as (
      update delegations set cut_at = now(), ${madeBy("cut", "$4")}
-     where id = $5::uuid and jti = $1 and cut_at is null),
+     where id = $5::uuid and jti = $1 and cut_at is null and to_timestamp($3::float8) > now()),
    logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
    select 1 as ended from ended`,
 );
 
 type StateColumns = {
   readonly n: number;
+  readonly now: number;
   readonly revoked: boolean;
   readonly agent_paused: boolean;
   readonly grant_lives: boolean;
@@ -50,6 +57,7 @@ type StateColumns = {
 } & (SubjectColumns | { readonly user_id: null });
 
 const stateOf = (row: StateColumns): TokenState => ({
+  now: row.now,
   revoked: row.revoked,
   agentPaused: row.agent_paused,
   grantLives: row.grant_lives,
@@ -65,6 +73,7 @@ const keyOf = (token: TokenReference): string =>
   JSON.stringify([token.jti, token.clientId, token.grantId, token.userId, token.delegationId, token.agent]);
 
 const UNKNOWN: TokenState = {
+  now: Number.POSITIVE_INFINITY,
   revoked: false,
   agentPaused: false,
   grantLives: false,

@@ -4,6 +4,7 @@ import { knownMarks } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
 import { revocationDigest } from "../../src/core/revocation-digest.ts";
 import { tokenCore } from "../../src/core/service.ts";
+import type { TokenStates } from "../../src/core/token-state.ts";
 import { isRefusal } from "../../src/errors.ts";
 import {
   IntrospectRequestSchema,
@@ -140,7 +141,12 @@ export async function openLane(world: World, name: string) {
   for (const clientId of agents)
     await aClient(sql, { ...confidential, clientId, scopes: SCOPES, grantTypes: [...grantTypes], isAgent: true });
   await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...PLACES, ...agents, app] });
-  const core = tokenCore({ ...ports, clock: clock.now, throttle: aThrottle(clock.now) });
+  // The lane's clock stands for that of the database too, by which tokens expire.
+  const tokens: TokenStates = {
+    of: async (token) => ({ ...(await ports.tokens.of(token)), now: clock.now() }),
+    revoke: (token, expiresAt, audit) => ports.tokens.revoke(token, expiresAt - (clock.now() - systemClock()), audit),
+  };
+  const core = tokenCore({ ...ports, tokens, clock: clock.now, throttle: aThrottle(clock.now) });
   /** From an address of its own each time: what a disabled client tries is no guess to be slowed down. */
   const client = (clientId: string) => ({ basic: { clientId, clientSecret: "s" }, address: anId() });
 

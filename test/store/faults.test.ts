@@ -64,17 +64,17 @@ if (TEST_DATABASE_URL !== undefined)
 
     test("a wire that died without a word is given up within its deadline", async () => {
       const { database, wire } = await overWire();
-      await readiness(database.sql, Date.now).ping();
+      await readiness(database.sql).ping();
       wire.hold();
-      await expect(readiness(database.sql, Date.now).ping()).rejects.toMatchObject(unavailable); // nothing else would ever end it
+      await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable); // nothing else would ever end it
       await wire.mend();
-      await readiness(database.sql, Date.now).ping();
+      await readiness(database.sql).ping();
     });
 
     test("a statement past its deadline is unavailable and leaves the pool whole", async () => {
       const { database } = await overWire(1);
       await expect(database.sql.query(sleep(10), [])).rejects.toMatchObject(unavailable);
-      await readiness(database.sql, Date.now).ping();
+      await readiness(database.sql).ping();
     });
 
     test("when every connection is taken the wait is short", async () => {
@@ -83,10 +83,10 @@ if (TEST_DATABASE_URL !== undefined)
       const long = database.sql.query(sleep(1.8), []).then(() => {
         done = true;
       });
-      await expect(readiness(database.sql, Date.now).ping()).rejects.toMatchObject(unavailable);
+      await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable);
       expect(done).toBe(false);
       await long;
-      await readiness(database.sql, Date.now).ping();
+      await readiness(database.sql).ping();
     });
 
     test("a transaction that fails leaves nothing behind, and its connection goes on", async () => {

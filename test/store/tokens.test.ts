@@ -49,6 +49,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
 
     test("a client's own token has neither grant nor person", async () => {
       expect(await states().of({ jti: anId(), clientId: scene.clientId })).toEqual({
+        now: expect.closeTo(Date.now() / 1_000, -2),
         revoked: false,
         agentPaused: false,
         grantLives: false,
@@ -67,7 +68,14 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
     });
 
     test.for(["", "\0", "\ud800", "not-a-uuid", "0".repeat(10_000)])("%j names nothing", async (word) => {
-      const nothing = { revoked: false, agentPaused: false, grantLives: false, clientEnabled: false, subject: undefined };
+      const nothing = {
+        now: expect.any(Number),
+        revoked: false,
+        agentPaused: false,
+        grantLives: false,
+        clientEnabled: false,
+        subject: undefined,
+      };
       expect(await states().of({ jti: word, clientId: word, grantId: word, userId: word })).toEqual(nothing);
     });
 

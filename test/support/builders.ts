@@ -90,6 +90,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
 
 /** The state of a person's token with which all is well. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
+  now: 1000,
   revoked: false,
   agentPaused: false,
   grantLives: true,

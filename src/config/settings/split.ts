@@ -17,7 +17,7 @@ export const SPLIT_SETTINGS = {
     .optional()
     .meta(
       meta(
-        "Secret that a front presents to a core; a core that listens beyond loopback demands it, or mutual TLS. In production at least 32 characters.",
+        "Secret that a front presents to a core; a core demands it, or mutual TLS, in production and wherever it listens beyond loopback. In production at least 32 characters.",
         { file: true },
       ),
     ),

@@ -123,7 +123,7 @@ async function hearExchange(hearing: Hearing, grant: TokenExchangeGrant, client:
     ...granting(scopes, audience, core),
     sub: subject.claims.sub,
     actors: [...actorsOf(act)],
-    expiresIn: tokenLifetime(configured, subject.claims.exp, facts.now),
+    expiresIn: tokenLifetime(configured, subject.claims.exp, subject.state.now),
     issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE,
   };
 }

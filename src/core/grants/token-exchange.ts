@@ -47,14 +47,13 @@ export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Clie
 
 /** Everything that the rules look at. The reads go out together. */
 export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, core: Core): Promise<ExchangeFacts> {
-  const now = core.clock();
   const targets = [...new Set([...grant.resource, ...grant.audience])];
   const [subject, actor, clientIds] = await Promise.all([
     presented(grant.subjectToken, core, client.clientId),
     grant.actorToken === undefined ? undefined : presented(grant.actorToken, core),
     existingClients(targets.slice(0, MAX_RESOURCES), core),
   ]);
-  return { client, grant, subject, actor, clientIds, issuer: core.issuer, now };
+  return { client, grant, subject, actor, clientIds, issuer: core.issuer };
 }
 
 /** @param agent who asks to act with it, for a subject token */
@@ -85,7 +84,9 @@ function overtaken(facts: ExchangeFacts): Refusal {
 /** @returns undefined when the exchange was not stored, for something that it stands on has ended since it was read */
 async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: string, core: Core) {
   const { kind, subject, root, scopes, audience, act } = exchange;
-  const { client, now } = facts;
+  const { client } = facts;
+  // The subject token's end is counted by the database's clock, and so is that of what comes of it.
+  const { now } = subject.state;
   const id = newId(core.clock, core.randomBytes);
   const configured = kind === "id_jag" ? ASSERTION_LIFETIME : core.lifetimes.accessToken;
   const lifetime = tokenLifetime(configured, subject.claims.exp, now);
@@ -117,7 +118,7 @@ async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: str
 
 async function assertionAnswer(
   { subject, root, scopes, act }: Exchange,
-  { client, grant, now }: ExchangeFacts,
+  { client, grant }: ExchangeFacts,
   { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
   core: Core,
 ) {
@@ -134,7 +135,7 @@ async function assertionAnswer(
     jti,
     authTime: root.authTime,
     act,
-    now,
+    now: subject.state.now,
     lifetime,
   });
   const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken, core.sign);

@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors.ts";
-import { stateHolds } from "../introspection.ts";
+import { hasExpired, stateHolds } from "../introspection.ts";
 import type { TokenState } from "../token-state.ts";
 import { type AccessTokenClaims, audienceList, tokenReference } from "../tokens/access-token.ts";
 import { type ExchangeRequest, invalid } from "./exchange-request.ts";
@@ -18,8 +18,6 @@ export interface ExchangeFacts extends ExchangeRequest {
   /** Of the values that the request names as target, those that are the client_id of an existing client. */
   readonly clientIds: ReadonlySet<string>;
   readonly issuer: string;
-  /** Seconds since the epoch. */
-  readonly now: number;
 }
 
 /** The subject token of facts in which there is one. */
@@ -28,7 +26,8 @@ export function subjectOf({ subject }: ExchangeFacts): PresentedToken {
 }
 
 function assertSubjectUnexpired(facts: ExchangeFacts): void {
-  if (subjectOf(facts).claims.exp <= facts.now) invalid("subject_token_expired");
+  const { claims, state } = subjectOf(facts);
+  if (hasExpired(claims, state)) invalid("subject_token_expired");
 }
 
 /** A client's own token has no person behind it whom anybody could act for. */
@@ -59,10 +58,10 @@ function assertNotPaused(facts: ExchangeFacts): void {
 }
 
 /** The agent proves by it that it is itself; another's token would lend it another's name. */
-function assertActorIsClient({ grant, actor, client, now }: ExchangeFacts): void {
+function assertActorIsClient({ grant, actor, client }: ExchangeFacts): void {
   if (grant.actorToken === undefined) return;
   const { claims, state } = actor ?? invalid("actor_token_not_ours");
-  if (claims.exp <= now) invalid("actor_token_expired");
+  if (hasExpired(claims, state)) invalid("actor_token_expired");
   if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
   if (!stateHolds(claims, state)) invalid("actor_token_ended");
 }

@@ -52,7 +52,6 @@ const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   actor: undefined,
   clientIds: new Set(["agent"]),
   issuer: ISSUER,
-  now: 1100,
   ...members,
 });
 const chain = (...names: string[]): Actor | undefined =>
@@ -78,7 +77,7 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ grant: assertion({ audience: [] }) }, ["invalid_request", "audience_not_one"]],
     [{ grant: assertion({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
     [{ subject: undefined }, ["invalid_request", "subject_token_not_ours"]],
-    [{ now: 1900 }, ["invalid_request", "subject_token_expired"]],
+    [{ subject: subject({}, { now: 1900 }) }, ["invalid_request", "subject_token_expired"]],
     [{ subject: ownToken() }, ["invalid_request", "subject_is_no_user"]],
     [{ subject: subject({}, { subject: undefined }) }, ["invalid_request", "subject_user_disabled"]],
     [
@@ -92,7 +91,7 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ subject: subject({ aud: CRM }) }, ["invalid_request", "subject_token_not_for_agent"]],
     [{ subject: subject({}, { agentPaused: true }) }, ["unauthorized_client", "agent_paused"]],
     [{ grant: exchangeGrant(withActor) }, ["invalid_request", "actor_token_not_ours"]],
-    [{ grant: exchangeGrant(withActor), actor: ownToken({ exp: 1100 }) }, ["invalid_request", "actor_token_expired"]],
+    [{ grant: exchangeGrant(withActor), actor: ownToken({ exp: 1000 }) }, ["invalid_request", "actor_token_expired"]],
     [{ grant: exchangeGrant(withActor), actor: ownToken({ sub: "other" }) }, ["invalid_request", "actor_is_not_the_client"]],
     [{ grant: exchangeGrant(withActor), actor: subject({ sub: "agent" }) }, ["invalid_request", "actor_is_not_the_client"]],
     [{ grant: exchangeGrant(withActor), actor: ownToken({}, { revoked: true }) }, ["invalid_request", "actor_token_ended"]],

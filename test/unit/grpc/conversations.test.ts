@@ -1,4 +1,6 @@
+import type { Client } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
+import { keepConnections } from "../../../src/grpc/connections.ts";
 import { keepConversations } from "../../../src/grpc/conversations.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
 import { startGrpcListener } from "../../../src/grpc/listener.ts";
@@ -25,11 +27,12 @@ async function aCore() {
   cleanups.push(() => client.close());
   return { client, seen, metadata: frontMetadata(address) };
 }
+const connectionsOver = (clients: Client[]) => keepConnections(() => clients.shift() as Client, clients.length);
 const question = (clientId: string) => ({ name: "token" as const, request: clientCredentials(clientId), budget: 3_000 });
 
 test("streams are spread over the connections, and the calls over the streams", async () => {
   const [one, two] = [await aCore(), await aCore()];
-  const conversations = keepConversations([one.client, two.client], 4, one.metadata, () => performance.now());
+  const conversations = keepConversations(connectionsOver([one.client, two.client]), 4, one.metadata, () => performance.now());
   expect(conversations.pick()).toBeUndefined(); // opens them
   await expect.poll(() => new Set(Array.from({ length: 8 }, () => conversations.pick())).size).toBe(4);
   for (let i = 0; i < 40; i += 1) await conversations.pick()?.ask(question(`c${i}`));
@@ -41,7 +44,7 @@ test("streams are spread over the connections, and the calls over the streams", 
 test("a stream is renewed in time, and what was asked on the old one is answered", async () => {
   const { client, metadata } = await aCore();
   let time = 0;
-  const conversations = keepConversations([client], 1, metadata, () => time);
+  const conversations = keepConversations(connectionsOver([client]), 1, metadata, () => time);
   await expect.poll(() => conversations.pick()).toBeDefined();
   const old = conversations.pick();
   const slow = old?.ask(question("slow-300"));

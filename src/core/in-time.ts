@@ -1,0 +1,55 @@
+import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
+import type { IdentityAssertionPorts } from "./asserted-identity.ts";
+import type { Core } from "./core.ts";
+import type { CallContext } from "./implementation.ts";
+
+/**
+ * The core as one call uses it: whatever the call would consume, issue or revoke carries the call's deadline into its statement, and is not
+ * begun once the caller has left. A process that was stopped for a while would otherwise do late what a client has long since repeated.
+ */
+export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
+  const assertWanted = (): void => {
+    if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
+  };
+  const dated = (audit: AuditEntry): AuditEntry => {
+    assertWanted();
+    return notAfter === undefined ? audit : { ...audit, notAfter };
+  };
+  const { codes, families, grants, delegations, identityAssertions, consumedIds, audit } = core;
+  return {
+    ...core,
+    codes: {
+      ...codes,
+      issue: async (hash, binding, ttl, entry) => codes.issue(hash, binding, ttl, dated(entry)),
+      redeem: async (hash, grant, family, entry) => codes.redeem(hash, grant, family, dated(entry)),
+    },
+    families: {
+      ...families,
+      rotate: async (id, from, to, ttl, entry) => families.rotate(id, from, to, ttl, dated(entry)),
+      revoke: async (id, entry) => families.revoke(id, dated(entry)),
+    },
+    grants: {
+      open: async (grant, family, sessionId, entry) => grants.open(grant, family, sessionId, dated(entry)),
+      revoke: async (id, entry) => grants.revoke(id, dated(entry)),
+    },
+    delegations: { record: async (delegation, entry) => delegations.record(delegation, dated(entry)) },
+    identityAssertions: identityAssertions && accepting(identityAssertions, dated),
+    consumedIds: {
+      ...consumedIds,
+      consume: async (kind, issuer, id, ttl) => {
+        assertWanted();
+        return consumedIds.consume(kind, issuer, id, ttl, notAfter);
+      },
+    },
+    audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
+  };
+}
+
+const accepting = (ports: IdentityAssertionPorts, dated: (audit: AuditEntry) => AuditEntry): IdentityAssertionPorts => ({
+  ...ports,
+  assertions: {
+    ...ports.assertions,
+    accept: async (identity, grant, entry) => ports.assertions.accept(identity, grant, dated(entry)),
+  },
+});

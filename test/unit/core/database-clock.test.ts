@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { databaseClock } from "../../../src/core/database-clock.ts";
+
+function aDatabaseClock() {
+  const at = { database: 1_000, process: 5_000_000, elapsed: 0, answering: 0 };
+  const clock = databaseClock(
+    async () => {
+      const read = at.database;
+      at.process += at.answering;
+      at.elapsed += at.answering;
+      at.database += at.answering / 1_000;
+      return read;
+    },
+    () => at.process,
+    () => at.elapsed,
+  );
+  return { at, clock };
+}
+
+test("is not known before it was read", () => {
+  expect(aDatabaseClock().clock.now()).toBeUndefined();
+});
+
+test("goes on by the monotonic clock, whatever the process's own clock does", async () => {
+  const { at, clock } = aDatabaseClock();
+  expect(await clock.measure()).toBe(-4_000);
+  at.elapsed += 2_500;
+  at.process += 86_400_000;
+  expect(clock.now()).toBe(1_002.5);
+});
+
+test("is never ahead of the database, however long an answer takes", async () => {
+  const { at, clock } = aDatabaseClock();
+  at.answering = 800;
+  await clock.measure();
+  expect(clock.now()).toBe(1_000);
+  expect(at.database).toBe(1_000.8);
+});

@@ -1,0 +1,93 @@
+import { afterEach, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
+import { startGrpcListener } from "../../../src/grpc/listener.ts";
+import { localTokenCore, type TokenCoreImplementation } from "../../../src/grpc/local.ts";
+import { aBalancer } from "../../support/balancer.ts";
+import { clientCredentials, smallCore } from "./small-core.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function aCore() {
+  const { implementation: small, seen } = smallCore();
+  // As the token core does: first it reads, then it does what its caller still waits for.
+  const implementation: TokenCoreImplementation = {
+    ...small,
+    async token(request, context) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (context.signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone");
+      return small.token(request, context);
+    },
+  };
+  const onFault = (fault: unknown) => {
+    throw fault;
+  };
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core: localTokenCore(implementation), fronts: {}, onFault });
+  cleanups.push(() => listener.close(0));
+  return { port: listener.port, seen };
+}
+
+async function aFront() {
+  const [one, two] = [await aCore(), await aCore()];
+  const balancer = await aBalancer([one.port, two.port]);
+  cleanups.push(() => balancer.close());
+  const core = remoteTokenCore({ url: `http://127.0.0.1:${balancer.port}` });
+  cleanups.push(() => core.close());
+  for (let i = 0; i < 3; i += 1) await core.publicKeys({});
+  await expect.poll(() => core.token(clientCredentials("warm")).then(() => one.seen.length + two.seen.length)).toBeGreaterThan(0);
+  const [hung, other] = one.seen.length > 0 ? [one, two] : [two, one];
+  return { core, balancer, hung, other };
+}
+
+test("a core that hangs is left within about a second, for one that answers", async () => {
+  const { core, balancer, hung, other } = await aFront();
+  balancer.stop(hung.port);
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => core.token(clientCredentials(`after-${i}`), { timeoutMs: 2_000 })),
+  );
+  expect(answers).toHaveLength(20);
+  expect(other.seen.filter((name) => name.startsWith("after-"))).toHaveLength(20);
+  expect(await core.ready()).toBe(true);
+});
+
+test("what has no effect is asked elsewhere; what may have one is answered at its deadline, and asked nowhere else", async () => {
+  const { core, balancer, hung, other } = await aFront();
+  balancer.stop(hung.port);
+  const token = core.token(clientCredentials("once")).then(
+    () => "answered",
+    (thrown: Refusal) => thrown.reason,
+  );
+  const began = performance.now();
+  expect(await core.resolveClient({ clientId: "shown" })).toMatchObject({ client: { clientId: "shown" } });
+  expect(await token).toBe("core_timeout");
+  expect(performance.now() - began).toBeGreaterThan(2_900);
+  expect(other.seen).not.toContain("once");
+});
+
+test("a call that its front gave up is dropped by a core that reads it later", async () => {
+  const { core, balancer, hung } = await aFront();
+  balancer.stop(hung.port);
+  const refused = await core.token(clientCredentials("given-up"), { timeoutMs: 300 }).catch((thrown: unknown) => thrown);
+  expect(refused).toBeInstanceOf(Refusal);
+  await new Promise((resolve) => setTimeout(resolve, 100)); // both messages wait before the core
+  balancer.go(hung.port);
+  await core.token(clientCredentials("next"));
+  expect(hung.seen).toContain("next");
+  expect(hung.seen).not.toContain("given-up");
+});
+
+test("a core that answers again takes part again", async () => {
+  const { core, balancer, hung, other } = await aFront();
+  balancer.stop(hung.port);
+  await expect.poll(() => core.token(clientCredentials("elsewhere"), { timeoutMs: 1_500 }), { timeout: 5_000 }).toBeDefined();
+  balancer.stop(other.port);
+  balancer.go(hung.port);
+  await expect
+    .poll(() => core.token(clientCredentials("back"), { timeoutMs: 1_500 }).catch(() => undefined), { timeout: 10_000 })
+    .toBeDefined();
+  expect(hung.seen).toContain("back");
+});
