@@ -16,6 +16,10 @@ export interface Metrics {
   refusal(code: RefusalCode): void;
   /** How many calls of one kind were answered by one statement. */
   batch(kind: string, size: number): void;
+  /** Rows that work in the background removed: `sweep_` and a table, or `removal_` and its kind. */
+  backgroundRows(work: string, rows: number): void;
+  /** A batch of such work that failed and is tried again. */
+  backgroundFailure(work: string): void;
   /** The Prometheus text exposition. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -105,6 +109,18 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   });
+  const backgroundRows = new Counter({
+    name: "countersign_background_rows_total",
+    help: "Rows removed in the background: expired ones, and those of disabled or deleted clients and users.",
+    labelNames: ["work"],
+    registers,
+  });
+  const backgroundFailures = new Counter({
+    name: "countersign_background_failures_total",
+    help: "Batches of background work that failed and are tried again.",
+    labelNames: ["work"],
+    registers,
+  });
 
   for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
   for (const grant of GRANTS) tokens.inc({ grant }, 0);
@@ -119,6 +135,7 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const code = among(new Set(Object.keys(CATALOGUE)));
   const reason = fewWords(128);
   const kind = fewWords(32);
+  const work = fewWords(64);
   return {
     httpRequest: (path, verb, status, seconds) => {
       const known = route(path);
@@ -129,6 +146,8 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
     refusal: (name) => refusals.inc({ code: code(name) }),
     batch: (name, size) => batches.observe({ kind: kind(name) }, size),
+    backgroundRows: (name, rows) => backgroundRows.inc({ work: work(name) }, rows),
+    backgroundFailure: (name) => backgroundFailures.inc({ work: work(name) }),
     text() {
       requestTally.handOver();
       authenticationTally.handOver();

@@ -21,6 +21,8 @@ export const MIGRATION_NAMES = [
   "0020_ids_in_order",
   "0021_consents_by_place",
   "0023_delegations_in_order",
+  "0036_removals",
+  "0037_registrations_by_age",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
