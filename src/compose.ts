@@ -4,6 +4,7 @@ import { passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
 import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
+import { housekeeping } from "./compose/housekeeping.ts";
 import { observedCore } from "./compose/observed-core.ts";
 import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
@@ -21,7 +22,6 @@ import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness } from "./store/readiness.ts";
 import { revocationMarks } from "./store/revocation-marks.ts";
-import { sweep } from "./store/sweep.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
 import type { LogSink } from "./telemetry/stdout.ts";
@@ -131,8 +131,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       listening = front.listening;
       drains.push(front.drain);
     }
-    const sweeping = periodically(60, () => sweep(sql), failed);
-    closing.push(() => sweeping.stop(), sealing(config.issuer, keys, database, failed));
+    closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
     log.info("started", { ...(url !== undefined && { port: config.port }) });
 
     return {

@@ -1,11 +1,17 @@
 /**
- * Does a thing again and again, never twice at once, until it is told to stop. What it throws goes to `failed`; the next turn comes all the
+ * Does a thing again and again, never twice at once, until it is stopped. What it throws goes to `failed`; the next turn comes all the
  * same.
+ * @param work its signal is aborted by stop(), which waits for the turn under way
  */
-export function periodically(seconds: number, work: () => Promise<unknown>, failed: (error: unknown) => void): { stop(): Promise<void> } {
+export function periodically(
+  seconds: number,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  failed: (error: unknown) => void,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
   let underWay: Promise<void> | undefined;
   const turn = (): void => {
-    underWay ??= work()
+    underWay ??= work(stopping.signal)
       .then(() => undefined, failed)
       .finally(() => {
         underWay = undefined;
@@ -16,6 +22,7 @@ export function periodically(seconds: number, work: () => Promise<unknown>, fail
   return {
     async stop() {
       clearInterval(timer);
+      stopping.abort();
       await underWay;
     },
   };

@@ -1,8 +1,11 @@
 import type { AccountClosing } from "../accounts/closing-ports.ts";
+import type { Letter } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { record } from "./audit-rows.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
+import { REMOVAL_BATCH } from "./removal-steps.ts";
+import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
 import { endAllSessions } from "./session-endings.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -15,7 +18,7 @@ const LOCK_OPERATORS = statement(
 
 // Everything is held in the order of decision 0021, the person first and last: held as for a change, so that whatever hangs itself on the
 // person meanwhile need not wait, and deleted when nobody holds anything of it any more.
-const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid for no key update");
+const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
 // In the order in which sign-ins and new passwords take their locks; without a password nothing starts any more.
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
@@ -52,6 +55,30 @@ const DROP_LETTERS = statement("account_drop_letters", deleteInOrder("outbox", "
 // Everything else that is the person's goes by its foreign key. A trigger marks the person for guards (migration 0007).
 const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid");
 
+/** Whether all of it goes in one transaction well within the time that a statement has. */
+const IS_SMALL = statement(
+  "account_is_small",
+  `select not exists (${[
+    `select 1 from grants where ${CONCERNED}`,
+    `select 1 from consents where ${CONCERNED}`,
+    "select 1 from sessions where user_id = $1::uuid",
+    "select 1 from delegations where user_id = $1::uuid",
+    "select 1 from outbox where user_id = $1::uuid",
+    "select 1 from grants join refresh_families family on family.grant_id = grants.id join refresh_tokens on family_id = family.id where user_id = $1::uuid",
+  ]
+    .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
+    .join(" union all ")}) as small`,
+);
+// What is left of a large account belongs to nobody: no address, no name, no way in, and nothing of it counts any more.
+const MARK_DELETED = statement(
+  "account_mark_deleted",
+  `with links as (delete from identity_links where user_id = $1::uuid),
+   tokens as (delete from verification_tokens where user_id = $1::uuid)
+   update users set enabled = false, epoch = epoch + 1, deleted_at = now(), updated_at = now(), role = 'developer', email_verified = false,
+     email = id || '@deleted.invalid', email_key = id || '@deleted.invalid', first_name = null, last_name = null
+   where id = $1::uuid`,
+);
+
 /** The last letter is worth sending for a day. */
 const NEWS = 86_400;
 
@@ -64,15 +91,32 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       if ((await tx.query(HOLD, [userId])).length === 0) return "gone";
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
       for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS]) await tx.query(each, [userId]);
+      const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
+      if (size?.small !== true) {
+        await leaveToBackground(tx, userId, clients, letter);
+        await record(tx, audit);
+        return "closed";
+      }
       await endAllSessions(tx, userId);
       for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [userId, clients]);
-      await tx.query(LAST_LETTER, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
+      await queueLastLetter(tx, userId, letter);
       for (const each of [DROP_DELEGATIONS, DROP_GRANTS, DROP_LETTERS, DELETE_USER]) await tx.query(each, [userId]);
       await record(tx, audit);
       return "closed";
     });
   },
 });
+
+const queueLastLetter = (tx: Pick<Sql, "query">, userId: string, letter: Letter): Promise<unknown> =>
+  tx.query(LAST_LETTER, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
+
+/** Closes an account of any size at once; its rows, and what others allowed its clients, are removed after the commit. */
+async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], letter: Letter): Promise<void> {
+  for (const clientId of clients) await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
+  await queueLastLetter(tx, userId, letter);
+  await tx.query(MARK_DELETED, [userId]);
+  await enqueueRemoval(tx, begun("user_deleted", userId, EVERY_EPOCH));
+}
 
 async function isLastOperator(tx: Pick<Sql, "query">, userId: string): Promise<boolean> {
   const operators = await tx.query<{ id: string }>(LOCK_OPERATORS, []);

@@ -6,7 +6,19 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
-import { GRANT_INPUT, grantRow, inOrder, openGrants, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
+import {
+  clientEpoch,
+  clientEpochPassed,
+  GRANT_INPUT,
+  grantRow,
+  inOrder,
+  openGrants,
+  standsOn,
+  touchClients,
+  touchConsents,
+  userEpochPassed,
+  verdicts,
+} from "./grant-rows.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -24,9 +36,9 @@ const ISSUE = statement(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
        resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, wanted jsonb, audit jsonb)),
    present as materialized (
-     select i.n, i.user_id, i.client_id, i.client_mark, i.wanted from input i
+     select i.n, i.user_id, i.client_id, i.client_mark, i.wanted, sessions.user_epoch from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
-       join users on users.id = i.user_id and users.enabled
+       join users on users.id = i.user_id and users.enabled and users.epoch = sessions.user_epoch
      where ${amongKeys("sessions.id", "session_id", "input")} and ${clientStands("i.client_id", "i.document_client")}
      order by sessions.id for share of sessions),
    agreed as materialized (
@@ -36,15 +48,17 @@ const ISSUE = statement(
      select i.n, consents.id, i.client_mark from present i join consents on ${covers}
      where i.client_mark = coalesce(consents.client_mark, i.client_mark)
      order by consents.id for no key update of consents),
-   good as (select * from input where n in (select n from agreed union all select n from agreed_to_mark)),
+   good as (
+     select input.*, present.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input join present using (n)
+     where n in (select n from agreed union all select n from agreed_to_mark)),
    marked as (
      update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark
      where ${amongKeys("consents.id", "id", "agreed_to_mark")} and consents.id = agreed_to_mark.id and consents.client_mark is null),
    stored as (
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
-       expires_at, document_client)
+       expires_at, document_client, user_epoch, client_epoch)
      select decode(code_hash, 'hex'), client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, to_timestamp(auth_time),
-       now() + make_interval(secs => ttl), document_client from good),
+       now() + make_interval(secs => ttl), document_client, user_epoch, client_epoch from good),
    logged as (${insertAudit("good")})
    select n from good`,
 );
@@ -64,9 +78,9 @@ const REDEEM = statement(
    won as (
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
      where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
-       and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input", "code.document_client")}
-     returning input.n, code.document_client),
-   winners as (select input.*, won.document_client from input join won using (n)),
+       and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input", "code.document_client")} and not ${userEpochPassed("code")} and not ${clientEpochPassed("code")}
+     returning input.n, code.document_client, code.user_epoch, code.client_epoch),
+   winners as (select input.*, won.document_client, won.user_epoch, won.client_epoch from input join won using (n)),
    ${openGrants("winners")},
    ${touchClients("winners")},
    ${touchConsents("winners")},

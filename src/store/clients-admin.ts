@@ -4,8 +4,8 @@ import type { ClientChange, ManagedClients, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
-import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
+import { EVERY_EPOCH, removeOfClient } from "./removals.ts";
 import { hex, isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 
 /** A statement in two texts: one names the owner as $2, the other has nobody to ask for. */
@@ -51,12 +51,12 @@ const CHANGE = statement(
        grant_types = input.grant_types, response_types = input.response_types, token_endpoint_auth_method = input.token_endpoint_auth_method,
        enabled = input.enabled, environment = input.environment, is_agent = input.is_agent, max_agent_mode = input.max_agent_mode,
        audience = input.audience, jwks = nullif(input.jwks, 'null'::jsonb), jwks_uri = input.jwks_uri,
-       owner_id = input.owner_id,
+       owner_id = input.owner_id, epoch = clients.epoch + (clients.enabled and not input.enabled)::int,
        secret_hash = case when input.keep_secret then clients.secret_hash else decode(input.secret_hash, 'hex') end, updated_at = now()
      from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id))
      returning clients.*),
    logged as (${logged("changed", "$3")})
-   select ${CLIENT_COLUMNS} from changed`,
+   select ${CLIENT_COLUMNS}, epoch from changed`,
 );
 
 const REPLACE_SECRET = reaching(
@@ -73,20 +73,6 @@ const DELETE = reaching(
   (mine) => `with deleted as (delete from clients where id = $1::uuid ${mine} and origin <> 'built_in' returning client_id),
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
-);
-// In the order in which codes are issued and consents end. Should the client_id ever be given again, nobody has consented to who has it
-// then.
-const DROP_CONSENTS = statement("client_drop_consents", dropConsents("client_id = $1"));
-// A code that is being redeemed is held until its grant is there: so this statement waits for it, and the one after it sees the grant.
-const DROP_CODES = statement("client_drop_codes", dropCodes("client_id = $1"));
-const END_GRANTS = statement("client_end_grants", `with ${endGrants("client_id = $1")} select 1 as one from ended`);
-
-// In a statement after the end of its codes: what was being redeemed is seen here.
-const END_FAMILIES = statement(
-  "client_end_families",
-  `update refresh_families set revoked_at = now() where id = any(array(
-     select family.id from refresh_families family join grants on grants.id = family.grant_id
-     where grants.client_id = $1 and family.revoked_at is null order by family.id for no key update of family))`,
 );
 
 const only = ([row]: readonly ClientColumns[]): Client | undefined => (row === undefined ? undefined : clientOf(row));
@@ -119,10 +105,12 @@ export const storeChange = async (
   change: ClientChange,
   audit: AuditEntry,
 ): Promise<Client | undefined> => {
-  const client = only(await tx.query<ClientColumns>(CHANGE, [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])]));
-  // To be enabled again is no way back to what was granted before.
-  if (client?.enabled === false) for (const each of [DROP_CODES, END_FAMILIES]) await tx.query(each, [client.clientId]);
-  return client;
+  const given = [id, JSON.stringify(changeRow(change)), jsonRows([auditRow(audit)])];
+  const [row] = await tx.query<ClientColumns & { readonly epoch: number }>(CHANGE, given);
+  if (row === undefined) return undefined;
+  // A client that is enabled again gets nothing back of what it was granted before: the epoch has moved on, whatever is left of that.
+  if (!row.enabled) await removeOfClient(tx, "client_disabled", row.client_id, row.epoch);
+  return clientOf(row);
 };
 
 export const managedClients = (sql: Sql): ManagedClients => ({
@@ -156,7 +144,8 @@ export const managedClients = (sql: Sql): ManagedClients => ({
       const parameters = [id, ownerOf(reach), jsonRows([auditRow(audit)])];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
-      for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [deleted.client_id]);
+      // Should the client_id ever be given again, nothing of before may count for its new owner.
+      await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
       return true;
     });
   },

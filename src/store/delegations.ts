@@ -3,7 +3,7 @@ import type { Delegations, NewDelegation } from "../core/delegations.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
-import { standsOn, touchClients, verdicts } from "./grant-rows.ts";
+import { standsOn, touchClients, userEpochPassed, verdicts } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 // What is stored just when something above it ends is judged through its path and grant, so nothing has to be locked here. Foreign keys
@@ -19,6 +19,7 @@ const RECORD = statement(
      select input.*, coalesce(parent.path, '{}') || input.id as path
      from input
        join grants on grants.id = input.grant_id and grants.user_id = input.user_id and grants.revoked_at is null and grants.signed_out_at is null
+         and not ${userEpochPassed("grants")}
        left join delegations parent on parent.id = input.parent_id and parent.grant_id = input.grant_id and parent.jti = input.parent_jti
      where (input.parent_id is null or parent.id is not null) and ${standsOn("grants")}
        and exists (select 1 from clients where clients.client_id = input.client_id and clients.enabled)

@@ -21,13 +21,13 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
 });
 
 /**
- * Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT and
- * document_client).
+ * Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT,
+ * document_client, user_epoch and client_epoch).
  */
 export const openGrants = (source: string): string =>
   `opened as (
-     insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client)
-     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time), document_client from ${source}),
+     insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client, user_epoch, client_epoch)
+     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time), document_client, user_epoch, client_epoch from ${source}),
    begun as (
      insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
      select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age)
@@ -72,10 +72,22 @@ export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "
      where refresh_families.revoked_at is null order by refresh_families.id for no key update of refresh_families),
    families as (update refresh_families set revoked_at = now() from held where refresh_families.id = held.id)`;
 
-/** A grant whose person and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
+/** A grant whose user and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
 export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
    and ${clientStands(`${grant}.client_id`, kept)}`;
+
+/** Whether a user's sign-ins have ended since a row was written. @param row with user_id and user_epoch */
+export const userEpochPassed = (row: string): string =>
+  `exists (select 1 from users where users.id = ${row}.user_id and users.epoch <> ${row}.user_epoch)`;
+
+/** Whether a client has been disabled since a row was written. @param row with client_id and client_epoch */
+export const clientEpochPassed = (row: string): string =>
+  `exists (select 1 from clients where clients.client_id = ${row}.client_id and clients.epoch <> ${row}.client_epoch)`;
+
+/** The epoch of a client for a row that is written now; a client without a row of its own has none. @param clientId SQL expression */
+export const clientEpoch = (clientId: string): string =>
+  `coalesce((select clients.epoch from clients where clients.client_id = ${clientId}), 0)`;
 
 /** The rows of a batch in the order of what they change, so that two batches of the same rows never wait for each other. */
 export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>

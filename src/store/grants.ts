@@ -1,7 +1,7 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients } from "./grant-rows.ts";
+import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 // The session is held until the grant is there, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is held
@@ -10,9 +10,9 @@ const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),
    good as materialized (
-     select input.*, null::jsonb as document_client from input
+     select input.*, null::jsonb as document_client, sessions.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
-     where ${standsOn("input", "null")}
+     where ${standsOn("input", "null")} and not ${userEpochPassed("sessions")}
      for no key update of sessions),
    ${openGrants("good")},
    told as (update sessions set grant_id = good.grant_id from good where sessions.id = good.session_id),

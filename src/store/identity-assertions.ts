@@ -5,7 +5,7 @@ import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { clientStands } from "./document-client.ts";
-import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
+import { clientEpoch, GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
 
@@ -44,7 +44,9 @@ const DROP = statement("identity_drop_user", "delete from users where id = $1::u
 const OPEN = statement(
   "identity_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
-   good as (select input.*, null::jsonb as document_client from input where ${clientStands("input.client_id", "null::jsonb")}),
+   good as (
+     select input.*, null::jsonb as document_client, users.epoch as user_epoch, ${clientEpoch("input.client_id")} as client_epoch
+     from input join users on users.id = input.user_id where ${clientStands("input.client_id", "null::jsonb")}),
    ${openGrants("good")},
    ${touchClients("good")},
    logged as (${insertAudit("good")})

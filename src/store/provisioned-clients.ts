@@ -9,6 +9,7 @@ import { storeNewClient } from "./client-registry.ts";
 import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
 import { storeChange } from "./clients-admin.ts";
 import { realms } from "./realms.ts";
+import { assertRemoved } from "./removals.ts";
 import { type Sql, statement } from "./sql.ts";
 
 type FileClient = ProvisionFile["clients"][number];
@@ -47,6 +48,7 @@ export async function applyClient(
   const change = provisionedChange(file, ownerId, before);
   const audit: AuditEntry = { event: before === undefined ? "client.registered" : "client.changed", outcome: "success", actor, clientId };
   if (before === undefined) {
+    await assertRemoved(tx, clientId);
     const secretHash = typeof change.secret === "string" ? null : change.secret;
     const realmId = (await realms(tx).default()).id;
     await storeNewClient(tx, { ...change.settings, id: null, clientId, realmId, origin: "operator", secretHash }, audit);

@@ -5,6 +5,7 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-rows.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-people.ts";
+import { finishRemovalOfClients } from "./removals.ts";
 import { describeScope } from "./scope-descriptions.ts";
 import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./user-rows.ts";
@@ -108,6 +109,10 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
     async apply(file, actor = PROVISIONING) {
       const users: PreparedUser[] = [];
       for (const user of file.users) users.push(await prepareUser(sql, passwords, user));
+      await finishRemovalOfClients(
+        sql,
+        file.clients.map(({ clientId }) => clientId),
+      );
       return sql.transaction(async (tx) => {
         await tx.query(oneAtATime, []);
         await tx.query(holdUsers, [file.users.map(({ email }) => emailKey(email))]);

@@ -4,7 +4,7 @@ import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
-import { endGrants, inOrder, standsOn, touchClients, touchConsents, verdicts } from "./grant-rows.ts";
+import { clientEpochPassed, endGrants, inOrder, standsOn, touchClients, touchConsents, userEpochPassed, verdicts } from "./grant-rows.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
@@ -18,7 +18,8 @@ const HOLDING = rowsStatement(
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
      where ${amongKeys("token_hash", "hash", "keys")})
    select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
-     ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null as revoked,
+     ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null
+       or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
      ${seconds("used_at")} as used_at, encode(family.current_hash, 'hex') as current_hash, grants.document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
    from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
@@ -26,7 +27,8 @@ const HOLDING = rowsStatement(
 
 /** A family that may go on. */
 const lives = `family.revoked_at is null and family.expires_at > now()
-  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${standsOn("grants")})`;
+  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${standsOn("grants")}
+    and not ${userEpochPassed("grants")} and not ${clientEpochPassed("grants")})`;
 
 const nextExpiry = (ttl: string): string => `least(family.ends_at, now() + make_interval(secs => ${ttl}))`;
 

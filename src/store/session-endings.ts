@@ -2,6 +2,7 @@ import type { Sessions } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit, record } from "./audit-rows.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
+import { removeOfUser } from "./removals.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 const END = statement(
@@ -32,19 +33,16 @@ const END_THEIR_GRANTS = statement(
   `with ${endGrants("id = any(select id::uuid from unnest($1::text[]) as id)", "signed_out_at")} select 1 as one from ended`,
 );
 
-// What is being born of these sessions holds them until it is there (Grants.open, AuthorizationCodes.issue). So this statement waits for
-// it, and the next ones see it; they would not within one statement.
 const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
-const DROP_CODES = statement("session_drop_codes", dropCodes("user_id = $1::uuid"));
-const END_GRANTS = statement("session_end_grants", `with ${endGrants("user_id = $1::uuid", "signed_out_at")} select 1 as one from ended`);
 
 /** Ends a person's sessions. What is being born of them is waited for, and seen by the statements that follow this one. */
 export const endAllSessions = (tx: Pick<Sql, "query">, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
 
-/** Ends a person's sessions, codes and refresh families, and whatever of these is being born. */
-export async function endSignIns(tx: Pick<Sql, "query">, userId: string): Promise<void> {
-  for (const one of [END_ALL, DROP_CODES, END_GRANTS]) await tx.query(one, [userId]);
-}
+/**
+ * Ends a user's sessions, codes and refresh families. What is being stored of a session holds it until it is there (Grants.open,
+ * AuthorizationCodes.issue), so the end of the sessions waits for it, and the statements after that see it.
+ */
+export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
 
 interface EndedColumns {
   readonly id: string;

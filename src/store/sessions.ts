@@ -4,6 +4,7 @@ import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
+import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-endings.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { isUnavailable } from "./unavailable.ts";
@@ -32,8 +33,8 @@ const START = statement(
   `with proved as materialized (
      select user_id from credentials where user_id = $3::uuid and type = 'password' and generation = $7::int for share),
    started as (
-     insert into sessions (id, token_hash, user_id, expires_at, address, browser, system)
-     select $1::uuid, $2::bytea, id, now() + make_interval(secs => $4::int), $8::text, $9::text, $10::text
+     insert into sessions (id, token_hash, user_id, user_epoch, expires_at, address, browser, system)
+     select $1::uuid, $2::bytea, id, epoch, now() + make_interval(secs => $4::int), $8::text, $9::text, $10::text
      from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
      returning id, user_id, auth_time, expires_at),
    replaced as (
@@ -49,7 +50,7 @@ const BY_HASH = rowsStatement(
   "session_by_hash",
   `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
      ${seconds("expires_at")} as expires_at, last_seen_at < now() - ${LAST_SEEN} as stale, ${userColumns("users")}
-   from sessions join users on users.id = sessions.user_id and users.enabled
+   from sessions join users on users.id = sessions.user_id and users.enabled and users.epoch = sessions.user_epoch
    where ${amongKeys("token_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")} and ended_at is null and expires_at > now()`,
 );
 const SEEN = statement(
@@ -62,7 +63,8 @@ const SEEN = statement(
 const OF_USER = statement(
   "sessions_of_user",
   `select id::text, ${seconds("auth_time")} as auth_time, ${seconds("last_seen_at")} as last_seen_at, address, browser, system
-   from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by last_seen_at desc, id desc limit 200`,
+   from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() and not ${userEpochPassed("sessions")}
+   order by id desc limit 200`,
 );
 
 /** Starts a session, by itself or within a transaction of whoever has changed something first. */

@@ -1,8 +1,6 @@
+import { performance } from "node:perf_hooks";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
-
-/** Rows of one table that go in one statement; small, so that nobody waits long for a lock of ours. */
-const BATCH = 500;
 
 /**
  * What may go, per table. Used codes stay for a day, so that their replay is known as one. What JWTs hang on (revocations, consumed ids)
@@ -24,34 +22,41 @@ const EXPIRED: Readonly<Record<string, string>> = {
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
   // No family outlives 90 days; a grant without one has no token that lives longer than a day. It goes once nothing hangs on it, for what
-  // goes by a foreign key cannot be skipped when somebody holds it.
+  // goes by a foreign key cannot be skipped when somebody holds it. Counted, and not asked by `not exists`: that may become a join, or a
+  // search for the first match, that reads the whole of the other table.
   grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
-    (condition, table) => `${condition} and not exists (select 1 from ${table} where grant_id = grants.id)`,
+    (condition, table) => `${condition} and (select count(*) from ${table} where grant_id = grants.id) = 0`,
     "created_at < now() - interval '91 days'",
   ),
 };
 
-const SWEEPS = Object.entries(EXPIRED).map(([table, expired]) =>
-  statement(
+interface Sweep {
+  readonly table: string;
+  readonly statement: Statement;
+}
+
+const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) => ({
+  table,
+  statement: statement(
     `sweep_${table}`,
     `with gone as (
-       delete from ${table} where ctid = any(array(select ctid from ${table} where ${expired} limit ${BATCH} for update skip locked)) returning 1)
+       delete from ${table} where ctid = any(array(select ctid from ${table} where ${expired} limit $1::int for update skip locked)) returning 1)
      select count(*)::int as gone from gone`,
   ),
-);
+}));
 
 // An open registration that never got a token goes after a day, one that was used after a month of rest; never one with a living family.
 const SWEEP_REGISTRATIONS = statement(
   "sweep_registrations",
   `with gone as (
-     delete from clients where id in (
+     delete from clients where id = any(array(
        select id from clients where origin = 'dynamic'
-         and coalesce(last_used_at + interval '30 days', created_at + interval '1 day') < now()
-         and not exists (
-           select 1 from grants join refresh_families on refresh_families.grant_id = grants.id
+         and (last_used_at < now() - interval '30 days' or (last_used_at is null and created_at < now() - interval '1 day'))
+         and (
+           select count(*) from grants join refresh_families on refresh_families.grant_id = grants.id
            where grants.client_id = clients.client_id and grants.revoked_at is null
-             and refresh_families.revoked_at is null and refresh_families.expires_at > now())
-       limit ${BATCH} for update skip locked)
+             and refresh_families.revoked_at is null and refresh_families.expires_at > now()) = 0
+       limit $1::int for update skip locked))
      returning client_id),
    forgotten as (${dropConsents("client_id in (select client_id from gone)")}),
    logged as (
@@ -60,29 +65,110 @@ const SWEEP_REGISTRATIONS = statement(
    select count(*)::int as gone from gone`,
 );
 
+const ALL: readonly Sweep[] = [...SWEEPS, { table: "clients", statement: SWEEP_REGISTRATIONS }];
+/** What may go only when something else has gone comes after all of that. */
+const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
+
 const LOCK = 7_235_107_482;
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
-/** Each table in a transaction of its own, so that no lock is kept while another table is swept. */
-const sweepOne = (sql: Sql, one: Statement): Promise<number> =>
+/** A batch in a transaction of its own, so that no lock is kept while another table is swept. */
+const sweepBatch = (sql: Sql, { statement: one }: Sweep, size: number): Promise<number> =>
   sql.transaction(async (tx) => {
     const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
     if (lock?.taken !== true) return 0;
-    const [row] = await tx.query<{ gone: number }>(one, []);
+    const [row] = await tx.query<{ gone: number }>(one, [size]);
     return row?.gone ?? 0;
   });
 
-/**
- * Removes what has expired, a batch of each table; one process at a time does so, and who comes meanwhile does nothing.
- * @returns rows that went, and whether a table may hold more
- */
-export async function sweep(sql: Sql): Promise<{ readonly gone: number; readonly more: boolean }> {
-  let gone = 0;
-  let more = false;
-  for (const one of [...SWEEPS, SWEEP_REGISTRATIONS]) {
-    const count = await sweepOne(sql, one);
-    gone += count;
-    more ||= count === BATCH;
+/** Rows of a batch: what others may have to wait for. On the embedded database everybody waits for the whole of it. */
+export const SWEEP_BATCH = { embedded: 500, postgresql: 4_000 } as const;
+const FIRST = 500;
+/** Milliseconds that a batch may take: a longer one is followed by smaller ones, a shorter one by larger ones. */
+const SHORT = 50;
+const LONG = 150;
+
+/** How many rows the next batch takes. Pure. @param milliseconds that the last one took; undefined when it failed */
+export function nextBatch(size: number, most: number, milliseconds: number | undefined): number {
+  if (milliseconds === undefined) return Math.max(1, Math.trunc(size / 4));
+  if (milliseconds > LONG) return Math.max(1, Math.trunc(size / 2));
+  return milliseconds < SHORT ? Math.min(most, size * 2) : size;
+}
+
+export interface SweepOptions {
+  /** Ends the sweep after the batch under way. */
+  readonly signal?: AbortSignal;
+  /** Rows of one batch at most. */
+  readonly most?: number;
+  /** Milliseconds of rest after a batch that took so many, so that the database serves others meanwhile. */
+  readonly rest?: (milliseconds: number) => Promise<unknown>;
+  readonly swept?: (table: string, rows: number) => void;
+  readonly failed?: (table: string, error: unknown) => void;
+}
+
+interface Course {
+  readonly sweep: Sweep;
+  size: number;
+  /** Batches of this sweep that failed one after the other. */
+  failures: number;
+}
+
+/** Failed batches of one table, each smaller than the one before, after which it is left to the next sweep. */
+const PATIENCE = 4;
+
+/** One batch. @returns rows that went, and whether the table may hold more */
+async function advance(sql: Sql, course: Course, options: SweepOptions): Promise<{ readonly gone: number; readonly more: boolean }> {
+  const { most = FIRST, rest, swept, failed } = options;
+  const { sweep, size } = course;
+  const began = performance.now();
+  try {
+    const gone = await sweepBatch(sql, sweep, size);
+    const took = performance.now() - began;
+    course.failures = 0;
+    course.size = nextBatch(size, most, took);
+    if (gone > 0) {
+      swept?.(sweep.table, gone);
+      await rest?.(took);
+    }
+    return { gone, more: gone === size };
+  } catch (error) {
+    failed?.(sweep.table, error);
+    course.failures += 1;
+    course.size = nextBatch(size, most, undefined);
+    return { gone: 0, more: course.failures < PATIENCE };
   }
-  return { gone, more };
+}
+
+/**
+ * Removes what has expired until nothing is left, a batch of each table in turn, so that no table waits for another. One process at a time
+ * does so; another one finds nothing to do. A table whose batch fails is tried with smaller ones.
+ * @returns rows that went, and whether there may be more: the sweep was stopped, or a table failed
+ */
+export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ readonly gone: number; readonly more: boolean }> {
+  const outcome = { gone: 0, more: false };
+  for (const stage of STAGES) {
+    const { gone, more } = await sweepStage(sql, stage, options);
+    outcome.gone += gone;
+    outcome.more ||= more;
+  }
+  return outcome;
+}
+
+async function sweepStage(sql: Sql, stage: readonly Sweep[], options: SweepOptions): ReturnType<typeof sweep> {
+  const { signal, most = FIRST } = options;
+  let courses: readonly Course[] = stage.map((one) => ({ sweep: one, size: Math.min(FIRST, most), failures: 0 }));
+  let total = 0;
+  let incomplete = false;
+  while (courses.length > 0) {
+    const left: Course[] = [];
+    for (const course of courses) {
+      if (signal?.aborted) return { gone: total, more: true };
+      const { gone, more } = await advance(sql, course, options);
+      total += gone;
+      if (more) left.push(course);
+      else incomplete ||= course.failures > 0;
+    }
+    courses = left;
+  }
+  return { gone: total, more: incomplete };
 }

@@ -1,9 +1,10 @@
 import type { User } from "../accounts/ports.ts";
+import { Refusal } from "../errors.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { endGrants } from "./grant-rows.ts";
 import { open, pageOf } from "./pages.ts";
+import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-endings.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
@@ -11,29 +12,26 @@ import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 const LIST = statement(
   "users_list",
   `select ${userColumns("users")} from users
-   where ($1::text is null or role = $1::text) and ($2::boolean is null or enabled = $2::boolean)
+   where deleted_at is null and ($1::text is null or role = $1::text) and ($2::boolean is null or enabled = $2::boolean)
      and ($3::text is null or strpos(lower(email), lower($3::text)) > 0) and ($4::uuid is null or users.id < $4::uuid)
    order by users.id desc limit $5::int`,
 );
-const BY_ID = statement("user_admin_by_id", `select ${userColumns("users")} from users where id = $1::uuid`);
+const BY_ID = statement("user_admin_by_id", `select ${userColumns("users")} from users where id = $1::uuid and deleted_at is null`);
 
 const given = (parameter: string): string => `changed, (select value as audit from jsonb_array_elements(${parameter}::jsonb)) as given`;
 
 const SET_ENABLED = statement(
   "user_set_enabled",
-  `with changed as (update users set enabled = $2::boolean, updated_at = now() where id = $1::uuid returning *),
+  `with changed as (update users set enabled = $2::boolean, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
    logged as (${insertAudit(given("$3"))})
    select ${userColumns("changed")} from changed`,
 );
 const SET_ROLE = statement(
   "user_set_role",
-  `with changed as (update users set role = $2, updated_at = now() where id = $1::uuid returning *),
+  `with changed as (update users set role = $2, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
    logged as (${insertAudit(given("$3"))})
    select ${userColumns("changed")} from changed`,
 );
-
-// After the sign-ins, in a statement of its own: what was being born of them is seen here.
-const END_GRANTS = statement("user_end_grants", `with ${endGrants("user_id = $1::uuid")} select 1 as one from ended`);
 
 const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
 
@@ -48,10 +46,13 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
+      // Access tokens name their grants; until the last of these is revoked, enabling the user would let some of them count again.
+      if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
+        throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
       const user = only(await tx.query<UserColumns>(SET_ENABLED, [id, enabled, jsonRows([auditRow(audit)])]));
       if (user !== undefined && !enabled) {
         await endSignIns(tx, id);
-        await tx.query(END_GRANTS, [id]);
+        await removeOfUser(tx, "user_disabled", id);
       }
       return user;
     });

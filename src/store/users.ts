@@ -27,7 +27,7 @@ const REGISTER = statement(
    select ${userColumns("added")} from added`,
 );
 
-const BY_ID = statement("user_by_id", `select ${userColumns("users")} from users where id = $1::uuid`);
+const BY_ID = statement("user_by_id", `select ${userColumns("users")} from users where id = $1::uuid and deleted_at is null`);
 
 const BY_EMAIL = statement(
   "user_by_email",

@@ -19,6 +19,10 @@ export interface Metrics {
   forwardedIgnored(): void;
   /** How many calls of one kind were answered by one statement. */
   batch(kind: string, size: number): void;
+  /** Rows that work in the background removed: `sweep_` and a table, or `removal_` and its kind. */
+  backgroundRows(work: string, rows: number): void;
+  /** A batch of such work that failed and is tried again. */
+  backgroundFailure(work: string): void;
   /** The Prometheus text exposition. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -113,6 +117,18 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   });
+  const backgroundRows = new Counter({
+    name: "countersign_background_rows_total",
+    help: "Rows removed in the background: expired ones, and those of disabled or deleted clients and users.",
+    labelNames: ["work"],
+    registers,
+  });
+  const backgroundFailures = new Counter({
+    name: "countersign_background_failures_total",
+    help: "Batches of background work that failed and are tried again.",
+    labelNames: ["work"],
+    registers,
+  });
 
   for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
   for (const grant of GRANTS) tokens.inc({ grant }, 0);
@@ -127,6 +143,7 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const code = among(new Set(Object.keys(CATALOGUE)));
   const reason = fewWords(128);
   const kind = fewWords(32);
+  const work = fewWords(64);
   return {
     httpRequest: (path, verb, status, seconds) => {
       const known = route(path);
@@ -138,6 +155,8 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     refusal: (name) => refusals.inc({ code: code(name) }),
     forwardedIgnored: () => forwarded.inc(),
     batch: (name, size) => batches.observe({ kind: kind(name) }, size),
+    backgroundRows: (name, rows) => backgroundRows.inc({ work: work(name) }, rows),
+    backgroundFailure: (name) => backgroundFailures.inc({ work: work(name) }),
     text() {
       requestTally.handOver();
       authenticationTally.handOver();

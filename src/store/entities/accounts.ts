@@ -1,5 +1,5 @@
 import { defineEntity, p } from "@mikro-orm/core";
-import { createdAt, hash, id, moment, words } from "./columns.ts";
+import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
 
 export const RealmRow = defineEntity({
   name: "RealmRow",
@@ -27,8 +27,11 @@ export const UserRow = defineEntity({
     lastName: p.text().nullable(),
     role: p.text().default("developer"),
     enabled: p.boolean().default(true),
+    epoch: epoch(),
     createdAt: createdAt(),
     updatedAt: moment().nullable(),
+    /** A deleted account with much to remove: the row stays, without its address and names, until that is done. */
+    deletedAt: moment().nullable(),
   },
   checks: [{ name: "users_role_check", expression: "role = any (array['developer'::text, 'operator'::text])" }],
 });
@@ -72,6 +75,7 @@ export const SessionRow = defineEntity({
     id: id(),
     tokenHash: hash().unique("sessions_token_hash_unique"),
     user: () => userReference().index("sessions_user_id_index"),
+    userEpoch: epoch(),
     authTime: createdAt(),
     expiresAt: moment().index("sessions_expires_at_index"),
     endedAt: moment().nullable(),

@@ -35,4 +35,5 @@ export const entities = [
   records.AuditRecordRow,
   records.AuditCheckpointRow,
   records.SigningKeyRow,
+  records.RemovalRow,
 ];

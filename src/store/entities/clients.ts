@@ -1,6 +1,6 @@
 import { defineEntity, p } from "@mikro-orm/core";
 import { RealmRow, UserRow } from "./accounts.ts";
-import { createdAt, hash, id, moment, words } from "./columns.ts";
+import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
 
 export const ClientRow = defineEntity({
   name: "ClientRow",
@@ -22,6 +22,7 @@ export const ClientRow = defineEntity({
     tokenEndpointAuthMethod: p.text(),
     secretHash: hash().nullable(),
     enabled: p.boolean().default(true),
+    epoch: epoch(),
     environment: p.text().nullable(),
     isAgent: p.boolean().default(false),
     maxAgentMode: p.text().nullable(),
@@ -32,6 +33,16 @@ export const ClientRow = defineEntity({
     updatedAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
   },
+  indexes: [
+    {
+      name: "clients_dynamic_unused_index",
+      expression: "create index clients_dynamic_unused_index on clients (created_at) where origin = 'dynamic' and last_used_at is null",
+    },
+    {
+      name: "clients_dynamic_last_used_index",
+      expression: "create index clients_dynamic_last_used_index on clients (last_used_at) where origin = 'dynamic'",
+    },
+  ],
   checks: [
     {
       name: "clients_origin_check",

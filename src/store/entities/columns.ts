@@ -10,3 +10,5 @@ export const createdAt = () => moment().defaultRaw("now()");
 /** SHA-256 of a secret, or a digest that serves as a key. */
 export const hash = () => p.blob();
 export const words = () => p.array();
+/** Of a user or client: it grows when all sign-ins or grants of before end at once. Elsewhere: the one of the moment of writing. */
+export const epoch = () => p.integer().default(0);

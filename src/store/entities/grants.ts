@@ -1,6 +1,6 @@
 import { defineEntity, p } from "@mikro-orm/core";
 import { userReference } from "./accounts.ts";
-import { createdAt, hash, id, moment, words } from "./columns.ts";
+import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
 
 /** The client as its metadata document described it when the code was issued; null for a client with a row of its own. */
 const documentClient = () => p.json().nullable();
@@ -14,8 +14,11 @@ export const GrantRow = defineEntity({
   tableName: "grants",
   properties: {
     id: id(),
-    clientId: p.text().index("grants_client_id_index"),
+    clientId: p.text(),
     user: () => userReference(),
+    /** Epochs of user and client when it was given: it counts as long as theirs are the same. */
+    userEpoch: epoch(),
+    clientEpoch: epoch(),
     scopes: words(),
     audience: words(),
     authTime: moment(),
@@ -25,7 +28,10 @@ export const GrantRow = defineEntity({
     signedOutAt: moment().nullable(),
     documentClient: documentClient(),
   },
-  indexes: [{ name: "grants_user_id_client_id_index", properties: ["user", "clientId"] }],
+  indexes: [
+    { name: "grants_client_id_id_index", properties: ["clientId", "id"] },
+    { name: "grants_user_id_client_id_id_index", properties: ["user", "clientId", "id"] },
+  ],
 });
 
 const grant = () => p.manyToOne(GrantRow).fieldName("grant_id").updateRule("no action").deleteRule("cascade");
@@ -39,6 +45,8 @@ export const AuthorizationCodeRow = defineEntity({
     clientId: p.text(),
     user: () => userReference().index("authorization_codes_user_id_index"),
     sessionId: p.uuid(),
+    userEpoch: epoch(),
+    clientEpoch: epoch(),
     redirectUri: p.text(),
     codeChallenge: p.text(),
     scopes: words(),

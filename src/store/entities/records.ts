@@ -75,3 +75,31 @@ export const SigningKeyRow = defineEntity({
     configuredAt: moment().nullable(),
   },
 });
+
+/** What is still to be removed in the background of a client or user that was disabled, signed out or deleted. */
+export const RemovalRow = defineEntity({
+  name: "RemovalRow",
+  tableName: "removals",
+  properties: {
+    id: id(),
+    kind: p.text(),
+    /** A client_id, or the id of a user. */
+    key: p.text(),
+    /** Only what has an earlier epoch goes. */
+    epoch: p.integer(),
+    /** The last grant that was looked at. */
+    afterClientId: p.text().nullable(),
+    afterId: p.uuid().nullable(),
+    /** Rows that are gone, by what they were. */
+    removed: p.json().default("{}"),
+    createdAt: createdAt(),
+  },
+  uniques: [{ name: "removals_kind_key_unique", properties: ["kind", "key"] }],
+  checks: [
+    {
+      name: "removals_kind_check",
+      expression:
+        "kind = any (array['client_disabled'::text, 'client_deleted'::text, 'user_signed_out'::text, 'user_disabled'::text, 'user_deleted'::text])",
+    },
+  ],
+});

@@ -22,6 +22,8 @@ export const MIGRATION_NAMES = [
   "0021_consents_by_place",
   "0023_delegations_in_order",
   "0035_late_effects",
+  "0036_removals",
+  "0037_registrations_by_age",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

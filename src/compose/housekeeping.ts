@@ -1,0 +1,73 @@
+import { performance } from "node:perf_hooks";
+import { setTimeout } from "node:timers/promises";
+import type { Database } from "../store/orm.ts";
+import { continueRemoval, pendingRemovals } from "../store/removals.ts";
+import type { Sql } from "../store/sql.ts";
+import { SWEEP_BATCH, sweep } from "../store/sweep.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { periodically } from "./periodically.ts";
+
+/** Seconds between two sweeps, and between two looks for removals. */
+const SWEEP_EVERY = 60;
+const LOOK_EVERY = 1;
+
+interface Observers {
+  readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">;
+  readonly failed: (error: unknown) => void;
+}
+
+/** A rest as long as the work before it, cut short by the signal: background work takes half of one connection at most. */
+const resting =
+  (signal: AbortSignal) =>
+  (milliseconds: number): Promise<unknown> =>
+    setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
+
+/**
+ * Works at all pending removals until they are finished, a batch of each in turn. One that fails is tried again at the next look, and the
+ * others go on.
+ */
+export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }: Observers): Promise<void> {
+  const rest = resting(signal);
+  let ids = await pendingRemovals(sql);
+  while (ids.length > 0 && !signal.aborted) {
+    const left: string[] = [];
+    for (const id of ids) {
+      if (signal.aborted) return;
+      const began = performance.now();
+      try {
+        const progress = await continueRemoval(sql, id);
+        if (progress !== undefined) metrics.backgroundRows(`removal_${progress.kind}`, progress.rows);
+        if (progress?.finished === false) left.push(id);
+      } catch (error) {
+        metrics.backgroundFailure("removal");
+        failed(error);
+      }
+      await rest(performance.now() - began);
+    }
+    ids = left;
+  }
+}
+
+/** Removes beside everything else what has expired, and what was disabled, signed out or deleted. @returns what ends it */
+export function housekeeping({ sql, kind }: Database, observers: Observers): () => Promise<void> {
+  const { metrics, failed } = observers;
+  const sweeping = periodically(
+    SWEEP_EVERY,
+    (signal) =>
+      sweep(sql, {
+        signal,
+        most: SWEEP_BATCH[kind],
+        rest: resting(signal),
+        swept: (table, rows) => metrics.backgroundRows(`sweep_${table}`, rows),
+        failed: (table, error) => {
+          metrics.backgroundFailure(`sweep_${table}`);
+          failed(error);
+        },
+      }),
+    failed,
+  );
+  const removing = periodically(LOOK_EVERY, (signal) => remove(sql, signal, observers), failed);
+  return async () => {
+    await Promise.all([sweeping.stop(), removing.stop()]);
+  };
+}

@@ -1,0 +1,188 @@
+import { type Sql, type Statement, statement } from "./sql.ts";
+
+/** Rows of one step at most: so many fit well within the time that a statement has, and hold nobody up. */
+export const REMOVAL_BATCH = 500;
+
+export type RemovalKind = "client_disabled" | "client_deleted" | "user_signed_out" | "user_disabled" | "user_deleted";
+
+/** What is to be removed of a client (`key` is its client_id) or user (its id): rows of an earlier epoch than `epoch`. */
+export interface Removal {
+  readonly kind: RemovalKind;
+  readonly key: string;
+  readonly epoch: number;
+  /** The last grant that was looked at; null at the beginning. */
+  readonly afterClientId: string | null;
+  readonly afterId: string | null;
+}
+
+/** What a batch removed, by name, and the removal as the next batch takes it up; undefined when nothing is left. */
+export interface RemovalBatch {
+  readonly removed: Readonly<Record<string, number>>;
+  readonly next: Removal | undefined;
+}
+
+interface Counted {
+  readonly n: number;
+}
+
+/** A step that deletes rows until it finds fewer than a batch. Parameters: key, epoch. */
+interface Deletion {
+  readonly name: string;
+  readonly statement: Statement;
+}
+
+const deletion = (of: "client" | "user", name: string, table: string, key: string, which: string): Deletion => ({
+  name,
+  statement: statement(
+    `removal_${of}_${name}`,
+    `with gone as (
+       delete from ${table} where ${key} = any(array(
+         select ${key} from ${table} where ${which} and $2::int is not null order by ${key} limit ${REMOVAL_BATCH} for update))
+       returning 1)
+     select count(*)::int as n from gone`,
+  ),
+});
+
+// A code that is being redeemed is held until its grant is there: this waits for it, and the pages of grants that follow see the grant.
+const CLIENT_CODES = deletion(
+  "client",
+  "codes",
+  "authorization_codes",
+  "code_hash",
+  "client_id = $1 and client_epoch < $2::int and grant_id is null and expires_at > now()",
+);
+const USER_CODES = deletion(
+  "user",
+  "codes",
+  "authorization_codes",
+  "code_hash",
+  "user_id = $1::uuid and user_epoch < $2::int and grant_id is null",
+);
+const CLIENT_CONSENTS = deletion("client", "consents", "consents", "id", "client_id = $1");
+const USER_SESSIONS: Deletion = {
+  name: "sessions",
+  statement: statement(
+    "removal_user_sessions",
+    `with gone as (
+       update sessions set ended_at = now() where id = any(array(
+         select id from sessions where user_id = $1::uuid and user_epoch < $2::int and ended_at is null
+         order by id limit ${REMOVAL_BATCH} for no key update))
+       returning 1)
+     select count(*)::int as n from gone`,
+  ),
+};
+
+/** Everything of a deleted user, from the leaves to the root, so that no deletion takes more with it than it counts. */
+const OF_DELETED_USER: readonly Deletion[] = [
+  USER_CODES,
+  deletion(
+    "user",
+    "delegations",
+    "delegations",
+    "id",
+    "user_id = $1::uuid and not exists (select 1 from delegations child where child.parent_id = delegations.id)",
+  ),
+  deletion(
+    "user",
+    "refresh_tokens",
+    "refresh_tokens",
+    "token_hash",
+    `token_hash in (
+       select used.token_hash from grants join refresh_families family on family.grant_id = grants.id
+         join refresh_tokens used on used.family_id = family.id where grants.user_id = $1::uuid limit ${REMOVAL_BATCH})`,
+  ),
+  deletion(
+    "user",
+    "families",
+    "refresh_families",
+    "id",
+    `id in (select family.id from grants join refresh_families family on family.grant_id = grants.id where grants.user_id = $1::uuid limit ${REMOVAL_BATCH})`,
+  ),
+  deletion("user", "used_codes", "authorization_codes", "code_hash", "user_id = $1::uuid"),
+  deletion("user", "grants", "grants", "id", "user_id = $1::uuid"),
+  deletion("user", "all_sessions", "sessions", "id", "user_id = $1::uuid"),
+  deletion("user", "consents", "consents", "id", "user_id = $1::uuid"),
+  deletion("user", "mails", "outbox", "id", "user_id = $1::uuid"),
+];
+// Everything else that is the user's goes by its foreign key. A trigger writes the revocation event (migration 0007).
+const DELETE_USER = statement("removal_user", "delete from users where id = $1::uuid");
+
+/**
+ * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left as they are (null: access tokens of a
+ * client that is enabled again count again); their refresh families are revoked in any case. Grants are locked before families, either in
+ * the order of their ids (docs/decisions/0021). Parameters: key, epoch, client_id and id of the last grant of the page before.
+ */
+const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "signed_out_at" | null): Statement => {
+  const still = end === null ? "true" : `grants.revoked_at is null${end === "signed_out_at" ? " and grants.signed_out_at is null" : ""}`;
+  return statement(
+    name,
+    `with page as materialized (
+       select id, client_id, ${of}_epoch as epoch from grants
+       where ${of === "client" ? "client_id = $1" : "user_id = $1::uuid"}
+         and (client_id, id) > (coalesce($3::text, ''), coalesce($4::uuid, '00000000-0000-0000-0000-000000000000'))
+       order by client_id, id limit ${REMOVAL_BATCH}),
+     theirs as materialized (
+       select id from grants where id = any(array(select id from page where epoch < $2::int)) and ${still} order by id for no key update),
+     ${
+       end === null
+         ? ""
+         : `ended as (
+       update grants set ${end} = now() from theirs where grants.id = any(array(select id from theirs)) and grants.id = theirs.id
+       returning 1),`
+     }
+     held as materialized (
+       select id from refresh_families where grant_id = any(array(select id from theirs)) and revoked_at is null order by id for no key update),
+     families as (update refresh_families set revoked_at = now() where id = any(array(select id from held)) returning 1)
+     select (select count(*) from page)::int as seen, ${end === null ? "0" : "(select count(*) from ended)::int"} as grants,
+       (select count(*) from families)::int as families, last.client_id as after_client_id, last.id::text as after_id
+     from (select 1) as one left join (select client_id, id from page order by client_id desc, id desc limit 1) as last on true`,
+  );
+};
+
+interface Page {
+  readonly seen: number;
+  readonly grants: number;
+  readonly families: number;
+  readonly after_client_id: string | null;
+  readonly after_id: string | null;
+}
+
+interface Plan {
+  readonly deletions: readonly Deletion[];
+  readonly grants?: Statement;
+  readonly last?: Statement;
+}
+
+const PLANS: Readonly<Record<RemovalKind, Plan>> = {
+  client_disabled: { deletions: [CLIENT_CODES], grants: grantPage("removal_client_disabled_grants", "client", null) },
+  client_deleted: {
+    deletions: [CLIENT_CONSENTS, CLIENT_CODES],
+    grants: grantPage("removal_client_deleted_grants", "client", "revoked_at"),
+  },
+  user_signed_out: { deletions: [USER_SESSIONS, USER_CODES], grants: grantPage("removal_user_signed_out_grants", "user", "signed_out_at") },
+  user_disabled: { deletions: [USER_SESSIONS, USER_CODES], grants: grantPage("removal_user_disabled_grants", "user", "revoked_at") },
+  user_deleted: { deletions: OF_DELETED_USER, last: DELETE_USER },
+};
+
+async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statement): Promise<RemovalBatch> {
+  const { key, epoch, afterClientId, afterId } = removal;
+  const [row] = await tx.query<Page>(page, [key, epoch, afterClientId, afterId]);
+  if (row === undefined) throw new Error("a page of grants has one row");
+  const next = row.seen < REMOVAL_BATCH ? undefined : { ...removal, afterClientId: row.after_client_id, afterId: row.after_id };
+  return { removed: { grants: row.grants, families: row.families }, next };
+}
+
+/** One batch of a removal, within a transaction. */
+export async function removeBatch(tx: Pick<Sql, "query">, removal: Removal): Promise<RemovalBatch> {
+  const { deletions, grants, last } = PLANS[removal.kind];
+  const removed: Record<string, number> = {};
+  for (const { name, statement: step } of deletions) {
+    const [row] = await tx.query<Counted>(step, [removal.key, removal.epoch]);
+    removed[name] = row?.n ?? 0;
+    if (row?.n === REMOVAL_BATCH) return { removed, next: removal };
+  }
+  if (last !== undefined) await tx.query(last, [removal.key]);
+  if (grants === undefined) return { removed, next: undefined };
+  const page = await grantsOf(tx, removal, grants);
+  return { removed: { ...removed, ...page.removed }, next: page.next };
+}
