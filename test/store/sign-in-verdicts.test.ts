@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { closeAccount } from "../../src/accounts/closing.ts";
+import { fairQueue } from "../../src/accounts/fair-queue.ts";
 import { passwordAttempts } from "../../src/accounts/password-attempts.ts";
 import { changePassword } from "../../src/accounts/password-change.ts";
 import type { PasswordHashing } from "../../src/accounts/password-hash.ts";
@@ -10,6 +11,7 @@ import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
+import { monotonicSeconds } from "../../src/store/ephemeral/memory.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
@@ -53,7 +55,7 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
       users: users(sql),
       sessions: sessions(sql),
       refusals: auditLog(sql),
-      attempts: passwordAttempts(signInFailures(sql), () => performance.now() / 1_000),
+      attempts: passwordAttempts(signInFailures(sql), monotonicSeconds, fairQueue({ width: 0, queue: 0, share: 0, wait: 0 })),
       passwordChanges: passwordChanges(sql),
       closing: accountClosing(sql),
       passwords,
