@@ -2,11 +2,11 @@ import type { RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
 import { passwordChangedLetter, resetLetter } from "./mails.ts";
+import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import type { PasswordChanges } from "./password-ports.ts";
-import { failureKey } from "./password-proof.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { SignInFailures, User } from "./ports.ts";
+import type { User } from "./ports.ts";
 import { assertMayMail, evenly, type MailLimits } from "./rates.ts";
 import { type Caller, whence } from "./sessions.ts";
 
@@ -16,7 +16,7 @@ const RESET_MINUTES = 30;
 export interface ForgottenPasswordPorts {
   readonly passwordChanges: PasswordChanges;
   readonly passwords: PasswordHashing;
-  readonly signInFailures: SignInFailures;
+  readonly attempts: PasswordAttempts;
   readonly forgottenLimits: MailLimits;
   readonly randomBytes: RandomBytes;
   /** Base URL of the service: links are built from it and from nothing that a request says. */
@@ -81,7 +81,7 @@ export async function resetPassword(token: string, password: string, ports: Forg
   await assertGoodPassword(password, owner.email);
   const user = await ports.passwordChanges.reset(
     tokenHashOf(token),
-    await ports.passwords.hash(password),
+    await ports.passwords.hash(password, caller.limitKey),
     passwordChangedLetter(caller.language, ports.issuer),
     {
       event: "password.changed",
@@ -93,6 +93,6 @@ export async function resetPassword(token: string, password: string, ports: Forg
     },
   );
   if (!user) throw unusable("reset_unusable");
-  await ports.signInFailures.clear(failureKey(user.email, caller)); // whoever could not remember has failed a few times
+  await ports.attempts.clear(user.email, caller); // whoever could not remember has failed a few times
   return user;
 }

@@ -45,7 +45,7 @@ export async function changePassword(user: User, given: PasswordsGiven, ports: P
     ttl: sessionTtl,
     place: { address: caller.address, ...deviceOf(caller.userAgent) },
   };
-  const passwordHash = await passwords.hash(given.password);
+  const passwordHash = await passwords.hash(given.password, caller.limitKey);
   const told = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...whence(caller) } as const;
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },

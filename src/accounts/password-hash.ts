@@ -1,34 +1,44 @@
 import argon2 from "argon2";
 import type { RandomBytes } from "../clock.ts";
-import type { Lane } from "./lane.ts";
-import { lane } from "./lane.ts";
+import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import { normalizePassword } from "./password-rules.ts";
 
 /** argon2id with 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
 const PARAMETERS = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
 
-/** Two of the four threads that Node has for such work, so that look-ups and files are never starved. */
-const HASHING: Parameters<typeof lane>[0] = { width: 2, queue: 32, wait: 1000 };
+/** Two of the four threads that Node has for such work, so that look-ups and files are never starved. Addresses take turns. */
+const HASHING = { width: 2, queue: 32, share: 16, wait: 1000 } as const;
 
 export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "right"; readonly outdated: boolean };
 
 export interface PasswordHashing {
-  /** @returns the encoded hash */
-  hash(password: string): Promise<string>;
-  /** Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than today's. */
-  verify(encoded: string | null | undefined, password: string): Promise<PasswordVerdict>;
+  /** @param address whose turn it takes  @returns the encoded hash */
+  hash(password: string, address: string): Promise<string>;
+  /**
+   * Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than today's.
+   * @param address whose turn it takes
+   */
+  verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
 
-/** Password hashing in its own lane. @throws {Refusal} temporarily_unavailable when too many hashes are under way */
-export function passwordHashing({ randomBytes, inLane = lane(HASHING) }: { randomBytes: RandomBytes; inLane?: Lane }): PasswordHashing {
-  const encode = (password: string) =>
-    inLane(() => argon2.hash(normalizePassword(password), { ...PARAMETERS, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }));
+/** Password hashing, a few at a time. @throws {Refusal} temporarily_unavailable when too many wait */
+export function passwordHashing({
+  randomBytes,
+  queue = fairQueue(HASHING),
+}: {
+  readonly randomBytes: RandomBytes;
+  readonly queue?: FairQueue;
+}): PasswordHashing {
+  const encode = (password: string, address: string) =>
+    queue(address, () =>
+      argon2.hash(normalizePassword(password), { ...PARAMETERS, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }),
+    );
   // A hash of chance, for addresses without one: nothing that anyone can type matches it.
   const nobody = argon2Text(randomBytes(16), randomBytes(32));
   return {
     hash: encode,
-    async verify(encoded, password) {
-      const right = await inLane(() => argon2.verify(encoded ?? nobody, normalizePassword(password)));
+    async verify(encoded, password, address) {
+      const right = await queue(address, () => argon2.verify(encoded ?? nobody, normalizePassword(password)));
       if (!right || !encoded) return { kind: "wrong" };
       return { kind: "right", outdated: argon2.needsRehash(encoded, PARAMETERS) };
     },

@@ -95,15 +95,38 @@ export interface Users {
   rename(userId: string, name: { readonly firstName: string | null; readonly lastName: string | null }, audit: AuditEntry): Promise<void>;
 }
 
-/** Failed sign-ins per (account, address); counted before the hash is computed, so that parallel guesses cannot slip past the limit. */
+/** Failures that a budget allows, and the seconds in which they count. */
+export interface FailureBudget {
+  readonly limit: number;
+  readonly window: number;
+}
+
+/** What an attempt to prove a password led to. `none`: it ended before the password was looked at. */
+export type AttemptVerdict = "right" | "wrong" | "none";
+
+/** The budgets in which an attempt holds a place, by the digests of their keys. */
+export interface ReservedAttempt {
+  /** Of account and address. Undefined when no place in it was had. */
+  readonly pair: SecretHash | undefined;
+  /** Of the address over all accounts. */
+  readonly address: SecretHash;
+}
+
+/**
+ * Budgets of failed attempts. An attempt takes a place before the hash is computed, so that parallel guesses cannot slip past the limit, and
+ * gives it back when it ends. A place that is never given back is free again after half a minute, so that no fault can use up a budget.
+ */
 export interface SignInFailures {
+  /** Takes a place for one attempt. @returns 0 when the attempt may go on, else the seconds to wait */
+  reserve(key: SecretHash, budget: FailureBudget): Promise<number>;
   /**
-   * Counts one attempt in advance. `key` is a digest of account and address.
-   * @returns 0 when the attempt may go on, else the seconds to wait
+   * Gives the places of an attempt back. A wrong password counts as a failure in both budgets. A right one clears the failures of the pair,
+   * and leaves those of the address.
+   * @param window seconds in which a failure counts
    */
-  count(key: SecretHash, limit: number, windowSeconds: number): Promise<number>;
-  /** The attempt succeeded: failures before it are forgotten. */
-  clear(key: SecretHash): Promise<void>;
+  settle(attempt: ReservedAttempt, verdict: AttemptVerdict, window: number): Promise<void>;
+  /** Clears the failures of a pair. */
+  clear(pair: SecretHash): Promise<void>;
 }
 
 /** Where a session was started, in what words its owner may tell it by. */

@@ -78,7 +78,7 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
       lastName: signUp.lastName?.trim() || null,
       role: "developer",
       emailVerified: false,
-      passwordHash: await passwords.hash(signUp.password),
+      passwordHash: await passwords.hash(signUp.password, caller.limitKey),
     },
     verification,
     mail,
@@ -100,7 +100,7 @@ export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, cal
     if (!isRefusal(error) || error.reason !== "email_taken") throw error;
     const account = await ports.users.byEmail(signUp.email);
     if (!account || ports.clock() - account.user.createdAt > SENT_TWICE) throw error;
-    if ((await ports.passwords.verify(account.passwordHash, signUp.password)).kind === "wrong") throw error;
+    if ((await ports.passwords.verify(account.passwordHash, signUp.password, caller.limitKey)).kind === "wrong") throw error;
     return account.user;
   }
 }

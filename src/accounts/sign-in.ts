@@ -4,8 +4,8 @@ import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { deviceOf } from "./device.ts";
-import { countAttempt, failureKey, type ProofPorts } from "./password-proof.ts";
-import type { Session, Sessions, User } from "./ports.ts";
+import type { ProofPorts } from "./password-proof.ts";
+import type { Account, Session, Sessions, User } from "./ports.ts";
 import { type Caller, whence } from "./sessions.ts";
 
 export interface SignInPorts extends ProofPorts {
@@ -49,9 +49,36 @@ const refused = (reason: string, user: User | undefined, caller: Caller): AuditE
   ...whence(caller),
 });
 
+type Judged =
+  | { readonly verdict: "right"; readonly signedIn: NewSession; readonly outdated: boolean }
+  | { readonly verdict: "wrong"; readonly reason: string; readonly user: User | undefined };
+
+/** Starts the session of a person whose password was right. @returns undefined for a disabled user, or when the password was just changed */
+async function startSession(
+  { user, generation }: Account,
+  { sessions, clock, randomBytes, sessionTtl }: SignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession | undefined> {
+  const secret = newSecret(randomBytes);
+  const session = await sessions.start(
+    {
+      id: newId(clock, randomBytes),
+      hash: hashSecret(secret),
+      userId: user.id,
+      ttl: sessionTtl,
+      place: { address: caller.address, ...deviceOf(caller.userAgent) },
+      generation,
+      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
+    },
+    started(user, caller),
+  );
+  return session && { user, session, secret };
+}
+
 /**
  * Signs a person in by password and starts a session under a new secret; the session of the cookie that came along ends.
- * The attempt is counted before the password is looked at, so that guesses in parallel cannot slip past the limit;
+ * The attempt takes its place in the budgets before the password is looked at, so that guesses in parallel cannot slip past the limit;
  * an unknown address, a wrong and an empty password cost the same work, and leave the same trace.
  * @param replaces the value of a session cookie that came with the request
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
@@ -62,32 +89,20 @@ export async function signIn(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { users, signInFailures, sessions, refusals, passwords, clock, randomBytes } = ports;
-  const key = failureKey(email, caller);
-  await countAttempt(key, signInFailures);
-  const account = await users.byEmail(email);
-  const refuse = async (reason: string): Promise<never> => {
-    await refusals.record(refused(reason, account?.user, caller));
-    throw wrongCredentials(reason);
-  };
-  const verdict = await passwords.verify(account?.passwordHash, password);
-  if (!account || verdict.kind === "wrong") return refuse(account ? "password_wrong" : "account_unknown");
-
-  const secret = newSecret(randomBytes);
-  const session = await sessions.start(
-    {
-      id: newId(clock, randomBytes),
-      hash: hashSecret(secret),
-      userId: account.user.id,
-      ttl: ports.sessionTtl,
-      place: { address: caller.address, ...deviceOf(caller.userAgent) },
-      generation: account.generation,
-      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
-    },
-    started(account.user, caller),
-  );
-  if (!session) return refuse("account_disabled"); // or its password has just been changed
-  await signInFailures.clear(key);
-  if (verdict.outdated) await users.replacePasswordHash(account.user.id, await passwords.hash(password));
-  return { user: account.user, session, secret };
+  const { users, attempts, refusals, passwords } = ports;
+  const judged = await attempts.run(email, caller, async (): Promise<Judged> => {
+    const account = await users.byEmail(email);
+    const verdict = await passwords.verify(account?.passwordHash, password, caller.limitKey);
+    const wrong = (reason: string): Judged => ({ verdict: "wrong", reason, user: account?.user });
+    if (!account || verdict.kind === "wrong") return wrong(account ? "password_wrong" : "account_unknown");
+    const signedIn = await startSession(account, ports, caller, replaces);
+    return signedIn ? { verdict: "right", signedIn, outdated: verdict.outdated } : wrong("account_disabled");
+  });
+  if (judged.verdict === "wrong") {
+    await refusals.record(refused(judged.reason, judged.user, caller));
+    throw wrongCredentials(judged.reason);
+  }
+  const { signedIn, outdated } = judged;
+  if (outdated) await users.replacePasswordHash(signedIn.user.id, await passwords.hash(password, caller.limitKey));
+  return signedIn;
 }

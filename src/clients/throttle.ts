@@ -19,9 +19,9 @@ const keyOf = (clientId: string, address: string): string => createHash("sha256"
 
 /**
  * Slows down guessing of one client's secret from one address: secrets have 256 bits, so this only keeps the noise down. Failures are
- * counted over all processes; who is shut out each process remembers by itself, and learns at the next failure, so that success asks
- * nobody.
- * @param shut told when somebody has failed too often, once for each window
+ * counted over all processes; each process remembers by itself which pairs are throttled, and learns it at the next failure. A client that
+ * authenticates correctly is never throttled, whatever others at its address send in its name.
+ * @param shut called when a pair has failed too often, once for each window
  */
 export function authenticationThrottle(
   counter: FailureCounter,

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
+import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
 import { namedTargets } from "../clients/agents.ts";
@@ -43,7 +44,7 @@ import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
 import { delegationBook } from "../store/delegation-book.ts";
-import type { Ephemeral } from "../store/ephemeral/memory.ts";
+import { type Ephemeral, monotonicSeconds } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import type { Readiness } from "../store/readiness.ts";
@@ -134,7 +135,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       passwords: counted(around.passwords, metrics),
       realms: realms(sql),
       sessions: sessions(sql),
-      signInFailures: signInFailures(sql),
+      attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
       consents: consents(sql),
       delegations: delegationBook(sql),
       agentPauses: agentPauses(sql),
@@ -230,8 +231,8 @@ const coreTls = ({ tokenCore: { ca, tlsCert: cert, tlsKey: key } }: Config) => (
 /** Sign-ins by password, counted. */
 const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({
   hash: passwords.hash,
-  async verify(encoded, password) {
-    const verdict = await passwords.verify(encoded, password);
+  async verify(encoded, password, address) {
+    const verdict = await passwords.verify(encoded, password, address);
     metrics.authentication(
       "login",
       verdict.kind === "right" ? "success" : "failure",

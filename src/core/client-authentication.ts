@@ -1,4 +1,4 @@
-import type { AuthMethod, Client } from "../clients/client.ts";
+import { type AuthMethod, type Client, isConfidential } from "../clients/client.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
@@ -127,26 +127,49 @@ export interface AuthenticationPorts extends AssertionPorts {
   readonly throttle: AuthenticationThrottle;
 }
 
-/**
- * Does what only a client may that proves itself. One that is refused because it cannot has failed to authenticate, and is slowed down like
- * any other: each of these refusals leaves a record, and anybody can ask in a public client's name.
- */
-export async function countingUnproven<Answer>(
-  { client, address }: { readonly client: Client; readonly address: string },
-  { throttle }: Pick<AuthenticationPorts, "throttle">,
+/** Whose failures are counted together. */
+interface Asker {
+  readonly clientId: string;
+  readonly address: string;
+}
+
+type Throttle = Pick<AuthenticationPorts, "throttle">;
+
+/** Runs `work`; an `invalid_client` counts as a failed authentication. @throws {Refusal} too_many_requests in its place after many of them */
+async function countingFailures<Answer>(
+  { clientId, address }: Asker,
+  { throttle }: Throttle,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   try {
     return await work();
   } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_client") await throttle.failed(client.clientId, address);
+    if (!isRefusal(error) || error.code !== "invalid_client") throw error;
+    throttle.assertOpen(clientId, address);
+    await throttle.failed(clientId, address);
     throw error;
   }
 }
 
 /**
- * The client that a request proves to come from.
- * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests after many failures
+ * Runs what only a client may request that proves itself. One that is refused because it cannot has failed to authenticate, and is throttled
+ * like any other before `work` begins: each of these refusals leaves a record, and anybody can send requests in a public client's name.
+ */
+export async function countingUnproven<Answer>(
+  { client, address }: { readonly client: Client; readonly address: string },
+  ports: Throttle,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const { clientId } = client;
+  if (!isConfidential(client)) ports.throttle.assertOpen(clientId, address);
+  return countingFailures({ clientId, address }, ports, work);
+}
+
+/**
+ * The client that a request proves to come from. What is right passes also while the client's failures at this address are throttled, so
+ * that nobody at the same address can keep a client out; the check is a hash or a signature, and keys are fetched within the budget that
+ * there is for each address of keys.
+ * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests in its place after many failures
  */
 export async function authenticateClient(
   credential: ClientCredential | undefined,
@@ -156,17 +179,13 @@ export async function authenticateClient(
   const presented = presentedCredential(credential);
   const { clientId, assertion } = presented;
   const address = credential?.address ?? "";
-  ports.throttle.assertOpen(clientId, address);
-  const facts = { presented, client: await ports.clients.byClientId(clientId), methodRule };
-  const proven = secretMatches(facts);
-  try {
+  return countingFailures({ clientId, address }, ports, async () => {
+    const facts = { presented, client: await ports.clients.byClientId(clientId), methodRule };
+    const proven = secretMatches(facts);
     assertRules([CLIENT_KNOWN, METHOD_REGISTERED, CLIENT_ENABLED], facts);
     const client = clientOf(facts);
     if (assertion !== undefined) await proveByAssertion(assertion, client, ports);
     else if (presented.method !== "none" && !proven) refuse("wrong_secret");
     return client;
-  } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_client") await ports.throttle.failed(clientId, address);
-    throw error;
-  }
+  });
 }

@@ -144,7 +144,7 @@ export interface ConsumedIds {
 
 /** Failures of client authentication per (client, address), to slow down guessing. */
 export interface AuthenticationThrottle {
-  /** Asks nobody. @throws {Refusal} too_many_requests when the pair is known to have failed too often of late */
+  /** Reads this process's memory alone. @throws {Refusal} too_many_requests when the pair has failed too often of late */
   assertOpen(clientId: string, address: string): void;
   failed(clientId: string, address: string): Promise<void>;
 }

@@ -54,15 +54,18 @@ export interface PreparedUser {
 
 /** What provisioning needs of password hashing. */
 export interface ProvisioningPasswords {
-  hash(password: string): Promise<string>;
-  verify(hash: string | null | undefined, password: string): Promise<{ readonly kind: string }>;
+  hash(password: string, turn: string): Promise<string>;
+  verify(hash: string | null | undefined, password: string, turn: string): Promise<{ readonly kind: string }>;
 }
+
+/** Files of operators take their turn beside the network addresses of others. */
+const TURN = "provisioning";
 
 /** Hashing takes its time, so it is done before the transaction begins. */
 export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, user: FileUser): Promise<PreparedUser> {
   const [before] = await sql.query<AccountRow>(accountOf, [emailKey(user.email)]);
-  const holds = before?.password_hash != null && (await passwords.verify(before.password_hash, user.password)).kind !== "wrong";
-  return { user, passwordHash: holds ? undefined : await passwords.hash(user.password) };
+  const holds = before?.password_hash != null && (await passwords.verify(before.password_hash, user.password, TURN)).kind !== "wrong";
+  return { user, passwordHash: holds ? undefined : await passwords.hash(user.password, TURN) };
 }
 
 /** Brings one person to what the file says. @throws {Refusal} temporarily_unavailable for an account that was deleted meanwhile */

@@ -1,24 +1,58 @@
 import type { SignInFailures } from "../accounts/ports.ts";
 import { type Sql, statement } from "./sql.ts";
 
-// The row lock puts parallel attempts in an order, so that exactly `limit` of them are let through.
-const COUNT = statement(
-  "sign_in_count",
-  `insert into sign_in_failures as known (key, failures, window_ends_at) values ($1::bytea, 1, now() + make_interval(secs => $3::int))
-   on conflict (key) do update set
-     failures = case when known.window_ends_at <= now() then 1 else least(known.failures, $2::int) + 1 end,
-     window_ends_at = case when known.window_ends_at <= now() then excluded.window_ends_at else known.window_ends_at end
-   returning case when failures > $2::int then greatest(1, ceil(extract(epoch from window_ends_at - now())))::int else 0 end as wait`,
+/** Seconds after which a place that was never given back is free again: longer than a request may take. */
+const LEASE = 30;
+
+const failures = "case when known.window_ends_at <= now() then 0 else known.failures end";
+const pending = "case when known.pending_until <= now() then 0 else known.pending end";
+
+// The row lock puts parallel attempts in an order, so that failures and attempts under way never exceed the limit. An attempt that is
+// refused changes nothing.
+const RESERVE = statement(
+  "sign_in_reserve",
+  `with reserved as (
+     insert into sign_in_failures as known (key, failures, window_ends_at, pending, pending_until)
+     values ($1::bytea, 0, now() + make_interval(secs => $3::int), 1, now() + make_interval(secs => ${LEASE}))
+     on conflict (key) do update set
+       failures = ${failures},
+       window_ends_at = case when known.window_ends_at <= now() then excluded.window_ends_at else known.window_ends_at end,
+       pending = ${pending} + 1,
+       pending_until = excluded.pending_until
+     where ${failures} + ${pending} < $2::int
+     returning 1),
+   spent as (
+     select ceil(extract(epoch from window_ends_at - now()))::int as wait from sign_in_failures
+     where key = $1::bytea and failures >= $2::int and window_ends_at > now())
+   select case when exists (select 1 from reserved) then 0 else greatest(1, (select wait from spent)) end as wait`,
 );
 
-const CLEAR = statement("sign_in_clear", "delete from sign_in_failures where key = $1::bytea");
+// Both rows in the order of their keys (docs/decisions/0021).
+const SETTLE = statement(
+  "sign_in_settle",
+  `update sign_in_failures as known set
+     pending = greatest(0, pending - 1),
+     failures = case
+       when $3::text = 'wrong' then ${failures} + 1
+       when $3::text = 'right' and key = $1::bytea then 0
+       else failures end,
+     window_ends_at = case
+       when $3::text = 'wrong' and window_ends_at <= now() then now() + make_interval(secs => $4::int)
+       else window_ends_at end
+   where key = any(array(select key from sign_in_failures where key in ($1::bytea, $2::bytea) order by key for update))`,
+);
 
-export const signInFailures = (sql: Sql): SignInFailures => ({
-  count: async (key, limit, windowSeconds) => {
-    const [row] = await sql.query<{ wait: number }>(COUNT, [key, limit, windowSeconds]);
-    return row?.wait ?? windowSeconds;
+const CLEAR = statement("sign_in_clear", "update sign_in_failures set failures = 0 where key = $1::bytea");
+
+export const signInFailures = (sql: Pick<Sql, "query">): SignInFailures => ({
+  reserve: async (key, { limit, window }) => {
+    const [row] = await sql.query<{ wait: number }>(RESERVE, [key, limit, window]);
+    return row?.wait ?? window;
   },
-  clear: async (key) => {
-    await sql.query(CLEAR, [key]);
+  settle: async ({ pair, address }, verdict, window) => {
+    await sql.query(SETTLE, [pair ?? null, address, verdict, window]);
+  },
+  clear: async (pair) => {
+    await sql.query(CLEAR, [pair]);
   },
 });

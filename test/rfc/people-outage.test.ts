@@ -29,7 +29,7 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<Peop
     sessions: away,
     consents: away,
     pendingRequests: away,
-    signInFailures: away,
+    attempts: away,
     passwords: away,
     realms: away,
     passwordChanges: away,

@@ -4,7 +4,6 @@ import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { pendingRequests } from "../../src/store/pending-requests.ts";
 import { readiness } from "../../src/store/readiness.ts";
-import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -16,28 +15,6 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
   });
   afterAll(() => database.close());
   const run = (text: string) => runText(database.sql, text);
-
-  describe("failed sign-ins", () => {
-    test.for([20, 64])("of %i parallel attempts exactly the limit goes on", async (attempts) => {
-      const key = aHash();
-      const waits = await Promise.all(Array.from({ length: attempts }, () => signInFailures(database.sql).count(key, 10, 900)));
-      expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
-      expect(waits.filter((wait) => wait > 0).every((wait) => Number.isInteger(wait) && wait <= 900)).toBe(true);
-      expect(await signInFailures(database.sql).count(aHash(), 10, 900)).toBe(0);
-    });
-
-    test("a success forgets what was before it, and so does the end of the window", async () => {
-      const key = aHash();
-      const failures = signInFailures(database.sql);
-      for (let n = 0; n < 3; n++) await failures.count(key, 2, 900);
-      expect(await failures.count(key, 2, 900)).toBeGreaterThan(0);
-      await failures.clear(key);
-      expect(await failures.count(key, 2, 900)).toBe(0);
-      for (let n = 0; n < 3; n++) await failures.count(key, 2, 900);
-      await run("update sign_in_failures set window_ends_at = now()");
-      expect(await failures.count(key, 2, 900)).toBe(0);
-    });
-  });
 
   describe("pending requests", () => {
     test("a request is found until it is taken, and of 64 callers one takes it", async () => {

@@ -44,7 +44,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     const { family } = await anOpenFamily(sql, scene);
     await refreshFamilies(sql).rotate(family.id, family.tokenHash, aHash(), 3_600, anAudit("token.issued"));
     await pendingRequests(sql).put(aHash(), "x=1", 600);
-    await signInFailures(sql).count(aHash(), 10, 900);
+    await signInFailures(sql).reserve(aHash(), { limit: 10, window: 900 });
     await tokenStates(sql).revoke(
       { jti: anId(), clientId: scene.clientId },
       Math.floor(Date.now() / 1_000) + 900,

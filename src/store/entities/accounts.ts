@@ -113,7 +113,7 @@ export const PasswordResetRow = defineEntity({
   },
 });
 
-/** Attempts to sign in that were counted in advance and did not succeed, per digest of account and address. */
+/** Failed attempts to sign in, and those under way, per digest of account and address, or of the address alone. */
 export const SignInFailureRow = defineEntity({
   name: "SignInFailureRow",
   tableName: "sign_in_failures",
@@ -121,6 +121,9 @@ export const SignInFailureRow = defineEntity({
     key: hash().primary(),
     failures: p.integer(),
     windowEndsAt: moment().index("sign_in_failures_window_ends_at_index"),
+    pending: p.integer().default(0),
+    /** From then on the attempts under way count no more. */
+    pendingUntil: createdAt(),
   },
 });
 

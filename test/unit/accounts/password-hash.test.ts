@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
 import argon2 from "argon2";
 import { describe, expect, test } from "vitest";
-import { lane } from "../../../src/accounts/lane.ts";
 import { passwordHashing } from "../../../src/accounts/password-hash.ts";
 
-const passwords = passwordHashing({ randomBytes });
+const hashing = passwordHashing({ randomBytes });
+const ADDRESS = "192.0.2.1";
+const passwords = {
+  hash: (password: string) => hashing.hash(password, ADDRESS),
+  verify: (encoded: string | null, password: string) => hashing.verify(encoded, password, ADDRESS),
+};
 
 describe("argon2id with 19 MiB, two passes, one lane", () => {
   test("a hash says its parameters and is verified", async () => {
@@ -25,16 +29,15 @@ describe("argon2id with 19 MiB, two passes, one lane", () => {
   });
 
   test("without a hash the answer is no, and a hash is computed all the same", async () => {
-    let hashes = 0;
-    const inner = lane({ width: 1, queue: 1, wait: 1000 });
+    const turns: string[] = [];
     const counting = passwordHashing({
       randomBytes,
-      inLane: (job) => {
-        hashes += 1;
-        return inner(job);
+      queue: (key, job) => {
+        turns.push(key);
+        return job();
       },
     });
-    for (const encoded of [undefined, null]) expect(await counting.verify(encoded, "")).toEqual({ kind: "wrong" });
-    expect(hashes).toBe(2);
+    for (const encoded of [undefined, null]) expect(await counting.verify(encoded, "", ADDRESS)).toEqual({ kind: "wrong" });
+    expect(turns).toEqual([ADDRESS, ADDRESS]);
   });
 });

@@ -2,8 +2,10 @@ import { createHmac } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS, type Client } from "../../../src/clients/client.ts";
+import type { GuardedFetch } from "../../../src/clients/guarded-fetch.ts";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import type { PublishedKey } from "../../../src/clients/key-set.ts";
+import { remoteKeys } from "../../../src/clients/remote-keys.ts";
 import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
 import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
 import { Refusal } from "../../../src/errors.ts";
@@ -340,4 +342,32 @@ test("reading an assertion gives the client that it names, and nothing that choo
   const { clientId, kid, alg } = readAssertion(ASSERTION_TYPE, made());
   expect([clientId, kid, alg]).toEqual(["notes-app", "one", "EdDSA"]);
   expect(refusalOf(() => readAssertion(ASSERTION_TYPE, made({}, { kid: 7 })))).toEqual(refused("assertion_malformed"));
+});
+
+describe("while failures of the client and address are throttled", () => {
+  /** A client whose keys are at an address, and a count of how often that address is asked. */
+  function throttled() {
+    let fetches = 0;
+    const fetch = {
+      json: async () => {
+        fetches += 1;
+        return { value: { keys: [key.jwk] }, headers: new Headers() };
+      },
+    } as unknown as GuardedFetch;
+    const around = surroundings(keyClient({ jwks: null, jwksUri: "https://app.example.test/keys" }));
+    const ports = { ...around.ports, remoteKeys: remoteKeys(fetch, () => NOW) };
+    const attempt = (text: string) => present(assertion(text), { ...around, ports });
+    return { attempt, fetches: () => fetches };
+  }
+
+  test("a valid assertion passes, a wrong one is 429, and keys are fetched no more often than for others", async () => {
+    const { attempt, fetches } = throttled();
+    const forged = (n: number) => made({ jti: `forged ${n}` }, { kid: `key ${n}` }, strangersKey);
+    for (let n = 0; n < 100; n++) expect(await attempt(forged(n))).toEqual(refused("key_unknown"));
+    expect((await attempt(forged(101)))[0]).toBe("too_many_requests");
+    expect(await attempt(made({ jti: "right" }))).toBe("notes-app");
+    expect((await attempt(made({ jti: "right" })))[0]).toBe("too_many_requests"); // used before
+    for (let n = 200; n < 300; n++) await attempt(forged(n));
+    expect(fetches()).toBe(1);
+  });
 });

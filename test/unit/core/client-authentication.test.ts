@@ -74,6 +74,31 @@ test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and addr
       (error) => error.code,
     );
   for (let guess = 0; guess < 100; guess++) expect(await attempt(`guess-${guess}`, "192.0.2.1")).toBe("invalid_client");
-  expect(await attempt("the-secret", "192.0.2.1")).toBe("too_many_requests");
-  expect(await attempt("the-secret", "192.0.2.2")).toBe("in");
+  expect(await attempt("guess-101", "192.0.2.1")).toBe("too_many_requests");
+  expect(await attempt("guess-101", "192.0.2.2")).toBe("invalid_client");
+});
+
+test("a right secret passes while wrong ones of the same client and address are throttled", async () => {
+  const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
+  const attempt = (secret: string) =>
+    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address: "192.0.2.1" }), exactMethod, ports).then(
+      () => "in",
+      (error) => error.code,
+    );
+  for (let guess = 0; guess < 110; guess++) await attempt(`guess-${guess}`);
+  expect([await attempt("guess"), await attempt("the-secret"), await attempt("guess")]).toEqual([
+    "too_many_requests",
+    "in",
+    "too_many_requests",
+  ]);
+});
+
+test("a disabled client with its right secret is throttled like any other", async () => {
+  const ports = { clients: directory(aClient({ enabled: false })), throttle: aThrottle(() => 1000), ...noAssertions };
+  const attempt = () =>
+    authenticateClient(create(ClientCredentialSchema, { ...basic("the-secret"), address: "192.0.2.1" }), exactMethod, ports).catch(
+      (error) => error.code,
+    );
+  for (let guess = 0; guess < 100; guess++) expect(await attempt()).toBe("invalid_client");
+  expect(await attempt()).toBe("too_many_requests");
 });

@@ -1,0 +1,152 @@
+import { Agent, request } from "node:http";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createTestDatabase } from "../support/postgres.ts";
+import { endProcesses, pause, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
+
+const OWNER = { email: "owner@example.test", password: "correct horse battery" };
+const OWNERS_ADDRESS = "198.51.100.7";
+const ATTACKERS_ADDRESS = "203.0.113.9";
+const IN_FLIGHT = 300;
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+}
+
+/** A server in a process of its own, and one that sends to it from any address. */
+let server: ServiceProcess;
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+const agent = new Agent({ keepAlive: true, maxSockets: 2 * IN_FLIGHT });
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  server = await startProcess({
+    TRUST_PROXY: "true",
+    PROVISION_FILE: provisionFile({ users: [{ ...OWNER, emailVerified: true }], clients: [] }),
+    ...(database && { DATABASE_URL: database.url }),
+  });
+});
+afterEach(async () => {
+  await endProcesses();
+  await database?.drop();
+});
+afterAll(() => agent.destroy());
+
+function post(path: string, body: object, address: string): Promise<Answer> {
+  const headers = { "content-type": "application/json", "x-forwarded-for": address };
+  return new Promise((resolve, reject) => {
+    const sent = request(`${server.url}${path}`, { method: "POST", agent, headers }, (response) => {
+      response.resume();
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] }));
+    });
+    sent.once("error", reject);
+    sent.end(JSON.stringify(body));
+  });
+}
+
+const signIn = (email: string, password: string, address: string) => post("/auth/login", { email, password }, address);
+const asOwner = (password = OWNER.password) => signIn(OWNER.email, password, OWNERS_ADDRESS);
+
+/** Keeps so many requests in flight, each sent again as soon as it is answered, until it is stopped. */
+function flood(send: (n: number) => Promise<Answer>, inFlight = IN_FLIGHT) {
+  const answers: Answer[] = [];
+  let [sent, stopped] = [0, false];
+  const one = async (): Promise<void> => {
+    while (!stopped) answers.push(await send(sent++));
+  };
+  const all = Promise.all(Array.from({ length: inFlight }, one));
+  return {
+    async stop(): Promise<readonly Answer[]> {
+      stopped = true;
+      await all;
+      return answers;
+    },
+  };
+}
+
+/** What an overloaded server may answer: a verdict, or a refusal that says when to come back. */
+function expectVerdictsOrRetries(answers: readonly Answer[], verdicts: readonly number[]): void {
+  const retries = answers.filter(({ status }) => status === 429 || status === 503);
+  expect(answers.map(({ status }) => status).filter((status) => ![...verdicts, 429, 503].includes(status))).toEqual([]);
+  expect(retries.every(({ retryAfter }) => Number(retryAfter) >= 1)).toBe(true);
+}
+
+/** The owner signs in 20 times. @returns answers that were not 200, and the longest time that one took */
+async function ownersTurn() {
+  const refused: number[] = [];
+  let longest = 0;
+  for (let n = 0; n < 20; n++) {
+    const start = performance.now();
+    const { status } = await asOwner();
+    longest = Math.max(longest, performance.now() - start);
+    if (status !== 200) refused.push(status);
+  }
+  return { refused, longest };
+}
+
+async function expectFullBudget(): Promise<void> {
+  for (let n = 0; n < 9; n++) expect((await asOwner("wrong")).status).toBe(401);
+  expect((await asOwner()).status).toBe(200);
+}
+
+describe("many requests in flight from one address", () => {
+  test.for([
+    ["300 wrong passwords for the owner's account", IN_FLIGHT, () => signIn(OWNER.email, "wrong", ATTACKERS_ADDRESS)],
+    [
+      "300 wrong passwords, each for another account",
+      IN_FLIGHT,
+      (n: number) => signIn(`user${n}@example.test`, "wrong", ATTACKERS_ADDRESS),
+    ],
+    [
+      "64 sign-ups",
+      64,
+      (n: number) => post("/auth/register", { email: `new${n}@example.test`, password: "correct horse battery" }, ATTACKERS_ADDRESS),
+    ],
+  ] as const)(
+    "%s: an owner elsewhere signs in 20 times, each within 2 s, and the owner's budget is untouched",
+    async ([, inFlight, send]) => {
+      const attack = flood(send, inFlight);
+      await pause(500);
+      const { refused, longest } = await ownersTurn();
+      const answers = await attack.stop();
+      expect(refused).toEqual([]);
+      expect(longest).toBeLessThan(2_000);
+      expectVerdictsOrRetries(answers, [401, 201]);
+      await expectFullBudget();
+      expect(server.said()).not.toContain('"event":"fault"');
+    },
+  );
+
+  test("300 addresses with one wrong password in flight each: the owner signs in, by waiting as told", async () => {
+    const attack = flood((n) => signIn(`user${n % 50}@example.test`, "wrong", `10.1.${n % 2}.${n % 250}`));
+    await pause(300);
+    let tries = 0;
+    for (let answer = await asOwner(); answer.status !== 200 && tries < 10; answer = await asOwner(), tries++) {
+      expect([answer.status, answer.retryAfter]).toEqual([503, "1"]);
+      await pause(1_000);
+    }
+    expectVerdictsOrRetries(await attack.stop(), [401]);
+    await expectFullBudget();
+  });
+});
+
+describe("1,000 accounts tried from one address", () => {
+  test("at most 100 passwords are looked at, the rest is 429, and another address signs in", async () => {
+    const all: Answer[] = [];
+    for (let round = 0; round < 20; round++) {
+      const guesses = Array.from({ length: 50 }, (_, n) => signIn(`user${round}-${n}@example.test`, "Password1", ATTACKERS_ADDRESS));
+      all.push(...(await Promise.all(guesses)));
+    }
+    expectVerdictsOrRetries(all, [401]);
+    expect(all.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(100);
+    expect((await signIn(OWNER.email, OWNER.password, ATTACKERS_ADDRESS)).status).toBe(429);
+    expect((await asOwner()).status).toBe(200);
+  });
+
+  test("an IPv6 host has one budget for its /64", async () => {
+    const all: Answer[] = [];
+    for (let n = 0; n < 110; n++) all.push(await signIn(`user${n}@example.test`, "Password1", `2001:db8:1:2::${n + 1}`));
+    expect(all.filter(({ status }) => status === 401)).toHaveLength(100);
+    expect((await signIn(OWNER.email, OWNER.password, "2001:db8:1:3::1")).status).toBe(200);
+  });
+});

@@ -1,0 +1,150 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { closeAccount } from "../../src/accounts/closing.ts";
+import { fairQueue } from "../../src/accounts/fair-queue.ts";
+import { passwordAttempts } from "../../src/accounts/password-attempts.ts";
+import { changePassword } from "../../src/accounts/password-change.ts";
+import type { PasswordHashing } from "../../src/accounts/password-hash.ts";
+import type { Caller } from "../../src/accounts/sessions.ts";
+import { signIn } from "../../src/accounts/sign-in.ts";
+import { systemClock } from "../../src/clock.ts";
+import { Refusal } from "../../src/errors.ts";
+import { accountClosing } from "../../src/store/account-closing.ts";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { monotonicSeconds } from "../../src/store/ephemeral/memory.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { passwordChanges } from "../../src/store/password-changes.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { signInFailures } from "../../src/store/sign-in-failures.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { users } from "../../src/store/users.ts";
+import { aUser } from "../support/accounts.ts";
+import { databaseKinds } from "../support/database.ts";
+
+const caller = (address: string): Caller => ({ address, limitKey: address, requestId: "r", userAgent: "", language: "en" });
+const HOME = caller("192.0.2.1");
+const refusal = () => new Refusal("temporarily_unavailable", "queue_full", { retryAfter: 1 });
+
+/** Hashes that are the password itself; `full` is what the hashing queue answers when it has no room. */
+function hashing() {
+  const state = { full: false, compared: 0 };
+  const passwords: PasswordHashing = {
+    hash: async (password) => {
+      if (state.full) throw refusal();
+      return password;
+    },
+    verify: async (encoded, password) => {
+      if (state.full) throw refusal();
+      state.compared += 1;
+      return encoded === password ? { kind: "right", outdated: false } : { kind: "wrong" };
+    },
+  };
+  return { state, passwords };
+}
+
+describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  function portsOver(sql: Sql) {
+    const { state, passwords } = hashing();
+    const ports = {
+      users: users(sql),
+      sessions: sessions(sql),
+      refusals: auditLog(sql),
+      attempts: passwordAttempts(signInFailures(sql), monotonicSeconds, fairQueue({ width: 0, queue: 0, share: 0, wait: 0 })),
+      passwordChanges: passwordChanges(sql),
+      closing: accountClosing(sql),
+      passwords,
+      clock: systemClock,
+      randomBytes,
+      issuer: "https://as.example.test",
+      sessionTtl: 60,
+    };
+    return { ports, state };
+  }
+  const codes = async (count: number, one: () => Promise<unknown>): Promise<readonly string[]> => {
+    const all: string[] = [];
+    for (let n = 0; n < count; n++)
+      all.push(
+        await one().then(
+          () => "done",
+          (error) => error.code ?? String(error),
+        ),
+      );
+    return [...new Set(all)];
+  };
+
+  test("sign-in, password change and deletion that found no room, 30 times, leave the owner's budget as it was", async () => {
+    const { ports, state } = portsOver(database.sql);
+    const user = await aUser(database.sql, { passwordHash: "right password" });
+    state.full = true;
+    const given = { currentPassword: "right password", password: "another password" };
+    const ways = [
+      () => signIn({ email: user.email, password: "right password" }, ports, HOME, undefined),
+      () => changePassword(user, given, ports, HOME),
+      () => closeAccount(user, "right password", ports, HOME),
+    ];
+    for (const way of ways) expect(await codes(30, way)).toEqual(["temporarily_unavailable"]);
+    state.full = false;
+    const wrong = () => signIn({ email: user.email, password: "wrong" }, ports, HOME, undefined);
+    expect(await codes(9, wrong)).toEqual(["unauthenticated"]);
+    await signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
+  });
+
+  test("a fault of the database after the attempt was reserved leaves the budget as it was", async () => {
+    let broken = false;
+    const faulty: Sql = {
+      ...database.sql,
+      query: async (statement, parameters) => {
+        if (broken && statement.name === "user_by_email") throw refusal();
+        return database.sql.query(statement, parameters);
+      },
+    };
+    const { ports } = portsOver(faulty);
+    const user = await aUser(database.sql, { passwordHash: "right password" });
+    broken = true;
+    const attempt = () => signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
+    expect(await codes(30, attempt)).toEqual(["temporarily_unavailable"]);
+    broken = false;
+    await attempt();
+  });
+
+  test("of 64 wrong passwords at once, in two processes, at most 10 are compared", async () => {
+    const user = await aUser(database.sql, { passwordHash: "right password" });
+    const processes = [portsOver(database.sql), portsOver(database.sql)];
+    const guesses = Array.from({ length: 64 }, (_, n) =>
+      signIn(
+        { email: user.email, password: `guess ${n}` },
+        (processes[n % 2] as (typeof processes)[0]).ports,
+        caller("192.0.2.64"),
+        undefined,
+      ),
+    );
+    const outcomes = await Promise.allSettled(guesses);
+    expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
+    expect(processes.reduce((sum, { state }) => sum + state.compared, 0)).toBeLessThanOrEqual(10);
+  });
+
+  test("1,000 accounts tried from one address through two processes: at most 100 passwords are compared", async () => {
+    const processes = [portsOver(database.sql), portsOver(database.sql)];
+    const from = caller("2001:db8:0:1::/64");
+    const codesOf = await Promise.all(
+      processes.map(async ({ ports }, process) => {
+        const all = new Set<string>();
+        for (let n = 0; n < 500; n++) {
+          const credentials = { email: `user${process}-${n}@example.test`, password: "Password1" };
+          all.add(await signIn(credentials, ports, from, undefined).then(String, (error) => error.code));
+        }
+        return [...all].sort();
+      }),
+    );
+    expect(codesOf).toEqual(processes.map(() => ["too_many_requests", "unauthenticated"]));
+    expect(processes.reduce((sum, { state }) => sum + state.compared, 0)).toBe(100);
+    const user = await aUser(database.sql, { passwordHash: "right password" });
+    await signIn({ email: user.email, password: "right password" }, (processes[0] as (typeof processes)[0]).ports, HOME, undefined);
+  });
+});

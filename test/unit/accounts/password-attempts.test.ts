@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { fairQueue } from "../../../src/accounts/fair-queue.ts";
+import { type PasswordAttempts, passwordAttempts } from "../../../src/accounts/password-attempts.ts";
+import type { AttemptVerdict, SignInFailures } from "../../../src/accounts/ports.ts";
+import { Refusal } from "../../../src/errors.ts";
+import { aClock } from "../../support/clock.ts";
+
+const notHeld = fairQueue({ width: 0, queue: 0, share: 0, wait: 0 });
+
+/** Budgets as the database keeps them, of one window that does not end. */
+function budgets() {
+  const rows = new Map<string, { failures: number; pending: number }>();
+  const of = (key: Uint8Array) => {
+    const name = Buffer.from(key).toString("hex");
+    const row = rows.get(name) ?? { failures: 0, pending: 0 };
+    rows.set(name, row);
+    return row;
+  };
+  let asked = 0;
+  const store: SignInFailures = {
+    async reserve(key, { limit, window }) {
+      asked += 1;
+      const row = of(key);
+      if (row.failures + row.pending >= limit) return row.failures >= limit ? window : 1;
+      row.pending += 1;
+      return 0;
+    },
+    async settle({ pair, address }, verdict) {
+      for (const row of [pair, address].flatMap((key) => (key === undefined ? [] : [of(key)]))) {
+        row.pending -= 1;
+        if (verdict === "wrong") row.failures += 1;
+      }
+      if (pair !== undefined && verdict === "right") of(pair).failures = 0;
+    },
+    clear: async (pair) => {
+      of(pair).failures = 0;
+    },
+  };
+  const clock = aClock();
+  return { store, clock, asked: () => asked, attempts: passwordAttempts(store, clock.now, notHeld) };
+}
+
+const HERE = { limitKey: "192.0.2.1" };
+const ELSEWHERE = { limitKey: "198.51.100.1" };
+const verdict = (kind: AttemptVerdict) => async () => ({ verdict: kind });
+const full = async (): Promise<never> => {
+  throw new Refusal("temporarily_unavailable", "queue_full", { retryAfter: 1 });
+};
+const codeOf = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => "run",
+    (error) => error.code,
+  );
+const fail = (attempts: PasswordAttempts, email: string, caller = HERE) => codeOf(attempts.run(email, caller, verdict("wrong")));
+
+describe("attempts to prove a password", () => {
+  test("an attempt without a verdict costs nothing, whatever ended it", async () => {
+    const { attempts } = budgets();
+    const fault = async (): Promise<never> => {
+      throw new Error("a fault");
+    };
+    for (let n = 0; n < 200; n++) await codeOf(attempts.run("ada@example.test", HERE, n % 2 === 0 ? full : fault));
+    expect(await codeOf(attempts.run("ada@example.test", HERE, verdict("right")))).toBe("run");
+  });
+
+  test("the eleventh wrong password for one account is refused, and waits as long as the window", async () => {
+    const { attempts } = budgets();
+    for (let n = 0; n < 10; n++) expect(await fail(attempts, "ada@example.test")).toBe("run");
+    await expect(attempts.run("Ada@Example.test ", HERE, full)).rejects.toMatchObject({
+      code: "too_many_requests",
+      detail: { retryAfter: 900 },
+    });
+    expect(await codeOf(attempts.run("ada@example.test", ELSEWHERE, verdict("right")))).toBe("run");
+  });
+
+  test("an address has 100 failures over all accounts; then it is refused without asking the database, until its window ends", async () => {
+    const { attempts, asked, clock } = budgets();
+    const outcomes: string[] = [];
+    for (let n = 0; n < 101; n++) outcomes.push(await fail(attempts, `user${n}@example.test`));
+    expect([outcomes.filter((outcome) => outcome === "run").length, outcomes.at(-1)]).toEqual([100, "too_many_requests"]);
+    const before = asked();
+    for (let n = 0; n < 1_000; n++) expect(await fail(attempts, `user${n}@example.test`)).toBe("too_many_requests");
+    expect(asked()).toBe(before);
+    expect(await fail(attempts, "user1@example.test", ELSEWHERE)).toBe("run");
+    clock.pass(901);
+    await fail(attempts, "user1@example.test");
+    expect(asked()).toBeGreaterThan(before);
+  });
+
+  test("a right password does not clear the failures of its address", async () => {
+    const { attempts } = budgets();
+    for (let n = 0; n < 100; n++) {
+      await fail(attempts, `user${n}@example.test`);
+      await attempts.run("own@example.test", HERE, verdict("right")).catch(() => undefined);
+    }
+    expect(await codeOf(attempts.run("own@example.test", HERE, verdict("right")))).toBe("too_many_requests");
+  });
+
+  test("attempts of one account that are refused do not spend the address", async () => {
+    const { attempts } = budgets();
+    for (let n = 0; n < 300; n++) await fail(attempts, "ada@example.test");
+    expect(await codeOf(attempts.run("grace@example.test", HERE, verdict("right")))).toBe("run");
+  });
+
+  test("an address with 300 attempts under way delays another by a few", async () => {
+    const { attempts } = budgets();
+    const ends: (() => void)[] = [];
+    const slow = () => new Promise<{ verdict: "wrong" }>((resolve) => ends.push(() => resolve({ verdict: "wrong" })));
+    const flood = Array.from({ length: 300 }, (_, n) => codeOf(attempts.run(`user${n}@example.test`, HERE, slow)));
+    let begun = false;
+    const owner = attempts.run("owner@example.test", ELSEWHERE, async () => {
+      begun = true;
+      return { verdict: "right" as const };
+    });
+    let ended = 0;
+    while (!begun) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const end = ends.shift();
+      if (end !== undefined) ended += 1;
+      end?.();
+    }
+    expect(ended).toBeLessThanOrEqual(8);
+    expect(await owner).toEqual({ verdict: "right" });
+    const rest = setInterval(() => ends.splice(0).forEach((end) => void end()), 1);
+    const outcomes = await Promise.all(flood);
+    clearInterval(rest);
+    expect(outcomes.every((outcome) => ["run", "too_many_requests", "temporarily_unavailable"].includes(outcome))).toBe(true);
+    expect(outcomes.filter((outcome) => outcome === "run").length).toBeLessThanOrEqual(100);
+  });
+
+  test("a refusal is answered late, and no later than others have room to wait", async () => {
+    const { store, clock } = budgets();
+    const waiting = fairQueue({ width: 0, queue: 1, share: 1, wait: 60_000 });
+    const attempts = passwordAttempts(store, clock.now, waiting);
+    let answered = 0;
+    const refusals = [HERE, HERE, ELSEWHERE].map((caller) => codeOf(attempts.run("ada@example.test", caller, full)).then(() => answered++));
+    await Promise.all(refusals.slice(1));
+    expect(answered).toBe(2);
+  });
+
+  test("a wrong password whose failure cannot be stored is not answered", async () => {
+    const { store, clock } = budgets();
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    expect(await codeOf(failing.run("ada@example.test", HERE, verdict("wrong")))).toBe("temporarily_unavailable");
+  });
+
+  test("an error is passed on also when its places cannot be given back", async () => {
+    const { store, clock } = budgets();
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    await expect(failing.run("ada@example.test", HERE, () => Promise.reject(new Error("first")))).rejects.toThrow("first");
+  });
+});
