@@ -4,6 +4,7 @@ import {
   ApiDescription,
   ApiError,
   AuthorizeQuery,
+  BearerError,
   Health,
   IntrospectAnswer,
   IntrospectForm,
@@ -45,7 +46,12 @@ const userinfo: ZodOpenApiOperationObject = {
   tags: ["OAuth"],
   summary: "Claims about the person whose token it is",
   security: [{ bearer: [] }],
-  responses: { "200": json("The claims.", Userinfo), ...oauthErrors, "403": json("The token lacks the scope `openid`.", OauthError) },
+  responses: {
+    "200": json("The claims.", Userinfo),
+    ...oauthErrors,
+    "401": json("The token is missing or not valid.", BearerError),
+    "403": json("The token lacks the scope `openid`.", OauthError),
+  },
 };
 
 const authorize = (
