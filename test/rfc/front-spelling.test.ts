@@ -70,7 +70,9 @@ describe("a method that a path does not take is 405 with Allow, in the shape of 
   });
 });
 
-test("every documented path that takes GET answers HEAD alike, but for the link of a mail, which HEAD does not use up", async ({ server }) => {
+test("every documented path that takes GET answers HEAD alike, but for the link of a mail, which HEAD does not use up", async ({
+  server,
+}) => {
   const { paths } = (await server.get("/openapi.json")).body;
   const withGet = Object.keys(paths).filter((path) => "get" in paths[path] && path !== "/auth/verify");
   expect(withGet.length).toBeGreaterThan(15);
