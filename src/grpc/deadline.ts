@@ -4,9 +4,6 @@ import type { TokenCoreMethod } from "./local.ts";
 /** Milliseconds: the most that a call may take, whatever its caller would wait for. */
 const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
-/** Resolving a client may mean to fetch its metadata document, which may take five seconds before it counts as not to be had. */
-const RESOLVING_LIMIT = 6_000;
-const RESOLVING: readonly TokenCoreMethod[] = ["validateAuthorization", "issueCode", "resolveClient"];
 
 /** Milliseconds that every hop keeps back, so that its answer still arrives in time. */
 const HOP = 20;
@@ -15,8 +12,7 @@ const LEAST = 50;
 
 /** Milliseconds that a call of the token core may take. */
 export function timeLimit(method: TokenCoreMethod): number {
-  if (method === "introspect" || method === "verifyApiKey") return INTROSPECTION_LIMIT;
-  return RESOLVING.includes(method) ? RESOLVING_LIMIT : CORE_LIMIT;
+  return method === "introspect" || method === "verifyApiKey" ? INTROSPECTION_LIMIT : CORE_LIMIT;
 }
 
 /**
