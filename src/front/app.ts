@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import Koa, { type Next } from "koa";
+import Koa, { type Next, type ParameterizedContext } from "koa";
 import { isRefusal, Refusal } from "../errors.ts";
 import { Exchange } from "./exchange.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -69,7 +69,7 @@ export function createApp(options: AppOptions): RequestListener {
     if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
   };
   koa.on("error", responseFault);
-  const routed: Target = { name: "router", print: outsidePrinter(options), essential: false, answer: byRouters };
+  const routed: Target = { name: "router", print: routedPrinter(options), essential: false, answer: byRouters };
   koa.use((ctx, next) => {
     Object.assign(ctx.state, stateOf(ctx.req));
     return answer(ctx, routed, next, () => routePattern(ctx));
@@ -97,6 +97,19 @@ function outsidePrinter({ issuer, page }: AppOptions): ErrorPrinter {
     if (astray) ctx.vary("Accept");
     if (astray && ctx.accepts("json", "html") === "html") page(ctx, refusal);
     else json(ctx, refusal);
+  };
+}
+
+/** Prints what no route of a router answered: in the shape of the router that has the path, else as outside all routes. */
+function routedPrinter(options: AppOptions): ErrorPrinter {
+  const outside = outsidePrinter(options);
+  const printers = new Map<object, ErrorPrinter>();
+  for (const { router, print } of options.groups)
+    for (const layer of router?.stack ?? []) if (print && layer.methods.length > 0) printers.set(layer, print);
+  return (ctx, refusal) => {
+    const layers: readonly object[] = (ctx as ParameterizedContext<FrontState>).matched ?? [];
+    const print = layers.map((layer) => printers.get(layer)).find((one) => one !== undefined) ?? outside;
+    print(ctx, refusal);
   };
 }
 

@@ -1,14 +1,14 @@
-import { Router } from "@koa/router";
 import { revokeConsent } from "../accounts/consents.ts";
 import type { Consent } from "../accounts/ports.ts";
 import { API_PURPOSE, csrfToken, isCsrfToken } from "../accounts/sessions.ts";
 import { milliseconds } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { Cookies } from "./cookies.ts";
-import { apiErrorPrinter, errorsAs } from "./middleware/errors.ts";
+import { apiErrorPrinter } from "./middleware/errors.ts";
+import { exactRouter } from "./middleware/exact-router.ts";
 import { sendJson } from "./middleware/headers.ts";
 import { callerOf, type PeoplePorts } from "./people-ports.ts";
-import type { FrontState, Handler, RouteGroup } from "./routes.ts";
+import type { Handler, RouteGroup } from "./routes.ts";
 import { signedInBy } from "./signed-in.ts";
 
 /** A consent as its owner sees it; times in milliseconds. */
@@ -31,8 +31,8 @@ export function consentRoutes(ports: PeoplePorts, cookies: Cookies): RouteGroup 
     const consents = await ports.consents.ofUser(user.id);
     sendJson(ctx, { consents: consents.map(consentView), csrfToken: csrfToken(secret, API_PURPOSE) });
   };
-  const router = new Router<FrontState>();
-  router.delete("/consents/:id", errorsAs(print, ports.fault), async (ctx) => {
+  const router = exactRouter(print, ports.fault);
+  router.delete("/consents/:id", async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);
     if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
       throw new Refusal("forbidden", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
@@ -41,5 +41,5 @@ export function consentRoutes(ports: PeoplePorts, cookies: Cookies): RouteGroup 
     ctx.status = 204;
   });
   const route = { methods: { GET: list }, print };
-  return { fixed: { "/consents": route, "/consents/": route }, router };
+  return { fixed: { "/consents": route, "/consents/": route }, router, print };
 }

@@ -12,7 +12,8 @@ export interface Cookies {
   endSession(ctx: FrontContext): void;
   /** A secret of this browser before anyone has signed in, which its forms are bound to. */
   visitor(ctx: FrontContext): string | undefined;
-  startVisitor(ctx: FrontContext, secret: string): void;
+  /** @param ttl seconds; without it the browser keeps it until it is closed */
+  startVisitor(ctx: FrontContext, secret: string, ttl?: number): void;
   /**
    * What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything.
    */
@@ -34,7 +35,7 @@ export function cookiesOf(issuer: string): Cookies {
     startSession: (ctx, secret, ttl) => write(ctx, session, secret, `; Max-Age=${ttl}`),
     endSession: (ctx) => write(ctx, session, "", "; Max-Age=0"),
     visitor: (ctx) => cookieSecret(ctx.req.headers.cookie, visitor),
-    startVisitor: (ctx, secret) => write(ctx, visitor, secret, ""),
+    startVisitor: (ctx, secret, ttl) => write(ctx, visitor, secret, ttl === undefined ? "" : `; Max-Age=${ttl}`),
     errand: (ctx) => formIn(cookieValues(ctx.req.headers.cookie, errand)),
     startErrand: (ctx, members, ttl) => write(ctx, errand, members, `; Max-Age=${ttl}`),
     endErrand(ctx) {

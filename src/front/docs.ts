@@ -5,11 +5,8 @@ import { apiErrorPrinter } from "./middleware/errors.ts";
 import { pageHeaders } from "./middleware/headers.ts";
 import type { FixedRoute, Handler, RouteGroup } from "./routes.ts";
 
-const MAX_AGE = 300;
-
-/** Everything comes from here; the page's own script asks for the description, and styles are set by script. */
-const POLICY =
-  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'";
+/** Everything comes from here. Styles that the script sets element by element need no permission of their own. */
+const POLICY = "default-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'";
 
 /** Links are relative, so that the page works below whatever path a proxy puts it. */
 const PAGE = `<!doctype html>
@@ -54,7 +51,7 @@ export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
     return async (ctx) => {
       pageHeaders(ctx, POLICY);
       ctx.remove("Pragma");
-      sendDocument(ctx, await document(), MAX_AGE);
+      sendDocument(ctx, await document());
     };
   };
   const route = (make: () => Promise<PreparedDocument>): FixedRoute => ({ print, methods: { GET: serve(make) } });

@@ -15,11 +15,11 @@ export function prepareDocument(body: string | Buffer, contentType: string): Pre
 
 /**
  * Sends the document, or 304 where the client has it already.
- * @param maxAge seconds for which anyone may keep it
+ * @param maxAge seconds for which anyone may keep it; without it every use asks here first
  * @see RFC 9110 §13.1.2
  */
-export function sendDocument(ctx: FrontContext, { body, contentType, etag }: PreparedDocument, maxAge: number): void {
-  ctx.set("Cache-Control", `public, max-age=${maxAge}`);
+export function sendDocument(ctx: FrontContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
+  ctx.set("Cache-Control", maxAge === undefined ? "no-cache" : `public, max-age=${maxAge}`);
   ctx.set("ETag", etag);
   if (holds(ctx.req.headers["if-none-match"], etag)) {
     ctx.status = 304;

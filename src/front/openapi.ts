@@ -13,7 +13,8 @@ export const openApiDocument = (issuer: string, paths: readonly ZodOpenApiPathsO
     info: {
       title: "Countersign",
       version: INTERFACE_VERSION,
-      description: "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for people.",
+      description:
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for people. Every path that takes GET answers HEAD as well; a method that a path does not take is answered 405 with `Allow`. Paths are exact: case and a slash at the end count, and nothing in them is percent-encoded.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],

@@ -49,10 +49,13 @@ export interface FixedRoute {
   readonly essential?: true;
 }
 
-/** What one file of routes contributes. A router's own errors are printed by its `errorsAs` middleware, else in the shape of the API. */
+/** What one file of routes contributes. */
 export interface RouteGroup {
   readonly fixed?: Readonly<Record<string, FixedRoute>>;
+  /** An `exactRouter`, so that its paths have one spelling. */
   readonly router?: Router<FrontState>;
+  /** Prints the refusal of a method that a path of the router does not take; without it in the shape of the API. */
+  readonly print?: ErrorPrinter;
 }
 
 /** The path of a request below the issuer's own, as it was sent. */

@@ -1,9 +1,8 @@
-import { Router } from "@koa/router";
 import { CATALOGUE, Refusal } from "../errors.ts";
-import { errorsAs } from "./middleware/errors.ts";
+import { exactRouter } from "./middleware/exact-router.ts";
 import { sendJson } from "./middleware/headers.ts";
 import type { ReportFault } from "./ports.ts";
-import type { ErrorPrinter, FrontState, RouteGroup } from "./routes.ts";
+import type { ErrorPrinter, RouteGroup } from "./routes.ts";
 
 /** Errors of these paths have a message and nothing else (specification §7.2). */
 const print: ErrorPrinter = (ctx, refusal) => {
@@ -20,7 +19,9 @@ const refuse = (): never => {
  * @see specification §4.2
  */
 export function walletOffRoutes({ fault }: { readonly fault: ReportFault }): RouteGroup {
-  const router = new Router<FrontState>();
-  router.get("/auth/link/wallet/:handle", errorsAs(print, fault), refuse);
-  return { fixed: { "/auth/link/wallet": { methods: { POST: refuse }, print } }, router };
+  const router = exactRouter(print, fault);
+  router.get("/auth/link/wallet/:handle", refuse);
+  router.get("/auth/link/wallet/request/:state", refuse).post("/auth/link/wallet/request/:state", refuse);
+  const route = { methods: { POST: refuse }, print };
+  return { fixed: { "/auth/link/wallet": route, "/auth/link/wallet/response": route }, router, print };
 }

@@ -38,12 +38,17 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
   return (request, response) => {
     if (!PATHS.has(request.url?.split("?", 1)[0] ?? "")) return false;
     response.setHeader("cache-control", "no-store");
+    if (request.method !== "POST") {
+      response.setHeader("allow", "POST");
+      refuse(response, 405, "unimplemented", "this path takes POST");
+      return true;
+    }
     if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
-      refuse(response, 415, "compression is not accepted");
+      refuse(response, 415, "invalid_argument", "compression is not accepted");
       return true;
     }
     if ((request.headersDistinct["content-type"]?.length ?? 0) > 1) {
-      refuse(response, 400, "content-type was sent more than once");
+      refuse(response, 400, "invalid_argument", "content-type was sent more than once");
       return true;
     }
     loading ??= loadHandler(options);
@@ -59,8 +64,8 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
 }
 
 /** What the library behind would not notice. The body stays unread, so that the connection can carry no further request. */
-function refuse(response: ServerResponse, status: number, message: string): void {
-  const body = JSON.stringify({ code: "invalid_argument", message });
+function refuse(response: ServerResponse, status: number, code: string, message: string): void {
+  const body = JSON.stringify({ code, message });
   response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
 }
 

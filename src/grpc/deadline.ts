@@ -4,9 +4,6 @@ import type { TokenCoreMethod } from "./local.ts";
 /** Milliseconds: the most that a call may take, whatever its caller would wait for. */
 const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
-/** Resolving a client may mean to fetch its metadata document, which may take five seconds before it counts as not to be had. */
-const RESOLVING_LIMIT = 6_000;
-const RESOLVING: readonly TokenCoreMethod[] = ["validateAuthorization", "issueCode", "resolveClient"];
 
 /** Methods that consume or issue something. What `revoke` does late harms nobody. */
 const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
@@ -23,8 +20,7 @@ const LEAST = 50;
 
 /** Milliseconds that a call of the token core may take. */
 export function timeLimit(method: TokenCoreMethod): number {
-  if (method === "introspect" || method === "verifyApiKey") return INTROSPECTION_LIMIT;
-  return RESOLVING.includes(method) ? RESOLVING_LIMIT : CORE_LIMIT;
+  return method === "introspect" || method === "verifyApiKey" ? INTROSPECTION_LIMIT : CORE_LIMIT;
 }
 
 /** Whether a call may change something that its caller must be able to count on. Pure. */

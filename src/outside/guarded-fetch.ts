@@ -8,7 +8,8 @@ import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
 import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
 
 const CONNECT_MS = 2_000;
-const OVERALL_MS = 5_000;
+/** Less than a call of the token core may take, so that a slow document is named as the cause. */
+export const OVERALL_MS = 2_500;
 const AT_ONCE = 8;
 const WAITING = 64;
 /** Name look-ups occupy a thread that password hashing and files need too: a dead name server must not take them all. */

@@ -114,7 +114,13 @@ describe("greeting, metrics and reference", () => {
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'self'");
     expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toMatch(/https?:|\*|script-src/);
+    expect(policy).not.toMatch(/https?:|\*|script-src|unsafe/);
+    for (const path of ["/docs", "/docs/start.js", "/openapi.json"]) {
+      const { headers } = await fetch(front.url + path);
+      expect(headers.get("cache-control")).toBe("no-cache");
+      const again = await fetch(front.url + path, { headers: { "if-none-match": headers.get("etag") ?? "" } });
+      expect([again.status, again.headers.get("cache-control")]).toEqual([304, "no-cache"]);
+    }
     const page = await response.text();
     expect(page).not.toMatch(/https?:\/\//);
     expect(page).not.toMatch(/<script>|onload=/);

@@ -33,6 +33,9 @@ test("specification §7.2: without wallets their paths are 404 with a message al
   for (const [method, path] of [
     ["POST", "/auth/link/wallet"],
     ["GET", "/auth/link/wallet/handle"],
+    ["GET", "/auth/link/wallet/request/state"],
+    ["POST", "/auth/link/wallet/request/state"],
+    ["POST", "/auth/link/wallet/response"],
   ] as const) {
     const { status, text } = await ask(path, HTML, method);
     expect([status, JSON.parse(text)]).toEqual([404, { message: expect.any(String) }]);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { resultsOf, SKIPPED } from "../../scripts/contract-report.ts";
 import { summarise } from "../../scripts/test-summary.ts";
 
 const file = (status: string, ...tests: [string, string][]) => ({
@@ -23,4 +24,23 @@ test("a skip needs a reason", () => {
     "later",
     "some day",
   ]);
+});
+
+const run = { complete: true, exit_code: 0, operations: { tested: 3 }, failures: [] };
+
+test("a contract run counts one test for each operation, whatever was found at it", () => {
+  const failures = [{ operations: ["GET /a", "GET /b"] }, { operations: ["GET /a"] }];
+  expect(summarise([{ testResults: [resultsOf("nobody", { ...run, exit_code: 1, failures })] }])).toMatchObject({ passed: 1, failed: 2 });
+  expect(summarise([{ testResults: [resultsOf("nobody", run)] }])).toMatchObject({ passed: 3, failed: 0 });
+});
+
+test.each([{ complete: false }, { operations: { tested: 0 } }, { exit_code: 1 }])(
+  "a contract run that broke off has failed: %j",
+  (broken) => {
+    expect(summarise([{ testResults: [resultsOf("nobody", { ...run, ...broken })] }])).toMatchObject({ passed: 0, failed: 1 });
+  },
+);
+
+test("a contract test without Python is an excused skip", () => {
+  expect(summarise([{ testResults: [SKIPPED] }])).toEqual({ passed: 0, failed: 0, skipped: 1, unexcused: [] });
 });

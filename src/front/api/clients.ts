@@ -1,24 +1,23 @@
-import { Router } from "@koa/router";
 import { TRPCError } from "@trpc/server";
 import { Refusal } from "../../errors.ts";
 import { managementCaller } from "../../management/router.ts";
 import { judgeCaller, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../middleware/body.ts";
-import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
+import { apiErrorPrinter } from "../middleware/errors.ts";
+import { exactRouter } from "../middleware/exact-router.ts";
 import { noStore, sendJson } from "../middleware/headers.ts";
-import type { FrontContext, FrontState, RouteGroup } from "../routes.ts";
+import type { FrontContext, RouteGroup } from "../routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 type Procedures = ReturnType<typeof managementCaller>;
 type ApiContext = FrontContext & { readonly params: Readonly<Record<string, string>> };
 
 /**
- * `/api/clients/**`: the procedures of the typed API in the shape of specification §4.3 and §4.4. Paths answer with and without a slash at
- * their end. Bodies are handed on as they were read; what is wrong with them is the procedure's to say.
+ * `/api/clients/**`: the procedures of the typed API in the shape of specification §4.3 and §4.4. Bodies are handed on as they were read; what is wrong with them is the procedure's to say.
  */
 export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
-  const router = new Router<FrontState>({ prefix: "/api/clients" });
-  router.use(errorsAs(apiErrorPrinter(options.issuer), options.fault));
+  const print = apiErrorPrinter(options.issuer);
+  const router = exactRouter(print, options.fault);
 
   const calling =
     (work: (procedures: Procedures, ctx: ApiContext, id: string) => Promise<void>) =>
@@ -28,23 +27,23 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
       });
 
   router.get(
-    "/",
+    COLLECTION,
     calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
   );
   router.post(
-    "/",
+    COLLECTION,
     calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(unjudged(await bodyOf(ctx, options))), 201)),
   );
   router.get(
-    "/:id",
+    CLIENT,
     calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.get({ id }))),
   );
   router.patch(
-    "/:id",
+    CLIENT,
     calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.update({ id, patch: unjudged(await bodyOf(ctx, options)) }))),
   );
   router.delete(
-    "/:id",
+    CLIENT,
     calling(async ({ clients }, ctx, id) => {
       await clients.delete({ id });
       noStore(ctx);
@@ -52,29 +51,33 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
     }),
   );
   router.post(
-    "/:id/regenerate-secret",
+    `${CLIENT}/regenerate-secret`,
     calling(async ({ clients }, ctx, id) => {
       await assertNoBody(ctx, options);
       sendJson(ctx, await clients.regenerateSecret({ id }));
     }),
   );
   router.get(
-    "/:id/api-keys",
+    `${CLIENT}/api-keys`,
     calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.list({ clientId }))),
   );
   router.post(
-    "/:id/api-keys",
+    `${CLIENT}/api-keys`,
     calling(async ({ apiKeys }, ctx, clientId) => {
       const key = unjudged(await bodyOf(ctx, options));
       sendJson(ctx, await apiKeys.create({ clientId, key }), 201);
     }),
   );
   router.delete(
-    "/:id/api-keys/:keyId",
+    `${CLIENT}/api-keys/:keyId`,
     calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.revoke({ clientId, keyId: ctx.params.keyId ?? "" }))),
   );
-  return { router };
+  return { router, print };
 }
+
+/** The one path that answers with and without the slash at its end. */
+const COLLECTION = ["/api/clients/", "/api/clients"];
+const CLIENT = "/api/clients/:id";
 
 /** A body on its way to the procedure, whose schema is the first to judge it. */
 const unjudged = (body: unknown): never => body as never;

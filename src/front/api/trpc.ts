@@ -1,4 +1,3 @@
-import { Router } from "@koa/router";
 import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { Refusal } from "../../errors.ts";
@@ -6,9 +5,10 @@ import { managementRouter } from "../../management/router.ts";
 import { outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
 import { jsonBody } from "../middleware/body.ts";
-import { apiErrorPrinter, errorsAs } from "../middleware/errors.ts";
+import { apiErrorPrinter } from "../middleware/errors.ts";
+import { exactRouter } from "../middleware/exact-router.ts";
 import { noStore, sendJson } from "../middleware/headers.ts";
-import { type ErrorPrinter, type FrontContext, type FrontState, queryText, type RouteGroup } from "../routes.ts";
+import { type ErrorPrinter, type FrontContext, queryText, type RouteGroup } from "../routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
@@ -24,11 +24,11 @@ const TAKES_FILE = "operator.provision";
  * same rules as every other JSON: size, depth, coding, media type. The answer then takes the way of all answers.
  */
 export function trpcRoutes(options: ManagementRoutesOptions): RouteGroup {
-  const router = new Router<FrontState>();
-  const errors = errorsAs(printerOf(options.issuer), options.fault);
+  const print = printerOf(options.issuer);
+  const router = exactRouter(print, options.fault);
   const answer = (ctx: FrontContext) => answerCall(ctx, options);
-  router.get(`${ENDPOINT}/:path`, errors, answer).post(`${ENDPOINT}/:path`, errors, answer);
-  return { router };
+  router.get(`${ENDPOINT}/:path`, answer).post(`${ENDPOINT}/:path`, answer);
+  return { router, print };
 }
 
 /** Status and headers as for everything else, in a body that typed clients can read. */
@@ -66,7 +66,7 @@ async function answerCall(ctx: FrontContext, { issuer, ports, fault }: Managemen
 /** The calls of a batch stand in the path, with commas between them. */
 function batchSize(ctx: FrontContext): number {
   const { pathname, searchParams } = new URL(ctx.req.url ?? "", "http://front.invalid");
-  return searchParams.get("batch") === "1" ? pathname.split(/,|%2C/i).length : 1;
+  return searchParams.get("batch") === "1" ? pathname.split(",").length : 1;
 }
 
 const TOO_LONG = `A batch holds at most ${BATCH_LIMIT} calls.`;

@@ -7,6 +7,7 @@ import { ApiError } from "./oauth.ts";
 
 const refused = (description: string) => json(description, ApiError);
 const notAllowed = {
+  "400": refused("The Authorization header is malformed."),
   "401": refused("No token of a sign-in with this service."),
   "403": refused("What is asked for is an operator's to give, or the token lacks the scope clients:manage."),
   "503": refused("Not able to answer now; see Retry-After."),
@@ -32,7 +33,7 @@ export const clientPaths: ZodOpenApiPathsObject = {
       ...clients,
       summary: "Makes a client",
       requestBody: jsonRequest(CreateClientInput),
-      responses: { "201": json("The client, with its secret.", CreatedClient), ...invalid, ...notAllowed },
+      responses: { "201": json("The client, with its secret.", CreatedClient), ...notAllowed, ...invalid },
     },
   },
   "/api/clients/{id}": {
@@ -49,7 +50,7 @@ export const clientPaths: ZodOpenApiPathsObject = {
         "A method without a secret drops the secret. A change to a method with one makes none: ask for one with regenerate-secret, since a secret is shown by that call and by the creation alone; until then the client cannot authenticate.",
       requestParams: client,
       requestBody: jsonRequest(ClientPatch),
-      responses: { "200": json("The client as it is now.", ClientView), ...invalid, ...notAllowed, ...absent },
+      responses: { "200": json("The client as it is now.", ClientView), ...notAllowed, ...invalid, ...absent },
     },
     delete: {
       ...clients,
@@ -65,10 +66,10 @@ export const clientPaths: ZodOpenApiPathsObject = {
       requestParams: client,
       responses: {
         "200": json("The client, with its new secret.", ClientWithSecret),
+        ...notAllowed,
         "400": refused("The client has no use for a secret, or a body was sent: the call takes none."),
         "413": refused("A body was sent, and it is longer than 64 KiB."),
         "415": refused("A body was sent that is not application/json."),
-        ...notAllowed,
         ...absent,
       },
     },
@@ -87,8 +88,8 @@ export const clientPaths: ZodOpenApiPathsObject = {
       requestBody: jsonRequest(CreateApiKeyInput),
       responses: {
         "201": json("The key.", CreatedApiKey),
-        ...invalid,
         ...notAllowed,
+        ...invalid,
         "403": refused("The client is not in development: use client_credentials."),
         ...absent,
       },

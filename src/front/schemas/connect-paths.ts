@@ -51,7 +51,7 @@ export const connectPaths: ZodOpenApiPathsObject = {
   [`${SERVICE}/IntrospectBatch`]: call(
     "The states of up to 100 tokens, in the order of the request",
     z.object({ requests: z.array(Token).max(100) }),
-    z.object({ responses: z.array(State) }),
+    z.object({ responses: z.array(State).optional().meta({ description: "Left out when it is empty (Protobuf JSON)." }) }),
   ),
   [`${SERVICE}/VerifyApiKey`]: call("Whether a static API key may be used now, and for which client", Key, KeyState),
 };

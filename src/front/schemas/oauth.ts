@@ -11,6 +11,12 @@ export const OauthError = z
   .object({ error: z.string().meta({ example: "invalid_request" }), error_description: z.string().optional() })
   .meta({ id: "OAuthError" });
 
+/** RFC 6750 §3.1: a request without a token is answered without an error code. */
+export const BearerError = OauthError.partial().meta({
+  id: "BearerError",
+  description: "Empty where no token was sent; see WWW-Authenticate.",
+});
+
 export const ApiError = z
   .object({
     statusCode: z.int(),

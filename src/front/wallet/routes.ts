@@ -1,13 +1,12 @@
-import { Router } from "@koa/router";
 import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { readAnswer } from "../../wallet/answer.ts";
 import { pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
 import { formBody } from "../middleware/body.ts";
-import { errorsAs } from "../middleware/errors.ts";
+import { exactRouter } from "../middleware/exact-router.ts";
 import { noStore, openToScripts, sendJson } from "../middleware/headers.ts";
 import { callerOf } from "../people-ports.ts";
-import type { FrontContext, FrontState, Handler, RouteGroup } from "../routes.ts";
+import type { FrontContext, Handler, RouteGroup } from "../routes.ts";
 import { signedInBy } from "../signed-in.ts";
 import { walletErrorPrinter } from "./errors.ts";
 import type { WalletKit } from "./kit.ts";
@@ -57,8 +56,7 @@ export function walletRoutes(kit: WalletKit): RouteGroup {
     ctx.set("Content-Type", "application/oauth-authz-req+jwt");
     ctx.body = request;
   };
-  const router = new Router<FrontState>();
-  router.use(errorsAs(print, fault));
+  const router = exactRouter(print, fault);
   router.get("/auth/link/wallet/:handle", async (ctx) => {
     const { secret: _, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
     const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
@@ -74,5 +72,6 @@ export function walletRoutes(kit: WalletKit): RouteGroup {
       "/auth/link/wallet/response": { methods: { POST: responseRoute(kit) }, print, cors: true },
     },
     router,
+    print,
   };
 }

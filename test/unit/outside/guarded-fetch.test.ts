@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type GuardedFetchOptions, guardedFetch } from "../../../src/outside/guarded-fetch.ts";
+import { timeLimit } from "../../../src/grpc/deadline.ts";
+import { type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
 import { ca, type Publisher, publisher } from "../../support/publisher.ts";
 
 const HOST = "client.example.test";
@@ -162,6 +163,10 @@ test.for(["", "{", "\ufeff{}", "[1,]"])("the body %j is not JSON", async (body) 
 test("a body that is not UTF-8 is refused", async () => {
   site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(Buffer.from([0x22, 0xff, 0x22])));
   expect(await outcome(url())).toBe("json_malformed");
+});
+
+test("a fetch ends before the call of the token core that waits for it", () => {
+  expect(OVERALL_MS).toBeLessThanOrEqual(timeLimit("validateAuthorization") - 500);
 });
 
 test("abuse 55: one byte a second is given up within the time allowed", { timeout: 15_000 }, async () => {
