@@ -46,7 +46,7 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
     origin: "metadata_document",
     name: nameOf(members),
     description: null,
-    redirectUris: redirectUrisOf(members),
+    redirectUris: redirectUrisOf(members, methods.tokenEndpointAuthMethod),
     postLogoutRedirectUris: [],
     scopes: scopesOf(members, policy.allowedScopes),
     grantTypes: grantsOf(members),
@@ -81,8 +81,9 @@ function nameOf({ client_name: name }: Members): string {
 }
 
 /** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */
-function redirectUrisOf({ redirect_uris: listed }: Members): readonly string[] {
-  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, null));
+function redirectUrisOf({ redirect_uris: listed }: Members, tokenEndpointAuthMethod: AuthMethod): readonly string[] {
+  const client = { environment: null, tokenEndpointAuthMethod };
+  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, client));
   return permitted.length === 0 ? unfit("document_without_redirect") : [...new Set(permitted)];
 }
 

@@ -41,7 +41,7 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
     throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client" });
   }
-  if (!isPermittedRedirectUri(redirectUri, client.environment)) {
+  if (!isPermittedRedirectUri(redirectUri, client)) {
     throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
       description: "redirect_uri is not permitted in the environment of this client",
     });

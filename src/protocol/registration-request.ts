@@ -26,13 +26,18 @@ export const RegistrationRequest = z.object({
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
 
+const isObject = (json: unknown): json is object => typeof json === "object" && json !== null && !Array.isArray(json);
+
+/** A member that is null counts as absent. */
+const withoutNulls = (members: object) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+
 /**
  * Reads the JSON of a registration request; its grammar only, policy comes after.
  * @throws {Refusal} invalid_redirect_uri where `redirect_uris` is at fault, else invalid_client_metadata
  * @see RFC 7591 §3.2.2
  */
 export function parseRegistrationRequest(json: unknown): RegistrationRequest {
-  const parsed = RegistrationRequest.safeParse(json);
+  const parsed = RegistrationRequest.safeParse(isObject(json) ? withoutNulls(json) : json);
   if (parsed.success) return parsed.data;
   const member = parsed.error.issues[0]?.path[0];
   if (member === "redirect_uris")

@@ -1,10 +1,7 @@
-import type { Client } from "../../clients/client.ts";
+import { type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { agentCeiling } from "./agent-mode.ts";
-
-/** Scopes that only make sense where a person signed in. */
-const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
 
 /** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
 export const allowedScopes = (client: Client): readonly string[] => {
