@@ -21,7 +21,10 @@ export const RegistrationRequest = z.object({
     .string()
     .max(200)
     .optional()
-    .meta({ description: "`none`, `client_secret_basic` (default) or `client_secret_post`." }),
+    .meta({
+      description:
+        "`none`, `client_secret_basic` (default) or `client_secret_post`. A secret may be sent in the header or in the body, whichever is registered.",
+    }),
   scope: z.string().max(8000).optional().meta({ description: "Space-separated; capped to what the realm allows." }),
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;

@@ -5,7 +5,7 @@ import { CLIENT_ASSERTION_ALGORITHMS, type Client } from "../../../src/clients/c
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import type { PublishedKey } from "../../../src/clients/key-set.ts";
 import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
-import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
+import { anySecretMethod, authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { ASSERTION_TYPE, anAssertion, jws, keyFor, type TestKey } from "../../support/assertions.ts";
@@ -56,7 +56,7 @@ function surroundings(client: Client) {
 
 type Around = ReturnType<typeof surroundings>;
 
-const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = exactMethod) =>
+const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = registeredMethod) =>
   authenticateClient(create(ClientCredentialSchema, credential), rule, around.ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],
