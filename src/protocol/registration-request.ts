@@ -17,14 +17,10 @@ export const RegistrationRequest = z.object({
     .meta({ description: "Required for the grant authorization_code.", example: ["https://client.example/callback"] }),
   grant_types: words.optional().meta({ description: "Of authorization_code, refresh_token, client_credentials." }),
   response_types: words.optional().meta({ description: "`code`, where authorization_code is among the grants." }),
-  token_endpoint_auth_method: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({
-      description:
-        "`none`, `client_secret_basic` (default) or `client_secret_post`. A secret may be sent in the header or in the body, whichever is registered.",
-    }),
+  token_endpoint_auth_method: z.string().max(200).optional().meta({
+    description:
+      "`none`, `client_secret_basic` (default) or `client_secret_post`. A secret may be sent in the header or in the body, whichever is registered.",
+  }),
   scope: z.string().max(8000).optional().meta({ description: "Space-separated; capped to what the realm allows." }),
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;

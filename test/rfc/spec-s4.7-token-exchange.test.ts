@@ -15,7 +15,7 @@ describe("specification §4.7 token exchange", () => {
     expect(claims).toMatchObject({ sub: person.id, client_id: "agent-1", act: { sub: "agent-1" }, token_use: "access" });
     expect(headerOf(body.access_token).typ).toBe("at+jwt");
     expect(claims.aud).toEqual(claimsOf(subject).aud);
-    expect(body.scope).toBe("crm:read crm:write");
+    expect(body.scope).toBe("openid crm:read crm:write");
   });
 
   test("§2.12: every exchange leaves one record, with actor, chain and depth", async ({ server }) => {
@@ -78,9 +78,14 @@ describe("specification §4.7 token exchange", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("rule 4: scope may only narrow, and is inherited when omitted, less openid and offline_access", async ({ server }) => {
+  test("rule 4: scope may only narrow, and is inherited when omitted; openid brings no ID token, offline_access no refresh token", async ({
+    server,
+  }) => {
     const { subject } = await server.subjectFor(["agent-1"], { scope: "openid email offline_access crm:read crm:write" });
-    expect((await server.exchange("agent-1", subject)).body.scope).toBe("email crm:read crm:write");
+    const inherited = await server.exchange("agent-1", subject);
+    expect(inherited.body.scope).toBe("openid email offline_access crm:read crm:write");
+    expect(inherited.body).not.toHaveProperty("id_token");
+    expect(inherited.body).not.toHaveProperty("refresh_token");
     expect((await server.exchange("agent-1", subject, { scope: "crm:read" })).body.scope).toBe("crm:read");
     expect((await server.exchange("agent-1", subject, { scope: "openid crm:read" })).body.scope).toBe("openid crm:read");
     const wider = await server.exchange("agent-1", subject, { scope: "crm:read crm:admin" });

@@ -168,10 +168,12 @@ test("an identity assertion names who acted before, and not who asks", () => {
   expect(decideExchange(facts({ grant: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
 });
 
-test("rule 4, §5: what is omitted is inherited, less openid, offline_access, modes above the ceiling and what the agent may not have", () => {
+test("rule 4, §5: without scope all of the subject token's is inherited that the agent's allowlist and ceiling let it have", () => {
   expect(decideExchange(facts({ client: { ...agent, scopes: ["agent:readonly"] } })).scopes).toEqual(["agent:readonly"]);
   expect(decideExchange(facts({ client: { ...agent, scopes: [] } })).scopes).toEqual([]);
-  expect(decideExchange(facts())).toMatchObject({ scopes: ["crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
+  expect(decideExchange(facts())).toMatchObject({ scopes: ["openid", "crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
+  const everything = { ...agent, scopes: [...agent.scopes, "offline_access"] };
+  expect(decideExchange(facts({ client: everything })).scopes).toEqual(["openid", "offline_access", "crm:read", "agent:readonly"]);
   expect(decideExchange(facts({ grant: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
 });
 
