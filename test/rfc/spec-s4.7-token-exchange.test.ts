@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { statement } from "../../src/store/sql.ts";
 import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
@@ -122,6 +123,27 @@ describe("specification §4.7 token exchange", () => {
       const answer = await server.exchange("agent-1", subject, fields);
       expect([answer.status, answer.body.error]).toEqual([400, "invalid_target"]);
     }
+  });
+
+  test("a client that has been disabled or deleted is left out of aud, at exchange and at refresh; a disabled one comes back", async ({
+    server,
+  }) => {
+    const set = (enabled: boolean) =>
+      server.database.sql.query(statement("test_enable", "update clients set enabled = $2 where client_id = $1"), ["agent-4", enabled]);
+    const { subject, tokens } = await server.subjectFor(["agent-1", "agent-4"], { resource: [CRM, "agent-1", "agent-4"] });
+    const refresh = (refreshToken: string, resource?: string) =>
+      server.token(server.clients.web, { grant_type: "refresh_token", refresh_token: refreshToken, ...(resource && { resource }) });
+    await set(false);
+    expect(claimsOf((await server.exchange("agent-1", subject)).body.access_token).aud).toEqual([CRM, "agent-1"]);
+    const alone = await server.exchange("agent-1", subject, { audience: "agent-4" });
+    expect([alone.status, alone.body.error]).toEqual([400, "invalid_target"]);
+    const nothing = await refresh(tokens.refresh_token, "agent-4");
+    expect([nothing.status, nothing.body.error]).toEqual([400, "invalid_target"]);
+    const without = await refresh(tokens.refresh_token);
+    expect(claimsOf(without.body.access_token).aud).toEqual([CRM, "agent-1"]);
+    await set(true);
+    expect(claimsOf((await refresh(without.body.refresh_token)).body.access_token).aud).toEqual([CRM, "agent-1", "agent-4"]);
+    expect(claimsOf((await server.exchange("agent-1", subject)).body.access_token).aud).toEqual([CRM, "agent-1", "agent-4"]);
   });
 
   test("a resource without a path and with the root path are one: for narrowing, exchange and introspection; aud keeps the bound form", async ({
