@@ -92,7 +92,7 @@ export interface Client {
 /** client_id of the built-in public first-party client to which login token sets belong. */
 export const FIRST_PARTY_CLIENT_ID = "countersign";
 
-export const isConfidential = (client: Client): boolean => client.tokenEndpointAuthMethod !== "none";
+export const isConfidential = (client: Pick<Client, "tokenEndpointAuthMethod">): boolean => client.tokenEndpointAuthMethod !== "none";
 
 /** The scope that lets a client manage clients in a person's name; an operator's to give. */
 export const MANAGE_CLIENTS = "clients:manage";
@@ -102,3 +102,6 @@ export const isOpenlyRegistered = (client: Client): boolean => client.origin ===
 
 /** The resources that a client stands for: what it may ask tokens for by itself, and whose tokens it may introspect. */
 export const audienceOf = (client: Client): readonly string[] => client.audience ?? [client.clientId];
+
+/** Scopes that only make sense where a user signed in (OIDC Core §3.1.2.1 and §11). */
+export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);

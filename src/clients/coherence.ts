@@ -66,7 +66,7 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
     fault("responseTypes", "must be code if, and only if, grantTypes has authorization_code");
   for (const member of ["redirectUris", "postLogoutRedirectUris"] as const) {
     client[member].forEach((uri, index) => {
-      const wrong = redirectUriFault(uri, client.environment);
+      const wrong = redirectUriFault(uri, client);
       if (wrong !== undefined) fault(`${member}.${index}`, wrong);
     });
   }

@@ -5,6 +5,9 @@ export type PublishedKey = Readonly<Record<string, unknown>>;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 const MAX_KEYS = 100;
 
+/** Whether a key is, or brings, a secret. */
+export const isPrivateOrSymmetric = (key: PublishedKey): boolean => key.kty === "oct" || PRIVATE_MEMBERS.some((member) => member in key);
+
 const isObject = (value: unknown): value is PublishedKey => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
@@ -16,6 +19,5 @@ const isObject = (value: unknown): value is PublishedKey => typeof value === "ob
 export function asPublicKeySet(document: unknown): readonly PublishedKey[] | undefined {
   const keys = isObject(document) ? document.keys : undefined;
   if (!Array.isArray(keys) || keys.length > MAX_KEYS || !keys.every(isObject)) return undefined;
-  const spoilt = keys.some((key) => key.kty === "oct" || PRIVATE_MEMBERS.some((member) => member in key));
-  return spoilt ? undefined : keys;
+  return keys.some(isPrivateOrSymmetric) ? undefined : keys;
 }

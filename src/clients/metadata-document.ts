@@ -2,8 +2,10 @@ import { Refusal } from "../errors.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
 import { parseScope } from "../protocol/scope.ts";
 import type { AuthMethod, Client, GrantType } from "./client.ts";
-import { asPublicKeySet } from "./key-set.ts";
+import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
+import { PROFILES } from "./signature-algorithms.ts";
+import { keyFault } from "./verification-key.ts";
 
 /** What a document cannot say of its client. */
 export interface DocumentPolicy {
@@ -22,8 +24,9 @@ type Members = Readonly<Record<string, unknown>>;
  */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
-const unfit = (reason: string): never => {
-  throw new Refusal("invalid_client", reason, { description: "the client metadata document is not acceptable" });
+/** @param detail what is wrong, in fixed words */
+const unfit = (reason: string, detail = ""): never => {
+  throw new Refusal("invalid_client", reason, { description: `the client metadata document is not acceptable${detail}` });
 };
 
 /**
@@ -46,7 +49,7 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
     origin: "metadata_document",
     name: nameOf(members),
     description: null,
-    redirectUris: redirectUrisOf(members),
+    redirectUris: redirectUrisOf(members, methods.tokenEndpointAuthMethod),
     postLogoutRedirectUris: [],
     scopes: scopesOf(members, policy.allowedScopes),
     grantTypes: grantsOf(members),
@@ -81,8 +84,9 @@ function nameOf({ client_name: name }: Members): string {
 }
 
 /** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */
-function redirectUrisOf({ redirect_uris: listed }: Members): readonly string[] {
-  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, null));
+function redirectUrisOf({ redirect_uris: listed }: Members, tokenEndpointAuthMethod: AuthMethod): readonly string[] {
+  const client = { environment: null, tokenEndpointAuthMethod };
+  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, client));
   return permitted.length === 0 ? unfit("document_without_redirect") : [...new Set(permitted)];
 }
 
@@ -114,9 +118,19 @@ function parsedScope(scope: string): readonly string[] {
 
 function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jwksUri"> {
   if (jwks !== undefined && jwksUri !== undefined) return unfit("document_with_two_key_sources");
-  if (jwks !== undefined && asPublicKeySet(jwks) === undefined) return unfit("document_keys_malformed");
+  if (jwks !== undefined) assertUsableKeys(asPublicKeySet(jwks) ?? unfit("document_keys_malformed"));
   if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri))) return unfit("document_keys_uri_malformed");
   return { jwks: (jwks as Client["jwks"]) ?? null, jwksUri: jwksUri ?? null };
+}
+
+/** Key types that verify nothing here may be meant for other servers, and are left alone (RFC 7517 §5). */
+const KNOWN_TYPES: readonly unknown[] = Object.values(PROFILES).map(({ kty }) => kty);
+
+function assertUsableKeys(keys: readonly PublishedKey[]): void {
+  keys.forEach((key, index) => {
+    const fault = KNOWN_TYPES.includes(key.kty) ? keyFault(key) : undefined;
+    if (fault !== undefined) unfit("document_key_unusable", `: jwks.keys.${index} ${fault}`);
+  });
 }
 
 /** Form only; who may be asked is judged when somebody is. */

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { Environment } from "./client.ts";
+import { type Client, isConfidential } from "./client.ts";
+import { isPrivateUseScheme } from "./redirect-scheme.ts";
 
 /** `http` on loopback, split as text: host, port, and all after it. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9][0-9]{0,4}))?((?:[/?][^#]*)?)$/;
@@ -24,17 +25,40 @@ function differsInLoopbackPort(registered: string, presented: string): boolean {
 /** Printable ASCII that may stand in a URI (RFC 3986 §2), without `#` (fragment), `*` (wildcard) and `\`. */
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=%]+$/;
 const WEB = /^(https?):\/\/([^/?:@[\]]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:[/?].*)?$/;
-const PRIVATE_USE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:(?:\/\/(?![^/?]*@))?[^@]*$/;
+/** What follows a private-use scheme: no user information. */
+const PRIVATE_USE = /^[^:]+:(?:\/\/(?![^/?]*@))?[^@]*$/;
+
+/** Parameters of an authorization response, which are appended to the redirect URI (RFC 6749 §4.1.2, RFC 9207 §2). */
+const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss", "error", "error_description", "error_uri"]);
 
 /**
- * Whether a client of an environment may have this redirect URI. `null` is a client that registered itself: judged as production, but for
- * loopback over http, which native clients need.
+ * Whether the query has a parameter that an authorization response brings, so that a client would find it twice. The names are read like
+ * the most lenient of the common parsers reads them: `;` separates too, spaces in front are cut, and `code[]` is `code`.
+ */
+export function hasResponseParameter(uri: string): boolean {
+  const [, query = ""] = uri.split(/\?(.*)/s, 2);
+  return query.split(/[&;]/).some((pair) => {
+    const [name = ""] = [...new URLSearchParams(pair).keys()];
+    return RESPONSE_PARAMETERS.has((name.split("[", 1)[0] ?? "").trim());
+  });
+}
+
+/** What of a client decides which redirect URIs it may have. An environment of null is one that registered itself. */
+export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthMethod">;
+
+/**
+ * Whether a client may have this redirect URI. A client without an environment is judged as production, but for loopback over http, which
+ * native clients need.
  * @see OAuth 2.1 §2.3.1, RFC 8252 §7, specification §4.6
  */
-export function isPermittedRedirectUri(uri: string, environment: Environment | null): boolean {
+export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>
+  isPermittedPlace(uri, client) && !hasResponseParameter(uri);
+
+function isPermittedPlace(uri: string, client: RedirectingClient): boolean {
+  const { environment } = client;
   if (!PLAIN.test(uri)) return false;
   const [, scheme, host, port] = WEB.exec(uri) ?? [];
-  if (scheme === undefined || host === undefined) return !uri.startsWith("http") && PRIVATE_USE.test(uri);
+  if (scheme === undefined || host === undefined) return PRIVATE_USE.test(uri) && isPrivateUseScheme(uri, !isConfidential(client));
   if (port !== undefined && Number(port) > 65_535) return false;
   const reach = reachOf(host);
   if (reach === "malformed") return false;
@@ -42,11 +66,12 @@ export function isPermittedRedirectUri(uri: string, environment: Environment | n
   return reach === "public" || environment === "development" || environment === "staging";
 }
 
-/** What is wrong with a redirect URI of a client of an environment, in fixed words; undefined for a good one. */
-export function redirectUriFault(uri: string, environment: Environment | null): string | undefined {
-  if (isPermittedRedirectUri(uri, environment)) return undefined;
-  const isUri = PLAIN.test(uri) && URL.canParse(uri);
-  return isUri ? "is not permitted in the client's environment" : "is not an absolute URI without fragment and wildcard";
+/** What is wrong with a redirect URI of a client, in fixed words; undefined for a good one. */
+export function redirectUriFault(uri: string, client: RedirectingClient): string | undefined {
+  if (isPermittedRedirectUri(uri, client)) return undefined;
+  if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
+  if (isPermittedPlace(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
+  return WEB.test(uri) ? "is not permitted in the client's environment" : "has a scheme that is not permitted for this client";
 }
 
 const isLoopbackName = (host: string): boolean => host === "127.0.0.1" || host === "[::1]" || host === "localhost";

@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
-import { type AuthMethod, type GrantType, SELF_SERVICE_GRANT_TYPES } from "./client.ts";
+import { type AuthMethod, type GrantType, PERSONAL_SCOPES, SELF_SERVICE_GRANT_TYPES } from "./client.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
 
 /** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (specification §4.8). */
@@ -38,11 +38,11 @@ export function registrableMetadata(request: RegistrationRequest, policy: Regist
   assertUsable(grantTypes, tokenEndpointAuthMethod);
   return {
     name: request.client_name,
-    redirectUris: registrableRedirectUris(request.redirect_uris ?? [], usesCode),
+    redirectUris: registrableRedirectUris(request.redirect_uris ?? [], usesCode, tokenEndpointAuthMethod),
     grantTypes,
     responseTypes: registrableResponses(request.response_types, usesCode),
     tokenEndpointAuthMethod,
-    scopes: registrableScopes(request.scope, policy),
+    scopes: registrableScopes(request.scope, usesCode, policy),
   };
 }
 
@@ -58,16 +58,18 @@ function registrableGrants(requested: readonly string[]): readonly GrantType[] {
   return [...kept];
 }
 
-function registrableRedirectUris(requested: readonly string[], needed: boolean): readonly string[] {
+/** What may not be redirected to is left out: clients list what other servers take, and the answer says what was registered. */
+function registrableRedirectUris(requested: readonly string[], needed: boolean, method: AuthMethod): readonly string[] {
   if (needed && requested.length === 0) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_missing", { description: "redirect_uris is required for authorization_code." });
   }
-  if (!requested.every((uri) => isPermittedRedirectUri(uri, null))) {
+  const permitted = requested.filter((uri) => isPermittedRedirectUri(uri, { environment: null, tokenEndpointAuthMethod: method }));
+  if (permitted.length === 0 && requested.length > 0) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_forbidden", {
-      description: "redirect_uris contains a URI that is not permitted.",
+      description: "redirect_uris contains no URI that is permitted.",
     });
   }
-  return [...new Set(requested)];
+  return [...new Set(permitted)];
 }
 
 function registrableResponses(requested: readonly string[] | undefined, usesCode: boolean): readonly "code"[] {
@@ -92,12 +94,16 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
     throw unfit("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
 }
 
-/** Capped silently; who asks for nothing that may be had gets what everybody gets. */
-function registrableScopes(requested: string | undefined, { allowedScopes, scopeMode }: RegistrationPolicy): readonly string[] {
-  if (scopeMode === "realm" || requested === undefined) return allowedScopes;
+/**
+ * Capped silently; a client that asks for nothing that it may have gets what everybody gets. Without a user there are no scopes about
+ * one, so that a client can ask for all that it registered.
+ */
+function registrableScopes(requested: string | undefined, usesCode: boolean, policy: RegistrationPolicy): readonly string[] {
+  const allowed = policy.allowedScopes.filter((scope) => usesCode || !PERSONAL_SCOPES.has(scope));
+  if (policy.scopeMode === "realm" || requested === undefined) return allowed;
   const asked = new Set(requested.split(" "));
-  const kept = allowedScopes.filter((scope) => asked.has(scope));
-  return kept.length === 0 ? allowedScopes : kept;
+  const kept = allowed.filter((scope) => asked.has(scope));
+  return kept.length === 0 ? allowed : kept;
 }
 
 const unfit = (reason: string, description: string): Refusal => new Refusal("invalid_client_metadata", reason, { description });

@@ -33,6 +33,9 @@ const PREFIXES = [
 const FOREIGN =
   /^GRPC_(VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
 
+/** What the examples set for themselves, often in the shell from which the server is started next. */
+const OF_EXAMPLES: ReadonlySet<string> = new Set(["GRPC_ADDRESS", "GRPC_PLAINTEXT"]);
+
 /** Edits (insert, delete, replace, swap of neighbours) that turn one name into the other. */
 export function distance(a: string, b: string): number {
   let older: number[] = [];
@@ -72,7 +75,7 @@ const nearest = (name: string, reach: (known: SettingName) => number) =>
 export function unknownSettings(names: readonly string[]): { name: string; meant: SettingName | undefined }[] {
   return names.flatMap((name) => {
     const upper = name.toUpperCase();
-    if (SETTING_NAMES.some((known) => known === name) || FOREIGN.test(upper)) return [];
+    if (SETTING_NAMES.some((known) => known === name) || FOREIGN.test(upper) || OF_EXAMPLES.has(name)) return [];
     const slipped = nearest(upper, slip);
     if (slipped !== undefined && (upper !== slipped || slipped.length > 8)) return [{ name, meant: slipped }];
     // With our prefix it is a fault in any case, so a bolder guess does no harm.

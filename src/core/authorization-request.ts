@@ -9,6 +9,7 @@ import type { Core } from "./core.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
+import { asIdTokenHint } from "./tokens/id-token.ts";
 
 /** An authorization request that is good in all its parts, in the values that would be granted. */
 export interface GoodRequest {
@@ -42,7 +43,7 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
     throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client" });
   }
-  if (!isPermittedRedirectUri(redirectUri, client.environment)) {
+  if (!isPermittedRedirectUri(redirectUri, client)) {
     throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
       description: "redirect_uri is not permitted in the environment of this client",
     });
@@ -98,10 +99,11 @@ function parseMaxAge(maxAge: string | undefined): number | undefined {
 /** The subject of an ID token of ours; it may have expired (OIDC Core §3.1.2.1). */
 function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
   if (idTokenHint === undefined) return undefined;
-  const sub = core.ownTokens.verify(idTokenHint, "JWT")?.sub;
-  if (typeof sub !== "string")
+  const verified = core.ownTokens.verify(idTokenHint, "JWT");
+  const hint = verified && asIdTokenHint(verified);
+  if (hint === undefined)
     throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is no ID token of this issuer" });
-  return sub;
+  return hint.sub;
 }
 
 /**

@@ -2,11 +2,12 @@ import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type PublishedKey } from "../clients/key-set.ts";
 import type { RemoteKeys } from "../clients/ports.ts";
+import { type ForeignAlgorithm, isForeignAlgorithm } from "../clients/signature-algorithms.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
-import { type ForeignAlgorithm, fittingKeys, isForeignAlgorithm, isSignedBy } from "./signing/published-keys.ts";
+import { fittingKeys, isSignedBy } from "./signing/published-keys.ts";
 
 export const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 

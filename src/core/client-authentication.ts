@@ -1,4 +1,5 @@
 import { type AuthMethod, type Client, isConfidential } from "../clients/client.ts";
+import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
@@ -50,15 +51,17 @@ export function presentedCredential(credential: ClientCredential | undefined): P
 /** Whether the presented method is one that the client may use here. */
 export type MethodRule = (client: Client, presented: AuthMethod) => boolean;
 
-/** At the token endpoint: the registered method, exactly (specification §4.7); of a metadata document, any that holds for it. */
-export const exactMethod: MethodRule = (client, presented) =>
-  client.tokenEndpointAuthMethod === presented || client.alternativeAuthMethods?.includes(presented) === true;
+/** At introspection and revocation: a secret, for a client that is registered for one, in the header or in the body (specification §4.8). */
+export const anySecretMethod: MethodRule = (client, presented) => usesSecret(client.tokenEndpointAuthMethod) && usesSecret(presented);
 
-const SECRET_METHODS: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post"];
-
-/** At introspection and revocation: either secret method, for a client registered for either (specification §4.8). */
-export const anySecretMethod: MethodRule = (client, presented) =>
-  SECRET_METHODS.includes(client.tokenEndpointAuthMethod) && SECRET_METHODS.includes(presented);
+/**
+ * At the token endpoint: the registered method (specification §4.7); of a metadata document, any that holds for it. Where a secret is
+ * registered it may come in the header or in the body, as everywhere: widely used clients post it wherever that is advertised.
+ */
+export const registeredMethod: MethodRule = (client, presented) =>
+  client.tokenEndpointAuthMethod === presented ||
+  client.alternativeAuthMethods?.includes(presented) === true ||
+  anySecretMethod(client, presented);
 
 /** What a client is judged by that wants to be known. */
 export interface ClientFacts {
@@ -81,7 +84,7 @@ const CLIENT_KNOWN: Rule<ClientFacts> = {
 };
 const METHOD_REGISTERED: Rule<ClientFacts> = {
   name: "method_registered",
-  demand: "The client authenticates by the method that it is registered for.",
+  demand: "The client authenticates by the method that it is registered for; a secret may come in the header or in the body.",
   source: "specification §4.7",
   assert: (facts) => {
     if (!facts.methodRule(clientOf(facts), facts.presented.method)) refuse("method_not_registered");

@@ -1,9 +1,10 @@
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import type { PublishedKey } from "../clients/key-set.ts";
+import { type ForeignAlgorithm, isForeignAlgorithm } from "../clients/signature-algorithms.ts";
 import { Refusal } from "../errors.ts";
 import type { IssuerKeys } from "./asserted-identity.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
-import { type ForeignAlgorithm, fittingKeys, isForeignAlgorithm, isSignedBy } from "./signing/published-keys.ts";
+import { fittingKeys, isSignedBy } from "./signing/published-keys.ts";
 
 const MAX_ASSERTION_LENGTH = 16_384;
 const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;

@@ -80,6 +80,8 @@ export interface FamilyState {
   readonly subject: Subject;
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
+  /** Those of the audience that are no URI, and no client_id of a client that exists and is enabled. */
+  readonly absentClients: readonly string[];
   readonly authTime: number;
   readonly expiresAt: number;
   /** The client of the code that began the grant, as its metadata document described it then; absent for registered clients. */

@@ -6,7 +6,7 @@ import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
-import { anySecretMethod, authenticateClient, countingUnproven, exactMethod } from "./client-authentication.ts";
+import { anySecretMethod, authenticateClient, countingUnproven, registeredMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
 import { groundOf } from "./document-client.ts";
 import { explainRefusal } from "./explain/refusal.ts";
@@ -51,7 +51,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const core = inTime(whole, context);
       core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
-      const client = await authenticateClient(credential, exactMethod, { ...core, clients: ground.clients });
+      const client = await authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
       const asker = { client, address: credential?.address ?? "" };

@@ -108,5 +108,5 @@ const registrationJsonOf = (client: Client, secret: string | undefined) => ({
   grant_types: client.grantTypes,
   response_types: client.responseTypes,
   token_endpoint_auth_method: client.tokenEndpointAuthMethod,
-  scope: client.scopes.join(" "),
+  ...(client.scopes.length > 0 && { scope: client.scopes.join(" ") }),
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
-import { asPublicKeySet } from "../clients/key-set.ts";
+import { keyFault } from "../clients/verification-key.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
@@ -29,7 +29,11 @@ export const clientId = z
 
 const jwk = z
   .looseObject({ kty: text(1, 20) })
-  .refine((key) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(key)), "contains a character that cannot be stored");
+  .refine((key) => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(key)), "contains a character that cannot be stored")
+  .check(({ value, issues }) => {
+    const message = keyFault(value);
+    if (message !== undefined) issues.push({ code: "custom", message, input: value });
+  });
 
 /** Attributes that an operator alone sets (specification §2.2). */
 export const operatorAttributes = {
@@ -46,7 +50,6 @@ export const operatorAttributes = {
     .optional(),
   jwks: z
     .strictObject({ keys: z.array(jwk).max(20) })
-    .refine((set) => asPublicKeySet(set) !== undefined, "must not hold private or symmetric keys")
     // An empty set is as good as none.
     .transform((set) => (set.keys.length === 0 ? null : set))
     .nullable()

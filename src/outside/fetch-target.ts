@@ -5,7 +5,10 @@ import { isLoopbackUrl } from "./public-address.ts";
 export interface TargetRules {
   /** Our own base URL: we never fetch from ourselves. */
   readonly ownUrl: string;
-  /** In development alone: names of this machine may be asked. Ourselves still not, nor an address that is written as one. */
+  /**
+   * In development alone: this machine may be asked by the name `localhost`, or one below it. Ourselves still not, nor an address that is
+   * written as one, nor another name that resolves to loopback: its owner could choose what on this machine is asked.
+   */
   readonly loopbackAllowed: boolean;
   /** With the former, for issuers that the operator named: this machine may be asked by http too, and by its address. */
   readonly plainLoopback?: boolean;
@@ -13,6 +16,10 @@ export interface TargetRules {
 
 const LOCAL_SUFFIXES = [".local", ".internal"];
 const isLocalhost = (host: string) => host === "localhost" || host.endsWith(".localhost");
+
+/** Whether a URL leads to this machine by its own words, and may: `localhost`, and for issuers that the operator named also an address. */
+export const mayReachLoopback = ({ hostname, href }: URL, { loopbackAllowed, plainLoopback = false }: TargetRules): boolean =>
+  loopbackAllowed && (isLocalhost(hostname) || (plainLoopback && isLoopbackUrl(href)));
 
 /**
  * The parsed form of an URL that may be asked, judged by its parsed host: the parser turns `0x7f.1`, `2130706433` and circled digits into

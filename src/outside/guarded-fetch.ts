@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher } from "undici";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
-import { fetchTarget, type TargetRules } from "./fetch-target.ts";
+import { fetchTarget, mayReachLoopback, type TargetRules } from "./fetch-target.ts";
 import { LaneFull, lane } from "./lane.ts";
 import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
 import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
@@ -14,6 +14,9 @@ const AT_ONCE = 8;
 const WAITING = 64;
 /** Name look-ups occupy a thread that password hashing and files need too: a dead name server must not take them all. */
 const LOOKUPS_AT_ONCE = 2;
+
+/** Whether an address may be connected to. */
+type Permitted = (address: string) => boolean;
 
 /** Every address of a name, or a rejection. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -32,9 +35,12 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
   const fetches = lane(AT_ONCE, WAITING);
   const lookups = lane(LOOKUPS_AT_ONCE, WAITING);
-  const permitted = (address: string) => isPublicAddress(address) || (rules.loopbackAllowed && isLoopbackAddress(address));
+  const permittedFor = (target: URL): Permitted => {
+    const local = mayReachLoopback(target, rules);
+    return (address) => isPublicAddress(address) || (local && isLoopbackAddress(address));
+  };
 
-  const addressesOf = async (host: string, signal: AbortSignal): Promise<readonly string[]> => {
+  const addressesOf = async (host: string, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
     const addresses = await lookups(() => resolve(host), signal).catch((cause: unknown) => {
       throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
     });
@@ -46,7 +52,8 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
   const get = async <T>(url: string, wanted: Wanted<T>): Promise<T> => {
     const target = fetchTarget(url, rules);
     const signal = AbortSignal.timeout(OVERALL_MS);
-    const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, signal), permitted), wanted, signal);
+    const permitted = permittedFor(target);
+    const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), wanted, signal);
     try {
       return await fetches(fetchIt, signal);
     } catch (cause) {
@@ -86,7 +93,7 @@ interface Wanted<T> {
 }
 
 /** Connects to the addresses given and to no other, whatever the name says by now; and looks again at whom it has reached. */
-function connectorTo(addresses: readonly string[], permitted: (address: string) => boolean): buildConnector.connector {
+function connectorTo(addresses: readonly string[], permitted: Permitted): buildConnector.connector {
   const entries = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   const checkedOnly: LookupFunction = (_host, options, done) => {
     if (options.all) return done(null, entries);

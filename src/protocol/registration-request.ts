@@ -17,14 +17,18 @@ export const RegistrationRequest = z.object({
     .meta({ description: "Required for the grant authorization_code.", example: ["https://client.example/callback"] }),
   grant_types: words.optional().meta({ description: "Of authorization_code, refresh_token, client_credentials." }),
   response_types: words.optional().meta({ description: "`code`, where authorization_code is among the grants." }),
-  token_endpoint_auth_method: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({ description: "`none`, `client_secret_basic` (default) or `client_secret_post`." }),
+  token_endpoint_auth_method: z.string().max(200).optional().meta({
+    description:
+      "`none`, `client_secret_basic` (default) or `client_secret_post`. A secret may be sent in the header or in the body, whichever is registered.",
+  }),
   scope: z.string().max(8000).optional().meta({ description: "Space-separated; capped to what the realm allows." }),
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
+
+const isObject = (json: unknown): json is object => typeof json === "object" && json !== null && !Array.isArray(json);
+
+/** A member that is null counts as absent. */
+const withoutNulls = (members: object) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 
 /**
  * Reads the JSON of a registration request; its grammar only, policy comes after.
@@ -32,7 +36,7 @@ export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
  * @see RFC 7591 §3.2.2
  */
 export function parseRegistrationRequest(json: unknown): RegistrationRequest {
-  const parsed = RegistrationRequest.safeParse(json);
+  const parsed = RegistrationRequest.safeParse(isObject(json) ? withoutNulls(json) : json);
   if (parsed.success) return parsed.data;
   const member = parsed.error.issues[0]?.path[0];
   if (member === "redirect_uris")

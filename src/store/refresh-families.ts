@@ -8,6 +8,12 @@ import { clientEpochPassed, endGrants, inOrder, standsOn, touchClients, touchCon
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
+/** Values of an audience that are neither URIs nor the client_id of an enabled client; the grant's own client has just authenticated. */
+const absentClients = `array(
+  select value from unnest(audience) as value
+  where value <> grants.client_id and value !~ '^[A-Za-z][A-Za-z0-9+.-]*:[^[:space:]#]+$'
+    and not exists (select 1 from clients where clients.client_id = value and clients.enabled))`;
+
 const HOLDING = rowsStatement(
   "family_holding",
   `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
@@ -17,8 +23,8 @@ const HOLDING = rowsStatement(
      union all
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
      where ${amongKeys("token_hash", "hash", "keys")})
-   select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${seconds("auth_time")} as auth_time,
-     ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null
+   select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${absentClients} as absent_clients,
+     ${seconds("auth_time")} as auth_time, ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null
        or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
      ${seconds("used_at")} as used_at, encode(family.current_hash, 'hex') as current_hash, grants.document_client, ${seconds("now()")} as now,
      ${subjectColumns("users")}
@@ -65,6 +71,7 @@ interface FamilyColumns extends SubjectColumns {
   readonly client_id: string;
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
+  readonly absent_clients: readonly string[];
   readonly auth_time: number;
   readonly expires_at: number;
   readonly revoked: boolean;
@@ -81,6 +88,7 @@ const stateOf = (row: FamilyColumns): FamilyState => ({
   ...documentClientOf(row.document_client),
   scopes: row.scopes,
   audience: row.audience,
+  absentClients: row.absent_clients,
   authTime: row.auth_time,
   expiresAt: row.expires_at,
   revoked: row.revoked,

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { statement } from "../../src/store/sql.ts";
 import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
@@ -15,7 +16,7 @@ describe("specification §4.7 token exchange", () => {
     expect(claims).toMatchObject({ sub: person.id, client_id: "agent-1", act: { sub: "agent-1" }, token_use: "access" });
     expect(headerOf(body.access_token).typ).toBe("at+jwt");
     expect(claims.aud).toEqual(claimsOf(subject).aud);
-    expect(body.scope).toBe("crm:read crm:write");
+    expect(body.scope).toBe("openid crm:read crm:write");
   });
 
   test("§2.12: every exchange leaves one record, with actor, chain and depth", async ({ server }) => {
@@ -78,9 +79,14 @@ describe("specification §4.7 token exchange", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("rule 4: scope may only narrow, and is inherited when omitted, less openid and offline_access", async ({ server }) => {
+  test("rule 4: scope may only narrow, and is inherited when omitted; openid brings no ID token, offline_access no refresh token", async ({
+    server,
+  }) => {
     const { subject } = await server.subjectFor(["agent-1"], { scope: "openid email offline_access crm:read crm:write" });
-    expect((await server.exchange("agent-1", subject)).body.scope).toBe("email crm:read crm:write");
+    const inherited = await server.exchange("agent-1", subject);
+    expect(inherited.body.scope).toBe("openid email offline_access crm:read crm:write");
+    expect(inherited.body).not.toHaveProperty("id_token");
+    expect(inherited.body).not.toHaveProperty("refresh_token");
     expect((await server.exchange("agent-1", subject, { scope: "crm:read" })).body.scope).toBe("crm:read");
     expect((await server.exchange("agent-1", subject, { scope: "openid crm:read" })).body.scope).toBe("openid crm:read");
     const wider = await server.exchange("agent-1", subject, { scope: "crm:read crm:admin" });
@@ -117,6 +123,27 @@ describe("specification §4.7 token exchange", () => {
       const answer = await server.exchange("agent-1", subject, fields);
       expect([answer.status, answer.body.error]).toEqual([400, "invalid_target"]);
     }
+  });
+
+  test("a client that has been disabled or deleted is left out of aud, at exchange and at refresh; a disabled one comes back", async ({
+    server,
+  }) => {
+    const set = (enabled: boolean) =>
+      server.database.sql.query(statement("test_enable", "update clients set enabled = $2 where client_id = $1"), ["agent-4", enabled]);
+    const { subject, tokens } = await server.subjectFor(["agent-1", "agent-4"], { resource: [CRM, "agent-1", "agent-4"] });
+    const refresh = (refreshToken: string, resource?: string) =>
+      server.token(server.clients.web, { grant_type: "refresh_token", refresh_token: refreshToken, ...(resource && { resource }) });
+    await set(false);
+    expect(claimsOf((await server.exchange("agent-1", subject)).body.access_token).aud).toEqual([CRM, "agent-1"]);
+    const alone = await server.exchange("agent-1", subject, { audience: "agent-4" });
+    expect([alone.status, alone.body.error]).toEqual([400, "invalid_target"]);
+    const nothing = await refresh(tokens.refresh_token, "agent-4");
+    expect([nothing.status, nothing.body.error]).toEqual([400, "invalid_target"]);
+    const without = await refresh(tokens.refresh_token);
+    expect(claimsOf(without.body.access_token).aud).toEqual([CRM, "agent-1"]);
+    await set(true);
+    expect(claimsOf((await refresh(without.body.refresh_token)).body.access_token).aud).toEqual([CRM, "agent-1", "agent-4"]);
+    expect(claimsOf((await server.exchange("agent-1", subject)).body.access_token).aud).toEqual([CRM, "agent-1", "agent-4"]);
   });
 
   test("a resource without a path and with the root path are one: for narrowing, exchange and introspection; aud keeps the bound form", async ({

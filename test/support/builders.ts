@@ -79,6 +79,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   subject: aSubject(),
   scopes: ["openid", "notes:read", "notes:write"],
   audience: ["https://notes.example.test/mcp", "https://mail.example.test/mcp"],
+  absentClients: [],
   authTime: 900,
   expiresAt: 5000,
   revoked: false,

@@ -6,9 +6,9 @@ import {
   assertSecret,
   CLIENT_RULES,
   type ClientFacts,
-  exactMethod,
   type Presented,
   presentedCredential,
+  registeredMethod,
 } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
 import type { Ground } from "../document-client.ts";
@@ -31,7 +31,7 @@ export async function hearClient(
     return found;
   });
   const client = facts?.client;
-  const unproven = client !== undefined && isConfidential(client) && presented?.method === "none" && !exactMethod(client, "none");
+  const unproven = client !== undefined && isConfidential(client) && presented?.method === "none" && !registeredMethod(client, "none");
   const learn = (rule: (typeof CLIENT_RULES)["enabled" | "proven"], work: (facts: ClientFacts) => void | Promise<void>) =>
     hearing.learn(rule, () => work(facts as ClientFacts));
   if (unproven) hearing.takeForGranted(CLIENT_RULES.methodRegistered);
@@ -45,7 +45,7 @@ export async function hearClient(
 const factsOf = async (presented: Presented, ground: Ground): Promise<ClientFacts> => ({
   presented,
   client: await ground.clients.byClientId(presented.clientId),
-  methodRule: exactMethod,
+  methodRule: registeredMethod,
 });
 
 async function assertProven(facts: ClientFacts, core: Core): Promise<void> {

@@ -3,7 +3,7 @@ import { type Client, TOKEN_EXCHANGE } from "../../clients/client.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { TokenExchangeGrant } from "../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../identifier.ts";
-import { isAbsoluteUri, MAX_RESOURCES } from "../../protocol/resource.ts";
+import { MAX_RESOURCES } from "../../protocol/resource.ts";
 import { printScope } from "../../protocol/scope.ts";
 import { CLIENT_RULES } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
@@ -14,11 +14,19 @@ import { decideExchange, type Exchange } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange-tokens.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
-import { boundForm } from "../policy/resource.ts";
+import { boundForm, namedClients } from "../policy/resource.ts";
 import { assertRules } from "../policy/rule.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
-import { asAccessToken, audienceList, delegationJti, forebears, newJti, tokenReference } from "../tokens/access-token.ts";
+import {
+  type AccessTokenClaims,
+  asAccessToken,
+  audienceList,
+  delegationJti,
+  forebears,
+  newJti,
+  tokenReference,
+} from "../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../tokens/identity-assertion.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -47,25 +55,36 @@ export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Clie
 
 /** Everything that the rules look at. The reads go out together. */
 export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, core: Core): Promise<ExchangeFacts> {
-  const targets = [...new Set([...grant.resource, ...grant.audience])];
-  const [subject, actor, clientIds] = await Promise.all([
-    presented(grant.subjectToken, core, client.clientId),
-    grant.actorToken === undefined ? undefined : presented(grant.actorToken, core),
-    existingClients(targets.slice(0, MAX_RESOURCES), core),
+  const claims = claimsOf(grant.subjectToken, core);
+  const targets = [...new Set([...grant.resource, ...grant.audience])].slice(0, MAX_RESOURCES);
+  const [subject, actor, clients] = await Promise.all([
+    claims && presented(claims, core, client.clientId),
+    grant.actorToken === undefined ? undefined : presentedActor(grant.actorToken, core),
+    clientsAmong([...targets, ...(claims ? audienceList(claims) : [])], client, core),
   ]);
-  return { client, grant, subject, actor, clientIds, issuer: core.issuer };
+  return { client, grant, subject, actor, clients, issuer: core.issuer };
+}
+
+function claimsOf(token: string, core: Core): AccessTokenClaims | undefined {
+  const verified = core.ownTokens.verify(token, "at+jwt");
+  return verified && asAccessToken(verified);
 }
 
 /** @param agent who asks to act with it, for a subject token */
-async function presented(token: string, core: Core, agent?: string): Promise<PresentedToken | undefined> {
-  const verified = core.ownTokens.verify(token, "at+jwt");
-  const claims = verified && asAccessToken(verified);
-  return claims && { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
+async function presented(claims: AccessTokenClaims, core: Core, agent?: string): Promise<PresentedToken> {
+  return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-async function existingClients(values: readonly string[], core: Core): Promise<ReadonlySet<string>> {
-  const found = await Promise.all(values.filter((value) => !isAbsoluteUri(value)).map((value) => core.clients.byClientId(value)));
-  return new Set(found.flatMap((client) => (client === undefined ? [] : [client.clientId])));
+async function presentedActor(token: string, core: Core): Promise<PresentedToken | undefined> {
+  const claims = claimsOf(token, core);
+  return claims && presented(claims, core);
+}
+
+/** Whether each client that is named is enabled. Who asks is not looked up again, and where only URIs are named nothing is. */
+async function clientsAmong(values: readonly string[], asking: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
+  const others = namedClients([...new Set(values)]).filter((clientId) => clientId !== asking.clientId);
+  const found = await Promise.all(others.map((clientId) => core.clients.byClientId(clientId)));
+  return new Map([asking, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
 }
 
 /** @throws {Refusal} invalid_client for an agent that has been disabled, or is gone, since it authenticated */

@@ -15,8 +15,8 @@ export interface ExchangeFacts extends ExchangeRequest {
   /** Undefined for a text that is no access token of ours. */
   readonly subject: PresentedToken | undefined;
   readonly actor: PresentedToken | undefined;
-  /** Of the values that the request names as target, those that are the client_id of an existing client. */
-  readonly clientIds: ReadonlySet<string>;
+  /** Clients that the request or the subject token's audience names: those that exist, each with whether it is enabled. */
+  readonly clients: ReadonlyMap<string, boolean>;
   readonly issuer: string;
 }
 

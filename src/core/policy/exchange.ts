@@ -14,9 +14,7 @@ export const scopesOf = (facts: ExchangeFacts): readonly string[] =>
   exchangedScopes(facts.grant.scope, parseScope(subjectOf(facts).claims.scope), facts.client);
 
 export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
-  exchangedAudience([...facts.grant.resource, ...facts.grant.audience], audienceList(subjectOf(facts).claims), (id) =>
-    facts.clientIds.has(id),
-  );
+  exchangedAudience([...facts.grant.resource, ...facts.grant.audience], audienceList(subjectOf(facts).claims), facts.clients);
 
 /** An assertion is for another authorization server: ours would only be told what it knows. */
 function assertForeignIssuer(facts: ExchangeFacts): void {
@@ -47,7 +45,7 @@ export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
   },
   {
     name: "target",
-    demand: "resource and audience lie within the subject token's aud.",
+    demand: "resource and audience lie within the subject token's aud; clients that are disabled or deleted are left out.",
     source: "specification §4.7 rule 4",
     assert: audienceFor,
   },

@@ -92,7 +92,10 @@ function scopesOf(facts: RefreshFacts): readonly string[] {
     throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
   return narrowScope(facts.grant.scope, left);
 }
-const audienceFor = (facts: RefreshFacts): readonly string[] => narrowResource(facts.grant.resource, familyOf(facts).audience);
+function audienceFor(facts: RefreshFacts): readonly string[] {
+  const { audience, absentClients } = familyOf(facts);
+  return narrowResource(facts.grant.resource, audience, absentClients);
+}
 
 const WISH_RULES: readonly Rule<RefreshFacts>[] = [
   {
@@ -101,7 +104,12 @@ const WISH_RULES: readonly Rule<RefreshFacts>[] = [
     source: "RFC 6749 §6, specification §5",
     assert: scopesOf,
   },
-  { name: "resource", demand: "resource lies within what was granted.", source: "RFC 8707 §2.2", assert: audienceFor },
+  {
+    name: "resource",
+    demand: "resource lies within what was granted; clients that are disabled or deleted are left out.",
+    source: "RFC 8707 §2.2",
+    assert: audienceFor,
+  },
 ];
 
 /** In order. */

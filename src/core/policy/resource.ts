@@ -10,6 +10,7 @@ const DESCRIPTIONS = {
   resource_malformed: "A resource must be an absolute URI without fragment, or the client_id of a client that exists.",
   resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
+  audience_absent: "None of the clients that the token would be for exists and is enabled.",
 } as const;
 
 const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
@@ -48,13 +49,24 @@ function within(bound: readonly string[], requested: readonly string[], otherwis
   return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
 }
 
+/** An audience without the clients that could do nothing with it. @throws {Refusal} invalid_target when nothing is left */
+function present(audience: readonly string[], isAbsent: (clientId: string) => boolean): readonly string[] {
+  const left = audience.filter((value) => !isAbsent(value));
+  if (left.length === 0 && audience.length > 0) refuse("audience_absent");
+  return left;
+}
+
 /**
- * A later, narrower wish against the bound audience; absent means all of it.
- * @throws {Refusal} invalid_target when it reaches outside
+ * A later, narrower wish against the bound audience; absent means all of it. Clients that have been disabled or deleted since are left out.
+ * @param absentClients of the bound audience, clients that are disabled or deleted
+ * @throws {Refusal} invalid_target when it reaches outside, or nothing is left
  * @see RFC 8707 §2.2
  */
-export const narrowResource = (resources: readonly string[], bound: readonly string[]): readonly string[] =>
-  within(bound, distinct(resources), "resource_outside_grant");
+export const narrowResource = (
+  resources: readonly string[],
+  bound: readonly string[],
+  absentClients: readonly string[] = [],
+): readonly string[] => present(within(bound, distinct(resources), "resource_outside_grant"), (value) => absentClients.includes(value));
 
 /**
  * The audience of a client's own token: its `audience` set, or what it names of it.
@@ -68,20 +80,26 @@ export function ownAudience(resources: readonly string[], client: Client): reado
   return within(audienceOf(client), requested, "resource_outside_audience");
 }
 
+/** Values of an audience that can only be meant as client_ids. */
+export const namedClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !isAbsoluteUri(value));
+
 /**
  * Where a token may be used that is given in exchange for another: all that the request names as `resource` or `audience`, else the same
- * places. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience.
- * @param requested both parameters' values together  @param isClient whether a client of that id exists
+ * places. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience. Clients that are
+ * disabled or gone are left out.
+ * @param requested both parameters' values together
+ * @param clients of the client_ids among them and in the subject's audience those that exist, each with whether it is enabled
  * @throws {Refusal} invalid_target
  * @see RFC 8693 §2.1, RFC 8707 §2, specification §4.7 rule 4
  */
 export function exchangedAudience(
   requested: readonly string[],
   subjectAudience: readonly string[],
-  isClient: (clientId: string) => boolean,
+  clients: ReadonlyMap<string, boolean>,
 ): readonly string[] {
   const named = distinct(requested);
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
-  if (!named.every((value) => isAbsoluteUri(value) || isClient(value))) refuse("resource_malformed");
-  return within(subjectAudience, named, "resource_outside_subject");
+  if (!namedClients(named).every((clientId) => clients.has(clientId))) refuse("resource_malformed");
+  const audience = within(subjectAudience, named, "resource_outside_subject");
+  return present(audience, (value) => !isAbsoluteUri(value) && clients.get(value) !== true);
 }

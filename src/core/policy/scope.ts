@@ -1,10 +1,7 @@
-import type { Client } from "../../clients/client.ts";
+import { type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { agentCeiling } from "./agent-mode.ts";
-
-/** Scopes that only make sense where a person signed in. */
-const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
 
 /** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
 export const allowedScopes = (client: Client): readonly string[] => {
@@ -61,15 +58,15 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
 }
 
 /**
- * The scopes of a token that an agent gets in exchange for another: what it names of that token's scopes, else those of them that are in its
- * allowlist, less what only makes sense where a person signed in. Nothing above its ceiling or outside its allowlist; to ask for it is refused.
+ * The scopes of a token that an agent gets in exchange for another: those that it names, or else all of that token's that are in the agent's
+ * allowlist. To name one above its ceiling or outside its allowlist is refused.
  * @throws {Refusal} invalid_scope
  * @see specification §4.7 rule 4 and §5, RFC 8693 §2.1
  */
 export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
   const requested = parseScope(scope);
   const allowed = allowedScopes(agent);
-  if (requested.length === 0) return subjectScopes.filter((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name));
+  if (requested.length === 0) return subjectScopes.filter((name) => allowed.includes(name));
   if (!requested.every((name) => subjectScopes.includes(name)))
     throw new Refusal("invalid_scope", "scope_wider_than_subject", { description: "A scope is not among those of the subject_token." });
   if (!requested.every(agentCeiling(agent.maxAgentMode)))

@@ -2,6 +2,7 @@ import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { VerifiedClaims } from "../signing/own-tokens.ts";
 import type { TokenReference } from "../token-state.ts";
+import { isActor, isAncestry, isAudience, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
 
 /** An actor and whom it acts for in turn, the current one outermost (RFC 8693 §4.1). */
 export interface Actor {
@@ -100,20 +101,23 @@ function unpacked(text: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
-
-const isAudience = (value: unknown): value is string | readonly string[] =>
-  typeof value === "string" || (Array.isArray(value) && value.length > 0 && value.every((entry) => typeof entry === "string"));
+/** Whether a claim is absent, or well formed. */
+const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): boolean => value === undefined || isWellFormed(value);
 
 /** The claims as those of an access token, or undefined where they are not: the signature alone makes no access token. */
 export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
-  const { sub, aud, client_id, scope, iat, exp, jti, token_use } = claims;
+  const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, may_act } = claims;
   const wellFormed =
     token_use === "access" &&
-    [sub, client_id, scope, jti].every((value) => typeof value === "string") &&
+    isReference(jti, sub, DELEGATED) &&
+    isText(client_id) &&
+    isScope(scope) &&
     isAudience(aud) &&
     isTime(iat) &&
-    isTime(exp);
+    isTime(exp) &&
+    absentOr(act, isActor) &&
+    absentOr(exchanged_from, isAncestry) &&
+    absentOr(may_act, isObject);
   // Each member has just been checked.
   return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
 }

@@ -1,4 +1,6 @@
 import type { Subject } from "../person-grant.ts";
+import type { VerifiedClaims } from "../signing/own-tokens.ts";
+import { isText } from "./claim-shapes.ts";
 
 /** The claims of an ID token (specification §2.8). Times in seconds since the epoch. */
 export interface IdTokenClaims {
@@ -41,3 +43,7 @@ export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, non
     ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true as const }),
   };
 }
+
+/** What an ID token of ours says when it comes back as a hint, or undefined for claims of another shape. */
+export const asIdTokenHint = ({ sub, aud }: VerifiedClaims): { readonly sub: string; readonly aud: string } | undefined =>
+  isText(sub) && isText(aud) ? { sub, aud } : undefined;

@@ -16,11 +16,16 @@ export function shownText(text: string): string {
 /** A name that a client gave itself; one that has nothing to show is called so. */
 export const shownName = (language: Language, name: string): string => shownText(name) || clientTexts[language].nameless;
 
-/** The host that a person can judge an address by, in punycode; for a scheme of an app's own, the scheme. */
+const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
+
+/**
+ * The host that a user can judge an address by, in punycode. For a private-use scheme it is the scheme: what stands where a web address has
+ * its host (`app://bank.example`) is the app's own word.
+ */
 export function shownHost(uri: string): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   if (!url) return shownText(uri);
-  return url.host === "" ? url.protocol : url.host;
+  return WEB_PROTOCOLS.has(url.protocol) ? url.host : url.protocol;
 }
 
 /** A resource as it is shown: its host in punycode with the path, or the name when it is no URL. */

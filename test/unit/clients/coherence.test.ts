@@ -17,6 +17,9 @@ describe("a client must not contradict itself", () => {
     ["http on loopback in staging", { redirectUris: ["http://127.0.0.1/cb"], environment: "staging" }, []],
     ["http on loopback, unset", { redirectUris: ["http://127.0.0.1/cb"], environment: null }, []],
     ["https on a private host, unset", { redirectUris: ["https://intranet/cb"], environment: null }, ["redirectUris.0"]],
+    ["a scheme without a dot, public", { redirectUris: ["cursor://cb"], tokenEndpointAuthMethod: "none" }, []],
+    ["a scheme without a dot, confidential", { redirectUris: ["cursor://cb"] }, ["redirectUris.0"]],
+    ["a parameter of the response", { redirectUris: ["https://a.test/?st%61te=1"] }, ["redirectUris.0"]],
     ["keys twice", { jwks: { keys: [] }, jwksUri: "https://a.test/jwks" }, ["jwksUri"]],
   ] as const)("%s", ([, members, expected]) => {
     expect(paths(members)).toEqual(expected);

@@ -86,9 +86,11 @@ describe("what a document makes of a client", () => {
       "cursor://anysphere.cursor-mcp/oauth/callback",
       "javascript:alert(1)",
       "http://evil.example/cb",
+      "http://127.0.0.1/cb?co%64e=x",
       "http://127.0.0.1/cb",
     ];
-    expect(clientOf({ redirect_uris }).redirectUris).toEqual(["http://127.0.0.1/cb"]);
+    expect(clientOf({ redirect_uris }).redirectUris).toEqual([redirect_uris[0], "http://127.0.0.1/cb"]);
+    expect(clientOf({ redirect_uris, jwks: { keys: [KEY] } }).redirectUris).toEqual(["http://127.0.0.1/cb"]);
   });
 
   test("null stands for absence", () => {

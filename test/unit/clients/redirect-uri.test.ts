@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ENVIRONMENTS } from "../../../src/clients/client.ts";
-import { isPermittedRedirectUri, matchesRedirectUri } from "../../../src/clients/redirect-uri.ts";
+import { type AuthMethod, ENVIRONMENTS } from "../../../src/clients/client.ts";
+import { isPermittedRedirectUri, matchesRedirectUri, redirectUriFault } from "../../../src/clients/redirect-uri.ts";
 
 describe("comparing redirect URIs", () => {
   const registered = "https://c.example.test/cb";
@@ -65,6 +65,9 @@ const NO = [false, false, false, false];
 const INSIDE = [true, true, false, false];
 const NATIVE = [true, true, false, true];
 
+const permittedFor = (uri: string, tokenEndpointAuthMethod: AuthMethod) =>
+  [...ENVIRONMENTS, null].map((environment) => isPermittedRedirectUri(uri, { environment, tokenEndpointAuthMethod }));
+
 describe("redirect URIs that a client may have", () => {
   test.for([
     ["https://c.example/cb", YES],
@@ -95,8 +98,6 @@ describe("redirect URIs that a client may have", () => {
     ["com.example.app:/cb", YES],
     ["com.example.app://host/cb", YES],
     ["com.example.app://user@host/cb", NO],
-    ["myapp:/cb", NO],
-    ["myapp://cb", NO],
     ["javascript:alert(1)", NO],
     ["JaVaScRiPt:alert(1)", NO],
     [" javascript:alert(1)", NO],
@@ -133,6 +134,82 @@ describe("redirect URIs that a client may have", () => {
     ["https://[::1/cb", NO],
     ["https://[zz]/cb", NO],
   ] as const)("%s", ([uri, expected]) => {
-    expect([...ENVIRONMENTS, null].map((environment) => isPermittedRedirectUri(uri, environment))).toEqual(expected);
+    expect(permittedFor(uri, "client_secret_basic")).toEqual(expected);
+    expect(permittedFor(uri, "none")).toEqual(expected);
   });
+});
+
+describe("private-use schemes without a dot", () => {
+  test.for([
+    "cursor://anysphere.cursor-mcp/oauth/callback",
+    "vscode://vscode.github-authentication/did-authenticate",
+    "vscode-insiders://callback",
+    "myapp:/cb",
+    "MyApp:/cb",
+    "a+b-1:/cb",
+  ])("%s is for public clients", (uri) => {
+    expect(permittedFor(uri, "none")).toEqual(YES);
+    for (const method of ["client_secret_basic", "client_secret_post", "private_key_jwt"] as const)
+      expect(permittedFor(uri, method)).toEqual(NO);
+  });
+
+  test.for([
+    ..."javascript data vbscript file blob about filesystem view-source ftp ws wss http https mailto tel sms intent chrome edge".split(" "),
+    ..."moz-extension chrome-extension safari-web-extension ms-settings ms-appinstaller microsoft-edge x-apple.systempreferences".split(
+      " ",
+    ),
+    ..."search-ms shell jar ssh telnet ldap smb facetime itms-services market x-safari-https googlechrome res mhtml livescript".split(" "),
+  ])("%s: is for nobody, in upper case or lower", (scheme) => {
+    for (const uri of [
+      `${scheme}:x`,
+      `${scheme.toUpperCase()}:x`,
+      `${scheme}://x/cb`.replace(/^http:/, "HTTP:").replace(/^https:/, "Https:"),
+    ])
+      expect([uri, permittedFor(uri, "none")]).toEqual([uri, NO]);
+  });
+
+  test.for(["1app:/cb", "-app:/cb", "my_app:/cb", "myapp", ":/cb", "myapp://user@host/cb", "myapp:/cb#f", "myapp:/*"])(
+    "%s is no such URI",
+    (uri) => expect(permittedFor(uri, "none")).toEqual(NO),
+  );
+});
+
+describe("parameters of the authorization response in the query", () => {
+  test.for([
+    "code=x",
+    "code",
+    "a=1&state=",
+    "iss=https%3A%2F%2Fevil.test",
+    "error=access_denied",
+    "error_description=x",
+    "error_uri=https://evil.test/",
+    "%63ode=x",
+    "c%6Fde=x",
+    "%73%74%61%74%65=x",
+    "a=1;code=x",
+    "+code=x",
+    "code%5B%5D=x",
+    "?code=x",
+  ])("%s is refused", (query) => {
+    for (const uri of [`https://c.example/cb?${query}`, `http://127.0.0.1/cb?${query}`, `com.example.app:/cb?${query}`]) {
+      expect([uri, permittedFor(uri, "none")]).toEqual([uri, NO]);
+      expect(redirectUriFault(uri, { environment: null, tokenEndpointAuthMethod: "none" })).toMatch(
+        /query parameter named code, state, iss/,
+      );
+    }
+  });
+
+  test.for([
+    "x=code",
+    "codes=1",
+    "Code=1",
+    "STATE=1",
+    "my_state=1",
+    "x=%26code%3D1",
+    "zip-code=1",
+    "%2563ode=1",
+    "bad=%zz",
+    "",
+    "error.x=1",
+  ])("%s is accepted", (query) => expect(permittedFor(`https://c.example/cb?${query}`, "none")).toEqual(YES));
 });

@@ -39,7 +39,33 @@ describe("what open registration keeps", () => {
     [
       "a client of client_credentials",
       { redirect_uris: undefined, grant_types: ["client_credentials"] },
-      { redirectUris: [], grantTypes: ["client_credentials"], responseTypes: [] },
+      { redirectUris: [], grantTypes: ["client_credentials"], responseTypes: [], scopes: ["profile", "email"] },
+    ],
+    [
+      "client_credentials alone without the scopes about a user",
+      { grant_types: ["client_credentials"], scope: "openid email offline_access" },
+      { grantTypes: ["client_credentials"], responseTypes: [], scopes: ["email"] },
+    ],
+    [
+      "client_credentials beside codes with the scopes about a user",
+      { grant_types: ["client_credentials", "authorization_code"], scope: "openid email" },
+      { grantTypes: ["client_credentials", "authorization_code"], scopes: ["openid", "email"] },
+    ],
+    ["the redirect URIs that it can take", { redirect_uris: ["http://c.example/cb", ...redirect_uris, "javascript:x"] }, {}],
+    [
+      "no private-use scheme without a dot for a confidential client",
+      { redirect_uris: ["cursor://cb", "com.example:/cb"] },
+      { redirectUris: ["com.example:/cb"] },
+    ],
+    [
+      "a private-use scheme without a dot for a public client",
+      { redirect_uris: ["cursor://cb"], token_endpoint_auth_method: "none" },
+      { redirectUris: ["cursor://cb"], tokenEndpointAuthMethod: "none" },
+    ],
+    [
+      "the defaults where members are null",
+      { client_name: null, grant_types: null, response_types: null, token_endpoint_auth_method: null, scope: null, jwks: null },
+      {},
     ],
     ["loopback of a native client", { redirect_uris: ["http://localhost/cb"] }, { redirectUris: ["http://localhost/cb"] }],
   ] as const)("%s", ([, request, expected]) => {
@@ -55,7 +81,10 @@ describe("what open registration keeps", () => {
     [{ redirect_uris: [] }, "invalid_redirect_uri redirect_uri_missing"],
     [{ redirect_uris: "https://c.example/cb" }, "invalid_redirect_uri malformed_redirect_uris"],
     [{ redirect_uris: [7] }, "invalid_redirect_uri malformed_redirect_uris"],
-    [{ redirect_uris: null }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: null }, "invalid_redirect_uri redirect_uri_missing"],
+    [{ redirect_uris: [null] }, "invalid_redirect_uri malformed_redirect_uris"],
+    [{ redirect_uris: ["https://c.example/cb?c%6Fde=1", "cursor://cb"] }, "invalid_redirect_uri redirect_uri_forbidden"],
+    [{ redirect_uris: ["javascript:alert(1)"], grant_types: ["client_credentials"] }, "invalid_redirect_uri redirect_uri_forbidden"],
     [{ redirect_uris: Array.from({ length: 11 }, (_, i) => `https://c.example/${i}`) }, "invalid_redirect_uri malformed_redirect_uris"],
     [{ redirect_uris: [`https://c.example/${"x".repeat(2000)}`] }, "invalid_redirect_uri malformed_redirect_uris"],
     [{ redirect_uris: ["javascript:alert(1)"] }, "invalid_redirect_uri redirect_uri_forbidden"],

@@ -7,7 +7,7 @@ import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import type { PublishedKey } from "../../../src/clients/key-set.ts";
 import { remoteKeys } from "../../../src/clients/remote-keys.ts";
 import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
-import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
+import { anySecretMethod, authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { ASSERTION_TYPE, anAssertion, jws, keyFor, type TestKey } from "../../support/assertions.ts";
@@ -58,7 +58,7 @@ function surroundings(client: Client) {
 
 type Around = ReturnType<typeof surroundings>;
 
-const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = exactMethod) =>
+const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = registeredMethod) =>
   authenticateClient(create(ClientCredentialSchema, credential), rule, around.ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],

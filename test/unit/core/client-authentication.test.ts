@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
-import { anySecretMethod, authenticateClient, exactMethod } from "../../../src/core/client-authentication.ts";
+import { anySecretMethod, authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient } from "../../support/builders.ts";
 import { aThrottle } from "../../support/throttle.ts";
@@ -19,7 +19,11 @@ const noAssertions = {
 };
 const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });
 
-async function outcome(credential: MessageInitShape<typeof ClientCredentialSchema>, members: Partial<Client> = {}, rule = exactMethod) {
+async function outcome(
+  credential: MessageInitShape<typeof ClientCredentialSchema>,
+  members: Partial<Client> = {},
+  rule = registeredMethod,
+) {
   const ports = { clients: directory(aClient(members)), throttle: aThrottle(() => 1000), ...noAssertions };
   return authenticateClient(create(ClientCredentialSchema, credential), rule, ports).then(
     (client) => client.clientId,
@@ -38,14 +42,18 @@ test.for([
   ["a wrong secret", basic("wrong"), {}, "wrong_secret"],
   ["an unknown client", basic("the-secret", "nobody"), {}, "client_unknown"],
   ["a disabled client", basic("the-secret"), { enabled: false }, "client_disabled"],
-  ["post by a basic client", post("the-secret"), {}, "method_not_registered"],
-  ["basic by a post client", basic("the-secret"), postClient, "method_not_registered"],
+  ["post by a basic client", post("the-secret"), {}, "notes-app"],
+  ["basic by a post client", basic("the-secret"), postClient, "notes-app"],
+  ["a wrong secret by post, by a basic client", post("wrong"), {}, "wrong_secret"],
   ["post by a post client", post("the-secret"), postClient, "notes-app"],
   ["nothing by a basic client", { clientId: "notes-app" }, {}, "method_not_registered"],
   ["an empty secret by a basic client", post(""), {}, "method_not_registered"],
   ["none by a public client", { clientId: "notes-app" }, publicClient, "notes-app"],
   ["basic with an empty secret by a public client", basic(""), publicClient, "notes-app"],
   ["a secret by a public client", basic("x"), publicClient, "method_not_registered"],
+  ["a posted secret by a public client", post("x"), publicClient, "method_not_registered"],
+  ["a posted secret by a key client", post("x"), keyClient, "method_not_registered"],
+  ["nothing by a key client", { clientId: "notes-app" }, keyClient, "method_not_registered"],
   ["a secret by a key client", basic("x"), keyClient, "method_not_registered"],
   ["basic and post at once", { ...basic("the-secret"), clientSecret: "the-secret" }, {}, "several_methods"],
   ["basic and an assertion at once", { ...basic("the-secret"), assertion }, {}, "several_methods"],
@@ -69,7 +77,7 @@ test.for([
 test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and address, and for no other", async () => {
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string, address: string) =>
-    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), exactMethod, ports).then(
+    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), registeredMethod, ports).then(
       () => "in",
       (error) => error.code,
     );
@@ -81,7 +89,7 @@ test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and addr
 test("a right secret passes while wrong ones of the same client and address are throttled", async () => {
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string) =>
-    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address: "192.0.2.1" }), exactMethod, ports).then(
+    authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address: "192.0.2.1" }), registeredMethod, ports).then(
       () => "in",
       (error) => error.code,
     );
@@ -96,7 +104,7 @@ test("a right secret passes while wrong ones of the same client and address are 
 test("a disabled client with its right secret is throttled like any other", async () => {
   const ports = { clients: directory(aClient({ enabled: false })), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = () =>
-    authenticateClient(create(ClientCredentialSchema, { ...basic("the-secret"), address: "192.0.2.1" }), exactMethod, ports).catch(
+    authenticateClient(create(ClientCredentialSchema, { ...basic("the-secret"), address: "192.0.2.1" }), registeredMethod, ports).catch(
       (error) => error.code,
     );
   for (let guess = 0; guess < 100; guess++) expect(await attempt()).toBe("invalid_client");

@@ -50,7 +50,7 @@ const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   grant: exchangeGrant(),
   subject: subject(),
   actor: undefined,
-  clientIds: new Set(["agent"]),
+  clients: new Map([["agent", true]]),
   issuer: ISSUER,
   ...members,
 });
@@ -167,11 +167,32 @@ test("an identity assertion names who acted before, and not who asks", () => {
   expect(decideExchange(facts({ grant: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
 });
 
-test("rule 4, §5: what is omitted is inherited, less openid, offline_access, modes above the ceiling and what the agent may not have", () => {
+test("rule 4, §5: without scope all of the subject token's is inherited that the agent's allowlist and ceiling let it have", () => {
   expect(decideExchange(facts({ client: { ...agent, scopes: ["agent:readonly"] } })).scopes).toEqual(["agent:readonly"]);
   expect(decideExchange(facts({ client: { ...agent, scopes: [] } })).scopes).toEqual([]);
-  expect(decideExchange(facts())).toMatchObject({ scopes: ["crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
+  expect(decideExchange(facts())).toMatchObject({ scopes: ["openid", "crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
+  const everything = { ...agent, scopes: [...agent.scopes, "offline_access"] };
+  expect(decideExchange(facts({ client: everything })).scopes).toEqual(["openid", "offline_access", "crm:read", "agent:readonly"]);
   expect(decideExchange(facts({ grant: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
+});
+
+test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
+  const named = subject({ aud: ["agent", CRM, "paused", "gone"] });
+  const clients = new Map([
+    ["agent", true],
+    ["paused", false],
+  ]);
+  expect(decideExchange(facts({ subject: named, clients })).audience).toEqual(["agent", CRM]);
+  const naming = (resource: string[]) => exchangeGrant({ resource });
+  expect(decideExchange(facts({ subject: named, clients, grant: naming(["paused", CRM]) })).audience).toEqual([CRM]);
+  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, grant: naming(["paused"]) })))).toEqual([
+    "invalid_target",
+    "audience_absent",
+  ]);
+  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, grant: naming(["gone"]) })))).toEqual([
+    "invalid_target",
+    "resource_malformed",
+  ]);
 });
 
 test("rule 5: never past the subject token, never longer than configured", () => {

@@ -56,6 +56,24 @@ test("specification §5: a scope that the client may have no more is left out, a
   ]);
 });
 
+test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
+  const family = aFamily({ audience: ["agent", "gone", "https://notes.example.test/mcp"], absentClients: ["gone"] });
+  expect(decideRefresh(family, client, refreshGrant(), strict)).toMatchObject({ audience: ["agent", "https://notes.example.test/mcp"] });
+  expect(decideRefresh(family, client, refreshGrant({ resource: ["gone", "agent"] }), strict)).toMatchObject({ audience: ["agent"] });
+  expect(refusalOf(() => decideRefresh(family, client, refreshGrant({ resource: ["gone"] }), strict))).toEqual([
+    "invalid_target",
+    "audience_absent",
+  ]);
+});
+
+test("offline_access that is asked for at refresh stays in the answer", () => {
+  const family = aFamily({ scopes: ["offline_access", "notes:read"] });
+  const able = aClient({ scopes: ["offline_access", "notes:read"] });
+  expect(decideRefresh(family, able, refreshGrant({ scope: "offline_access notes:read" }), strict)).toMatchObject({
+    scopes: ["offline_access", "notes:read"],
+  });
+});
+
 test("specification §3: a used token is a replay, whatever scope it asks for", () => {
   expect(decideRefresh(aFamily({ usedAt: 1000 }), client, refreshGrant({ scope: "mail:read" }), strict)).toMatchObject({ kind: "replay" });
 });

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
+import { isForeignAlgorithm } from "../../../src/clients/signature-algorithms.ts";
 import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
-import { fittingKeys, isForeignAlgorithm, isSignedBy } from "../../../src/core/signing/published-keys.ts";
+import { fittingKeys, isSignedBy } from "../../../src/core/signing/published-keys.ts";
 
 interface Case {
   readonly tcId: number;

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { assertUse } from "../../../src/core/bearer.ts";
 import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
+import { actorsOf } from "../../../src/core/policy/delegation.ts";
 import {
   accessTokenClaims,
   asAccessToken,
@@ -13,13 +14,15 @@ import {
 } from "../../../src/core/tokens/access-token.ts";
 import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { isUuid } from "../../../src/identifier.ts";
 import { aClient, aSubject, aTokenState, refusalOf } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";
 const GRANT = "01900000-0000-7000-8000-00000000000d";
+const USER = "01900000-0000-7000-8000-00000000000a";
 const contents = {
   issuer: ISSUER,
-  subject: "user",
+  subject: USER,
   audience: ["https://a.example.test/"],
   clientId: "app",
   scopes: ["a", "b"],
@@ -31,7 +34,7 @@ const contents = {
 test("specification §2.7: exactly these claims", () => {
   expect(accessTokenClaims(contents)).toEqual({
     iss: ISSUER,
-    sub: "user",
+    sub: USER,
     aud: "https://a.example.test/",
     client_id: "app",
     scope: "a b",
@@ -65,7 +68,7 @@ test("a user's token carries its grant in the jti, a client's own does not", () 
   fc.assert(
     fc.property(fc.uuid(), (grantId) => {
       const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes, grantId) });
-      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", grantId, userId: "user" });
+      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", grantId, userId: USER });
     }),
   );
   const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes) });
@@ -76,7 +79,7 @@ test("an exchanged token carries its delegation in the jti, never to be taken fo
   fc.assert(
     fc.property(fc.uuid(), (delegationId) => {
       const claims = accessTokenClaims({ ...contents, jti: delegationJti(delegationId) });
-      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", userId: "user", delegationId });
+      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", userId: USER, delegationId });
     }),
   );
 });
@@ -96,8 +99,63 @@ test.for([
   ["with an empty audience", { aud: [] }],
   ["with an object as audience", { aud: {} }],
   ["without jti", { jti: undefined }],
+  ["with a NUL in the jti", { jti: "a\0b" }],
+  ["with a NUL behind the grant", { jti: `${contents.jti}\0` }],
+  ["with a jti whose grant is no UUID", { jti: "root.AAAAAAAAAAAAAAAA" }],
+  ["with a jti whose delegation is no UUID", { jti: "d.x" }],
+  ["with a jti of three parts", { jti: `${contents.jti}.x` }],
+  ["with a user who is no UUID", { sub: "user" }],
+  ["with a NUL in client_id", { client_id: "a\0" }],
+  ["with half a character in client_id", { client_id: "\ud800" }],
+  ["with a quote in the scope", { scope: 'a "b"' }],
+  ["with a NUL in aud", { aud: ["x", "\0"] }],
+  ["with an exp before time", { exp: -1 }],
+  ["with an exp that no database knows", { exp: Number.MAX_SAFE_INTEGER }],
+  ["with act null", { act: null }],
+  ["with a text as act", { act: "agent" }],
+  ["with a list as act", { act: [] }],
+  ["with act without sub", { act: {} }],
+  ["with a NUL in an actor", { act: { sub: "a\0" } }],
+  ["with act null within act", { act: { sub: "a", act: null } }],
+  ["with a numeric actor within act", { act: { sub: "a", act: { sub: 7 } } }],
+  ["with may_act null", { may_act: null }],
+  ["with a text as may_act", { may_act: "agent" }],
+  ["with exchanged_from null", { exchanged_from: null }],
+  ["with an ancestor without client_id", { exchanged_from: [{ jti: "x" }] }],
 ] as const)("RFC 9068 §4: claims %s are no access token", ([, members]) => {
+  expect(asAccessToken({ ...accessTokenClaims(contents) })).toBeDefined();
   expect(asAccessToken({ ...accessTokenClaims(contents), ...members })).toBeUndefined();
+});
+
+/** Anything that JSON can say, leaning towards what nearly is a claim. */
+const anyClaim = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom(null, "", "\0", "d.", "d.x", ".", "a.b", contents.jti, delegationJti(GRANT), USER, 1e300, -1, [], {}, { sub: null }),
+  fc.record({ sub: fc.jsonValue(), act: fc.jsonValue() }, { requiredKeys: [] }),
+  fc.array(fc.record({ jti: fc.jsonValue(), client_id: fc.jsonValue() }, { requiredKeys: [] })),
+);
+
+test("whatever claims we may have signed: no fault, and what is an access token can be stored", () => {
+  const storable = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value));
+  fc.assert(
+    fc.property(
+      fc.constantFrom("sub", "aud", "client_id", "scope", "iat", "exp", "jti", "act", "may_act", "exchanged_from"),
+      fc.constantFrom("act", "jti", "sub", "aud"),
+      anyClaim,
+      anyClaim,
+      (one, other, first, second) => {
+        const claims = asAccessToken({ ...accessTokenClaims(contents), [one]: first, [other]: second });
+        if (claims === undefined) return;
+        const { may_act: _, act, ...rest } = claims;
+        expect(storable(rest)).toBe(true);
+        expect(actorsOf(act).every((sub) => typeof sub === "string" && storable(sub))).toBe(true);
+        const { userId, grantId = GRANT, delegationId = GRANT } = tokenReference(claims);
+        expect([userId ?? USER, grantId, delegationId].every(isUuid)).toBe(true);
+        forebears(claims);
+      },
+    ),
+    { numRuns: 2000 },
+  );
 });
 
 const idToken = {

@@ -21,6 +21,8 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
     expect(shownHost("http://127.0.0.1:7777/cb")).toBe("127.0.0.1:7777");
     expect(shownHost("com.example.app:/cb")).toBe("com.example.app:");
     expect(shownHost("https://good.test@evil.test/cb")).toBe("evil.test");
+    expect(shownHost("cursor://bank.example/cb")).toBe("cursor:");
+    expect(shownHost("com.example.app:/cb")).toBe("com.example.app:");
     expect(shownResource("https://bücher.example/mcp?x=1")).toBe("xn--bcher-kva.example/mcp?x=1");
     expect(shownResource("urn:mail")).toBe("urn:mail");
   });

@@ -9,7 +9,7 @@ import { timeLimit } from "../../../src/grpc/deadline.ts";
 import { type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
 import { ca, type Publisher, publisher } from "../../support/publisher.ts";
 
-const HOST = "client.example.test";
+const HOST = "client.localhost";
 let site: Publisher;
 let seen = 0;
 
@@ -48,6 +48,14 @@ test("the system's resolver is asked where no other is given", async () => {
   expect((await plain.json(url("localhost"), 5_120)).value).toEqual({ hello: "world" });
 });
 
+test.for(["client.example.test", "localhost.example.test", "127.0.0.1.example.test", "notlocalhost"])(
+  "where loopback is allowed, the name %s that resolves to it is refused and nothing is connected to",
+  async (host) => {
+    expect(await outcome(url(host))).toBe("address_not_public");
+    expect(came()).toBe(0);
+  },
+);
+
 test.for([
   ["127.0.0.1"],
   ["10.0.0.1"],
@@ -58,7 +66,7 @@ test.for([
   ["64:ff9b::7f00:1"],
   ["8.8.8.8", "127.0.0.1"],
 ])("abuse 54: a name with the address %s is refused and nobody is connected to", async (addresses) => {
-  expect(await outcome(url(), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
+  expect(await outcome(url("client.example.test"), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
   expect(came()).toBe(0);
 });
 
@@ -179,7 +187,7 @@ test("abuse 55: one byte a second is given up within the time allowed", { timeou
 });
 
 test("a certificate for another name is refused", async () => {
-  expect(await outcome(url("other.example.test"))).toBe("unreachable");
+  expect(await outcome(url("other.localhost"))).toBe("unreachable");
 });
 
 test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by nothing less", async () => {
@@ -202,7 +210,7 @@ test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by no
 });
 
 test("nobody listens there", async () => {
-  expect(await outcome("https://client.example.test:1/doc.json")).toBe("unreachable");
+  expect(await outcome("https://client.localhost:1/doc.json")).toBe("unreachable");
 });
 
 test("every fetch has a connection of its own, and at most eight are under way", async () => {
@@ -235,7 +243,7 @@ test("a text of one media type is read under the same rules, and asked for by it
   expect(await text(url())).toBe("a.b.c");
   expect(site.requests().at(-1)?.headers.accept).toBe(type);
   expect(await text(url(), {}, 4)).toBe("too_large");
-  expect(await text(url(), { loopbackAllowed: false })).toBe("address_not_public");
+  expect(await text(url("client.example.test"), { loopbackAllowed: false })).toBe("address_not_public");
   expect(await text(`http://${HOST}:${site.port}/`)).toBe("scheme_not_https");
   site.serveJson({});
   expect(await text(url())).toBe("media_type_not_wanted");

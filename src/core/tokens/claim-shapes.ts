@@ -1,0 +1,51 @@
+import { isUuid } from "../../identifier.ts";
+
+// What claims have to be before anything is done with them. A signature of ours says who wrote a token, not that this release would have
+// written it: text that no column can hold, or another shape, would fail where the claim is used.
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Text that can be stored: neither NUL nor half a character, and not empty. */
+export const isText = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && !value.includes("\0") && value.isWellFormed();
+
+/** Scope tokens separated by spaces; empty for a token without any scope (RFC 6749 §3.3). */
+export const isScope = (value: unknown): value is string => typeof value === "string" && /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/.test(value);
+
+/** The last second that every database can write as a date. */
+const LAST_SECOND = 253_402_300_799;
+
+export const isTime = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_SECOND;
+
+export const isAudience = (value: unknown): value is string | readonly string[] =>
+  isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText));
+
+/** A chain of actors, to its end (RFC 8693 §4.1). */
+export function isActor(value: unknown): boolean {
+  for (let actor: unknown = value; actor !== undefined; actor = actor.act) {
+    if (!isObject(actor) || !isText(actor.sub)) return false;
+  }
+  return value !== undefined;
+}
+
+/** 16 bytes in base64url: a packed UUID, or random ones. */
+const PACKED = /^[A-Za-z0-9_-]{21}[AQgw]$/;
+const RANDOM = /^[A-Za-z0-9_-]{16}$/;
+
+/**
+ * Whether jti and sub are those of one of the three kinds: a client's own token, a user's with its grant, a delegated one.
+ * @param delegated what the jti of a delegated token begins with
+ */
+export function isReference(jti: unknown, sub: unknown, delegated: string): boolean {
+  if (!isText(jti) || !isText(sub)) return false;
+  const [first = "", second, ...more] = jti.split(".");
+  if (second === undefined) return true;
+  const wellFormed = first === delegated ? PACKED.test(second) : PACKED.test(first) && RANDOM.test(second);
+  return wellFormed && more.length === 0 && isUuid(sub);
+}
+
+/** The tokens that an exchanged one names as its ancestors. */
+export const isAncestry = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => isObject(entry) && isText(entry.jti) && isText(entry.client_id));
