@@ -34,6 +34,8 @@ export interface Running {
   readonly listening: string | undefined;
   readonly grpcPort: number | undefined;
   readonly log: Log;
+  /** Loads, bit by bit, what requests may need and the start did not wait for. Never throws. */
+  warmUp(): Promise<void>;
   /** Says goodbye in health, serves on for `lingerSeconds`, finishes what is under way, closes everything. */
   close(lingerSeconds: number): Promise<void>;
 }
@@ -46,6 +48,9 @@ export interface Given {
   /** Takes the log's lines instead of standard output. */
   readonly logSink?: LogSink;
 }
+
+/** Milliseconds between two loads after the start, in which requests are answered. */
+const BREATH = 50;
 
 /** Seconds between two looks at the database's clock, by which the deadlines of calls are reckoned. */
 const CLOCK_EVERY = 5;
@@ -90,6 +95,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const refusals = refusalTeller(log);
     const core =
       keys && refusals.observing(await composeCore(config, sql, keys, { log, databaseClock: clock, ephemeral, failed, closing }));
+    const loads: (() => Promise<unknown>)[] = [];
     const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
     let grpcPort: number | undefined;
     if (core !== undefined) {
@@ -102,6 +108,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
         startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations }),
       );
       grpcPort = listener.port;
+      loads.push(listener.load);
       const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
       listener.setServing(true);
       drains.push(async (lingerSeconds) => {
@@ -129,6 +136,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       });
       url = config.issuer;
       listening = front.listening;
+      loads.push(...front.loads);
       drains.push(front.drain);
     }
     closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
@@ -139,6 +147,12 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       listening,
       grpcPort,
       log,
+      async warmUp() {
+        for (const load of loads) {
+          await load().catch(failed);
+          await setTimeout(BREATH, undefined, { ref: false });
+        }
+      },
       async close(lingerSeconds) {
         await Promise.all(drains.map((drain) => drain(lingerSeconds).catch(failed)));
         await closeAll();

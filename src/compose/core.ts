@@ -18,8 +18,7 @@ import { publicKeysOf, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { Refusal } from "../errors.ts";
-import { lastEffect, timeLimit } from "../grpc/deadline.ts";
-import type { TokenCoreMethod } from "../grpc/local.ts";
+import { lastEffect } from "../grpc/deadline.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
@@ -59,6 +58,8 @@ const KEYS_EVERY = 30;
  * its use.
  */
 export const KEYS_OUTLIVE = 25 * 60 * 60;
+/** Milliseconds after which a statement without an answer is given up, though the database may still come to it (sql-postgres.ts). */
+const STATEMENT_WAIT = 2_500;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
 
@@ -107,42 +108,38 @@ export async function composeCore(
       },
     ),
     audit,
+    lastEffect: () => {
+      const now = databaseClock.now();
+      return now === undefined ? undefined : lastEffect(now, STATEMENT_WAIT);
+    },
   });
   const effective =
-    <Request, Answer>(name: TokenCoreMethod, method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
-    async (request, context) =>
-      method(request, { ...context, notAfter: lastMoment(name, context.notAfter, databaseClock.now()) });
-  const issuing = <Request, Answer>(
-    name: TokenCoreMethod,
-    method: (request: Request, context: CallContext) => Promise<Answer>,
-  ): typeof method => {
-    const issue = effective(name, method);
-    return async (request, context) => {
-      watch.assertTrue();
-      return issue(request, context);
+    <Request, Answer>(method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
+    async (request, context) => {
+      assertInTime(context.notAfter, databaseClock.now());
+      return method(request, context);
     };
-  };
+  const issuing = <Request, Answer>(method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
+    effective(async (request, context) => {
+      watch.assertTrue();
+      return method(request, context);
+    });
   return {
     ...core,
     // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
-    validateAuthorization: effective("validateAuthorization", ({ session, ...request }, context) =>
+    validateAuthorization: effective(({ session, ...request }, context) =>
       core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
     ),
-    token: issuing("token", core.token),
-    issueCode: issuing("issueCode", core.issueCode),
-    loginTokens: issuing("loginTokens", core.loginTokens),
+    token: issuing(core.token),
+    issueCode: issuing(core.issueCode),
+    loginTokens: issuing(core.loginTokens),
   };
 }
 
-/**
- * The moment after which a call must not take effect: the one that its front names, else the end of the time that it may take here.
- * @param now the database's clock, in seconds since the epoch; undefined while it is not known
- * @throws {Refusal} temporarily_unavailable when it has passed: the call lay somewhere while this process stood still
- */
-function lastMoment(name: TokenCoreMethod, named: number | undefined, now: number | undefined): number | undefined {
-  if (now === undefined) return named;
-  if (named !== undefined && named < now) throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
-  return named ?? lastEffect(now, timeLimit(name));
+/** @throws {Refusal} temporarily_unavailable for a call whose last moment has passed: it lay somewhere while this process stood still */
+function assertInTime(notAfter: number | undefined, now: number | undefined): void {
+  if (notAfter !== undefined && now !== undefined && notAfter < now)
+    throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
 }
 
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */

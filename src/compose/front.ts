@@ -213,6 +213,12 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const port = listener.addresses[0]?.port ?? config.port;
   return {
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    /** What first requests load otherwise: the description of the API, the list of common passwords, the library of Connect. */
+    loads: [
+      () => describeApi(issuer),
+      () => import("@zxcvbn-ts/language-common"),
+      () => import("@connectrpc/connect-node"),
+    ] as readonly (() => Promise<unknown>)[],
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }
@@ -251,7 +257,7 @@ async function walletsOf(config: Config, sql: Sql, log: Log): Promise<WalletRout
   return composeWallet(config, sql);
 }
 
-/** Loaded when the description is first asked for, to spare the start. */
+/** Loaded after the start, or when the description is first asked for. */
 async function describeApi(issuer: string): Promise<object> {
   const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }, { walletPaths }] = await Promise.all([
     import("../front/openapi.ts"),

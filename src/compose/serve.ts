@@ -5,6 +5,9 @@ import { outboxDirectory } from "../outside/mail.ts";
 /** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
 
+/** Milliseconds after the start: whoever waits for the first answer comes before. */
+const WARM_UP = 1_000;
+
 /**
  * Serves until a signal comes, then drains and exits 0; a second signal exits 1 at once.
  * What nobody caught leaves the process in a state that nobody knows: it drains as well, and exits 1.
@@ -34,6 +37,8 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.on("uncaughtException", fault);
   process.on("unhandledRejection", fault);
   welcome(config, role, running);
+  // While there are descriptors and memory to be had; a first request may find none left.
+  setTimeout(() => void running.warmUp(), WARM_UP).unref();
 }
 
 /** The issuer that the example takes where it is told none. */

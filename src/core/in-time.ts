@@ -12,9 +12,11 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
   const assertWanted = (): void => {
     if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
   };
+  const lastMoment = (): number | undefined => notAfter ?? core.lastEffect?.();
   const dated = (audit: AuditEntry): AuditEntry => {
     assertWanted();
-    return notAfter === undefined ? audit : { ...audit, notAfter };
+    const latest = lastMoment();
+    return latest === undefined ? audit : { ...audit, notAfter: latest };
   };
   const { codes, families, grants, delegations, identityAssertions, consumedIds, audit } = core;
   return {
@@ -39,7 +41,7 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
       ...consumedIds,
       consume: async (kind, issuer, id, ttl) => {
         assertWanted();
-        return consumedIds.consume(kind, issuer, id, ttl, notAfter);
+        return consumedIds.consume(kind, issuer, id, ttl, lastMoment());
       },
     },
     audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },

@@ -201,4 +201,6 @@ export interface CorePorts {
   readonly consents: ConsentBook;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
+  /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
+  readonly lastEffect?: () => number | undefined;
 }

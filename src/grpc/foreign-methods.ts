@@ -42,16 +42,28 @@ const MALFORMED = { code: status.INVALID_ARGUMENT, details: "the message cannot 
 const BROKEN = { code: status.INTERNAL, details: "internal error" };
 const sameBytes = (bytes: Buffer): Buffer => bytes;
 
+export interface LazyService {
+  /** Loads the library now, so that the first call need not. */
+  load(): Promise<void>;
+  /** Ends the streams that are open. */
+  end(): void;
+}
+
 /**
- * Serves methods whose library is loaded when they are first called: it would cost a quarter of the cold start, and most processes are
- * never asked.
- * @returns ends the streams that are open
+ * Serves methods whose library is loaded after the start, or when they are first called: it would cost a quarter of the cold start. A load
+ * that fails is tried again with the next call.
  */
-export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<ForeignMethods>): () => void {
+export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<ForeignMethods>): LazyService {
   let loading: Promise<ForeignMethods> | undefined;
+  const loaded = (): Promise<ForeignMethods> => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
   const method = async (path: string): Promise<ForeignMethod> => {
-    loading ??= load();
-    const found = (await loading).get(path);
+    const found = (await loaded()).get(path);
     if (found === undefined) throw new Error(`${path} is not implemented by its library`);
     return found;
   };
@@ -76,8 +88,13 @@ export function serveLazily(server: Server, { unary, streams }: Announced, load:
     };
     server.register(path, handle, sameBytes, sameBytes, "bidi");
   }
-  return () => {
-    for (const call of open) call.end();
+  return {
+    load: async () => {
+      await loaded();
+    },
+    end: () => {
+      for (const call of open) call.end();
+    },
   };
 }
 

@@ -22,6 +22,7 @@ export interface IntrospectionCall extends CallContext {
 /** IntrospectionService over the token core, for every listener that offers it. */
 export function introspectionService(core: Pick<TokenCore, "introspect" | "verifyApiKey">) {
   async function states(tokens: readonly string[], { client, signal }: IntrospectionCall): Promise<IntrospectResponse[]> {
+    if (tokens.length === 0) throw new Refusal("invalid_request", "batch_empty", { description: "requests is required" });
     if (tokens.length > BATCH_LIMIT) throw new Refusal("invalid_request", "batch_too_large", { description: "at most 100 tokens" });
     if (tokens.includes("")) throw new Refusal("invalid_request", "token_missing", { description: "token is required" });
     const { results } = await core.introspect({ client, tokens: [...tokens] }, signal && { signal });

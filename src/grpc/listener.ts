@@ -44,6 +44,8 @@ export interface GrpcListener {
   readonly port: number;
   /** What health checking tells; false until it was set, and from the moment that draining begins. */
   setServing(serving: boolean): void;
+  /** Loads what the first calls of health checking and reflection would otherwise have to load. */
+  load(): Promise<void>;
   /** Accepts nothing new, sends GOAWAY, lets what is in flight finish for so many seconds, then cuts. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -123,6 +125,7 @@ export async function startGrpcListener({
   return {
     port: bound,
     setServing: standard.setServing,
+    load: standard.load,
     async close(graceSeconds) {
       standard.setServing(false);
       standard.close();

@@ -6,10 +6,13 @@ import { collectMethods, serveLazily } from "./foreign-methods.ts";
 export interface StandardServices {
   /** What the health service tells, for the server as a whole and for each of its services. */
   setServing(serving: boolean): void;
+  /** Loads the libraries behind them, so that their first call need not. */
+  load(): Promise<void>;
   /** Ends the streams that watch. */
   close(): void;
 }
 
+const HEALTH = "grpc.health.v1.Health";
 const DESCRIPTORS = new URL("../gen/api.binpb", import.meta.url);
 
 /**
@@ -20,9 +23,9 @@ const DESCRIPTORS = new URL("../gen/api.binpb", import.meta.url);
 export function standardServices(server: Server, offered: readonly string[]): StandardServices {
   let state: ServingStatus = "NOT_SERVING";
   let health: HealthImplementation | undefined;
-  const endHealth = serveLazily(
+  const healthChecking = serveLazily(
     server,
-    { unary: ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/List"], streams: ["/grpc.health.v1.Health/Watch"] },
+    { unary: [`/${HEALTH}/Check`, `/${HEALTH}/List`], streams: [`/${HEALTH}/Watch`] },
     async () => {
       const library = await import("grpc-health-check");
       const implementation = new library.HealthImplementation(Object.fromEntries(["", ...offered].map((name) => [name, state])));
@@ -30,16 +33,17 @@ export function standardServices(server: Server, offered: readonly string[]): St
       return collectMethods((registrar) => implementation.addToServer(registrar));
     },
   );
-  const endReflection = serveLazily(
+  const reflection = serveLazily(
     server,
     { unary: [], streams: ["v1", "v1alpha"].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`) },
     async () => {
-      const [{ ReflectionService }, { loadFileDescriptorSetFromBuffer }] = await Promise.all([
+      const [{ ReflectionService }, { load, loadFileDescriptorSetFromBuffer }, { protoPath }] = await Promise.all([
         import("@grpc/reflection"),
         import("@grpc/proto-loader"),
+        import("grpc-health-check"),
       ]);
-      const descriptors = loadFileDescriptorSetFromBuffer(await readFile(DESCRIPTORS));
-      return collectMethods((registrar) => new ReflectionService(descriptors, { services: [...offered] }).addToServer(registrar));
+      const descriptors = { ...loadFileDescriptorSetFromBuffer(await readFile(DESCRIPTORS)), ...(await load(protoPath)) };
+      return collectMethods((registrar) => new ReflectionService(descriptors, { services: [...offered, HEALTH] }).addToServer(registrar));
     },
   );
   return {
@@ -47,9 +51,13 @@ export function standardServices(server: Server, offered: readonly string[]): St
       state = serving ? "SERVING" : "NOT_SERVING";
       for (const name of ["", ...offered]) health?.setStatus(name, state);
     },
+    async load() {
+      await healthChecking.load();
+      await reflection.load();
+    },
     close() {
-      endHealth();
-      endReflection();
+      healthChecking.end();
+      reflection.end();
     },
   };
 }

@@ -104,6 +104,8 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
   test.for([
     ["Introspect", {}],
     ["IntrospectBatch", { requests: [{ token: "live-a" }, {}] }],
+    ["IntrospectBatch", { requests: [] }],
+    ["IntrospectBatch", {}],
     ["IntrospectBatch", { requests: Array.from({ length: 101 }, () => ({ token: "live-a" })) }],
   ] as const)("%s without a token, or with too many, is INVALID_ARGUMENT", async ([method, request]) => {
     expect(await statusOf(call(client, method, request, RS_BASIC))).toBe(grpc.status.INVALID_ARGUMENT);
@@ -161,16 +163,22 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     const stream = mirror.ServerReflectionInfo!() as grpc.ClientDuplexStream<Json, Json>;
     stream.write({ list_services: "*" });
     stream.write({ file_containing_symbol: "countersign.introspection.v1.IntrospectionService" });
+    stream.write({ file_containing_symbol: "grpc.health.v1.Health" });
     stream.end();
     const answers: Json[] = [];
     for await (const answer of stream) answers.push(answer);
     const services = (answers[0]!.list_services_response as { service: { name: string }[] }).service.map(({ name }) => name);
     expect(services).toEqual(
-      [introspection, ...(role === "core" ? [tokenCore] : [])].map((definition) => Object.values(definition)[0]!.path.split("/")[1]),
+      [introspection, ...(role === "core" ? [tokenCore] : []), health].map(
+        (definition) => Object.values(definition)[0]!.path.split("/")[1],
+      ),
     );
     expect(
       (answers[1]!.file_descriptor_response as { file_descriptor_proto: Buffer[] }).file_descriptor_proto[0]!.toString("latin1"),
     ).toContain("IntrospectBatch");
+    expect(
+      (answers[2]!.file_descriptor_response as { file_descriptor_proto: Buffer[] }).file_descriptor_proto[0]!.toString("latin1"),
+    ).toContain("HealthCheckRequest");
     mirror.close();
   });
 

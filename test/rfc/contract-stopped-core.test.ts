@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBalancer } from "../support/balancer.ts";
 import { type Answer, conversation, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
+import { NGINX, nginxBefore } from "../support/nginx.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, pause, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 
@@ -12,8 +13,10 @@ const client = (clientId: string): TestClient => ({ clientId, secret: `${clientI
 const [WEB, WORKER] = [client("web"), client("worker")];
 const FAMILIES = 24;
 
-/** One front and two cores behind a balancer of connections. */
-async function startBehindBalancer(database: TestDatabase) {
+type Balance = (ports: readonly number[]) => Promise<{ readonly port: number; close(): unknown }>;
+
+/** One front and two cores behind something that spreads connections or streams over them. */
+async function startBehind(balance: Balance, database: TestDatabase) {
   const [port, ...grpc] = [String(await freePort()), String(await freePort()), String(await freePort())];
   const dataDir = aDirectory();
   const shared = {
@@ -25,11 +28,11 @@ async function startBehindBalancer(database: TestDatabase) {
   };
   const cores = [];
   for (const GRPC_PORT of grpc) cores.push(await startProcess({ ...shared, GRPC_PORT }, "core"));
-  const balancer = await aBalancer(grpc.map(Number));
+  const balancer = await balance(grpc.map(Number));
   const front = await startProcess({ ...shared, PORT: port, TOKEN_CORE_URL: `http://127.0.0.1:${balancer.port}` }, "front");
   return { ...conversation(front.url, join(dataDir, "outbox")), cores, balancer, front };
 }
-type Service = Awaited<ReturnType<typeof startBehindBalancer>>;
+type Service = Awaited<ReturnType<typeof startBehind>>;
 
 /** Repeats a request as it is told to: after the seconds of Retry-After, while the answer is 503. */
 async function asTold(request: () => Promise<Answer>): Promise<{ answer: Answer; refused: number }> {
@@ -40,20 +43,20 @@ async function asTold(request: () => Promise<Answer>): Promise<{ answer: Answer;
   }
 }
 
-function stoppedCore(): void {
+const stoppedCore = (balance: Balance) => (): void => {
   let database: TestDatabase | undefined;
   let its: Service;
   let direct: pg.Client;
   beforeAll(async () => {
     database = await createTestDatabase();
     if (database === undefined) throw new Error("TEST_DATABASE_URL is not set");
-    its = await startBehindBalancer(database);
+    its = await startBehind(balance, database);
     direct = new pg.Client({ connectionString: database.url });
     await direct.connect();
   });
   afterAll(async () => {
     await direct?.end();
-    its?.balancer.close();
+    await its?.balancer.close();
     await endProcesses();
     await database?.drop();
   });
@@ -113,7 +116,10 @@ function stoppedCore(): void {
     const alive = await Promise.all(families.map((token) => its.refresh(WEB, token)));
     expect(alive.map(({ status }) => status)).toEqual(alive.map(() => 200));
   });
-}
+};
 
-if (TEST_DATABASE_URL === undefined) test.skip("a core that hangs, which needs two cores on one PostgreSQL");
-else describe("a core that hangs", { timeout: 120_000 }, stoppedCore);
+// Two cores need one PostgreSQL between them.
+if (TEST_DATABASE_URL !== undefined) {
+  describe("a core that hangs, behind a balancer of connections", { timeout: 120_000 }, stoppedCore(aBalancer));
+  describe.skipIf(NGINX === undefined)("a core that hangs, behind deploy/cores.conf", { timeout: 120_000 }, stoppedCore(nginxBefore));
+}

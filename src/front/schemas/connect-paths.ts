@@ -13,8 +13,8 @@ const ConnectError = z
   })
   .meta({ id: "ConnectError", description: "The error of the Connect protocol; `details` has the code of this service." });
 
-const Token = z.object({ token: z.string() });
-const Key = z.object({ key: z.string().meta({ example: "csk_…" }) });
+const Token = z.object({ token: z.string().min(1) });
+const Key = z.object({ key: z.string().min(1).meta({ example: "csk_…" }) });
 const KeyState = z
   .object({
     active: z.boolean(),
@@ -49,9 +49,9 @@ const call = (summary: string, request: z.ZodType, answer: z.ZodType): { readonl
 export const connectPaths: ZodOpenApiPathsObject = {
   [`${SERVICE}/Introspect`]: call("The state of a token", Token, State),
   [`${SERVICE}/IntrospectBatch`]: call(
-    "The states of up to 100 tokens, in the order of the request",
-    z.object({ requests: z.array(Token).max(100) }),
-    z.object({ responses: z.array(State).optional().meta({ description: "Left out when it is empty (Protobuf JSON)." }) }),
+    "The states of 1 to 100 tokens, in the order of the request",
+    z.object({ requests: z.array(Token).min(1).max(100) }),
+    z.object({ responses: z.array(State) }),
   ),
   [`${SERVICE}/VerifyApiKey`]: call("Whether a static API key may be used now, and for which client", Key, KeyState),
 };

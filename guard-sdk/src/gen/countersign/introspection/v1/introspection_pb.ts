@@ -19,6 +19,8 @@ export const file_countersign_introspection_v1_introspection: GenFile = /*@__PUR
  */
 export type IntrospectRequest = Message<"countersign.introspection.v1.IntrospectRequest"> & {
   /**
+   * Not empty.
+   *
    * @generated from field: string token = 1;
    */
   token: string;
@@ -360,7 +362,7 @@ export const IntrospectionService: GenService<{
     output: typeof IntrospectResponseSchema;
   },
   /**
-   * The states of up to 100 tokens, in the order of the request.
+   * The states of 1 to 100 tokens, in the order of the request. Another number, and a token that is empty, is INVALID_ARGUMENT.
    *
    * @generated from rpc countersign.introspection.v1.IntrospectionService.IntrospectBatch
    */
