@@ -19,7 +19,7 @@ import { DirectoryInUse } from "./store/directory-lock.ts";
 import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
-import { type Readiness, readiness } from "./store/readiness.ts";
+import { type Readiness, readiness, watchWrites } from "./store/readiness.ts";
 import { revocationMarks } from "./store/revocation-marks.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
@@ -65,7 +65,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (given.database === undefined) closing.push(() => database.close());
     if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
-    const { sql } = database;
+    const watched = watchWrites(database.sql);
+    const { sql } = watched;
     const passwords = passwordHashing({ randomBytes });
     const named = `PROVISION_FILE ${config.provisionFile}`;
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
@@ -73,7 +74,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
 
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
-    const ready = readiness(sql, epochMillis);
+    const ready = readiness(sql, epochMillis, watched.full);
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
