@@ -21,6 +21,7 @@ import { ConsentsByPlace } from "./0021-consents-by-place.ts";
 import { DelegationsInOrder } from "./0023-delegations-in-order.ts";
 import { Removals } from "./0036-removals.ts";
 import { RegistrationsByAge } from "./0037-registrations-by-age.ts";
+import { AuditByFilter } from "./0038-audit-by-filter.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -47,4 +48,5 @@ export const migrations = [
   { name: "0023_delegations_in_order", class: DelegationsInOrder },
   { name: "0036_removals", class: Removals },
   { name: "0037_registrations_by_age", class: RegistrationsByAge },
+  { name: "0038_audit_by_filter", class: AuditByFilter },
 ];

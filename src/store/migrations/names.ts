@@ -23,6 +23,7 @@ export const MIGRATION_NAMES = [
   "0023_delegations_in_order",
   "0036_removals",
   "0037_registrations_by_age",
+  "0038_audit_by_filter",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */
