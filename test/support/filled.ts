@@ -21,7 +21,7 @@ function fills(): readonly string[] {
      from ${series} where n % ${PER_CLIENT} = 0`,
     `insert into sessions (id, token_hash, user_id, expires_at) select ${uuidOf("n", 3)}, sha256(int4send(n)), ${user}, now() + interval '1 day' from ${some}`,
     `insert into consents (id, user_id, client_id, client_name, scopes, resources, allowed)
-     select ${uuidOf("n", 4)}, ${user}, 'client-' || n % ${PER_USER}, 'x', '{a}', '{}', '{"": ["a"]}' from ${series}`,
+     select ${uuidOf("n", 4)}, ${user}, 'client-' || n * 7919::bigint % 5000, 'x', '{a}', '{}', '{"": ["a"]}' from ${series}`,
     `insert into grants (id, client_id, user_id, scopes, audience, auth_time) select ${uuidOf("n", 5)}, ${client}, ${user}, '{a}', '{}', now() from ${series}`,
     `insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
      select ${uuidOf("n", 6)}, ${uuidOf("n", 5)}, sha256(int4send(n)), now() + interval '1 day', now() + interval '9 days' from ${series}`,
