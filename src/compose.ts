@@ -20,7 +20,7 @@ import { DirectoryInUse } from "./store/directory-lock.ts";
 import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
-import { type Readiness, readiness } from "./store/readiness.ts";
+import { type Readiness, readiness, watchWrites } from "./store/readiness.ts";
 import { revocationMarks } from "./store/revocation-marks.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
@@ -74,7 +74,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (given.database === undefined) closing.push(() => database.close());
     if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
-    const { sql } = database;
+    const watched = watchWrites(database.sql);
+    const { sql } = watched;
     const passwords = passwordHashing({ randomBytes });
     const named = `PROVISION_FILE ${config.provisionFile}`;
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
@@ -82,7 +83,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
 
     const routes = new Set<string>();
     const metrics = createMetrics(routes);
-    const ready = readiness(sql);
+    const ready = readiness(sql, watched.full);
     const clock = databaseClock(ready.time, epochMillis, () => performance.now());
     // A database that does not answer is reported elsewhere.
     const lookAtClock = () => clock.measure().catch(() => undefined);

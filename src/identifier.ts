@@ -1,14 +1,48 @@
-import type { Clock, RandomBytes } from "./clock.ts";
+import { type Clock, epochMillis, type RandomBytes, systemClock } from "./clock.ts";
+
+/** Twelve bits after the version count the identifiers of one millisecond. */
+const MOST = 0xfff;
+/** A new millisecond begins at a random count below this, so that what follows it is not certain and most of the bits are left to count. */
+const FIRST_BELOW = 0x400;
+
+interface Count {
+  milliseconds: number;
+  counter: number;
+}
+
+const counts = new WeakMap<Clock, Count>();
+
+const millisecondsOf = (clock: Clock): number => (clock === systemClock ? epochMillis() : clock() * 1000);
+
+/** The next count of a clock. One that is set back, or a millisecond with no counts left, goes on from the last count. */
+function nextCount(clock: Clock, random: number): Count {
+  const now = millisecondsOf(clock);
+  const last = counts.get(clock);
+  const first = random % FIRST_BELOW;
+  if (last === undefined || now > last.milliseconds) {
+    const begun = { milliseconds: now, counter: first };
+    counts.set(clock, begun);
+    return begun;
+  }
+  last.counter += 1;
+  if (last.counter > MOST) {
+    last.milliseconds += 1;
+    last.counter = first;
+  }
+  return last;
+}
 
 /**
- * A UUIDv7: sortable by time, so that new rows land at the end of an index.
- * @see RFC 9562 §5.7
+ * A UUIDv7: milliseconds, a counter, and 62 random bits. In order within a process, and sortable by time over all of them, so that new rows
+ * land at the end of an index and lists have one order.
+ * @see RFC 9562 §5.7 and §6.2, method 1
  */
 export function newId(clock: Clock, randomBytes: RandomBytes): string {
   const bytes = Buffer.alloc(16);
   bytes.set(randomBytes(16));
-  bytes.writeUIntBE(clock() * 1000, 0, 6);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
+  const { milliseconds, counter } = nextCount(clock, bytes.readUInt16BE(6));
+  bytes.writeUIntBE(milliseconds, 0, 6);
+  bytes.writeUInt16BE(0x7000 | counter, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

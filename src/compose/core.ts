@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 import { clientDocuments, LONGEST as LONGEST_KEPT } from "../clients/document-cache.ts";
 import { issuerKeys } from "../clients/issuer-keys.ts";
 import { remoteKeys } from "../clients/remote-keys.ts";
@@ -187,10 +188,10 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
     privateKeyPem === undefined ||
     (idTokenSigningAlg === "RS256" && rsaPrivateKeyPem === undefined) ||
     (config.pqc.hybrid && config.keys.mldsaPrivateKey === undefined);
-  const preferred = signingKey(privateKeyPem ?? developmentKey(config.dataDir, "ed25519"));
+  const preferred = privateKeyPem === undefined ? keptKey(config.dataDir, "ed25519", signingKey) : signingKey(privateKeyPem);
   const ring = {
     accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
-    rsa: idTokenSigningAlg === "RS256" ? signingKey(rsaPrivateKeyPem ?? developmentKey(config.dataDir, "rsa")) : undefined,
+    rsa: idTokenSigningAlg === "RS256" ? rsaKey(config) : undefined,
     published: publicKeysOf(retiredPublicKeysPem ?? ""),
     mldsa: await mldsaOf(config),
     // On the embedded database there is no other core that could sign meanwhile; a generated key is for trying things out, and has no
@@ -200,18 +201,36 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }
 
+/** A key under DATA_DIR. @throws {Error} that names its file when that holds no such key; nothing is written over */
+function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", read: (text: string) => Key): Key {
+  const text = developmentKey(dataDir, kind);
+  try {
+    return read(text);
+  } catch (cause) {
+    throw new Error(
+      `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
+      { cause },
+    );
+  }
+}
+
+const rsaKey = ({ keys, dataDir }: Config) =>
+  keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", signingKey) : signingKey(keys.rsaPrivateKeyPem);
+
 /**
  * The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is
  * none.
  */
 async function mldsaOf(config: Config) {
   const { hybrid } = config.pqc;
-  const text = config.keys.mldsaPrivateKey ?? (hybrid ? developmentKey(config.dataDir, "ml-dsa-65") : undefined);
-  const held = text === undefined ? undefined : readMldsaPrivate(text);
-  if (held === undefined) {
-    if (text !== undefined) throw new Error("the ML-DSA-65 key of the data directory cannot be read");
-    return undefined;
-  }
+  const { mldsaPrivateKey } = config.keys;
+  if (mldsaPrivateKey === undefined && !hybrid) return undefined;
+  const read = (text: string) => {
+    const held = readMldsaPrivate(text);
+    if (held === undefined) throw new Error("this is no ML-DSA-65 key");
+    return held;
+  };
+  const held = mldsaPrivateKey === undefined ? keptKey(config.dataDir, "ml-dsa-65", read) : read(mldsaPrivateKey);
   const key = await openMldsaKey(held.seed);
   if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
     throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv; give the JWK as it was made, or leave pub out.");

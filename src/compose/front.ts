@@ -169,7 +169,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     healthRoutes({
       issuer,
       lifecycle: alive,
-      database: () => around.ready.ping().then(() => true),
+      database: () => around.ready.writes().then(() => true),
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),

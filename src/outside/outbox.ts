@@ -10,9 +10,10 @@ export interface OutboxWorker {
   close(): Promise<void>;
 }
 
-const AT_ONCE = 10;
-/** Longer than all deadlines of the mailer for one message, ten times. */
-const LEASE = 300;
+/** One message a claim: it is sent within its lease, or another process sends it. */
+const AT_ONCE = 1;
+/** Seconds; twice all deadlines of the mailer for one message. */
+const LEASE = 60;
 
 /** Seconds until the next try after `attempts` failed ones: half a minute, doubled each time, at most two hours. */
 export const pauseAfter = (attempts: number) => Math.min(30 * 2 ** (attempts - 1), 7_200);

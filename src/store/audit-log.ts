@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { AuditLog } from "../core/ports.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
@@ -30,7 +30,7 @@ interface RefusalColumns {
 
 export function auditLog(sql: Sql): AuditLog {
   const record = coalesceWrites(async (entries: readonly { readonly entry: AuditEntry; readonly used: string | undefined }[]) => {
-    await sql.query(RECORD, [jsonRows(entries.map(({ entry, used }) => ({ client_id: used, audit: auditRow(entry) })))]);
+    await sql.query(RECORD, [jsonRows(entries.map(({ entry, used }) => ({ client_id: used, audit: newAuditRow(entry) })))]);
     return entries.map(() => undefined);
   });
   return {

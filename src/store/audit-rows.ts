@@ -1,4 +1,7 @@
+import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../audit.ts";
+import { pooled, systemClock } from "../clock.ts";
+import { newId } from "../identifier.ts";
 import { type Json, jsonRows, type Sql, statement } from "./sql.ts";
 
 const TYPES = {
@@ -22,6 +25,7 @@ const TYPES = {
 } as const;
 
 const columns = Object.keys(TYPES);
+const random = pooled(randomBytes);
 
 /**
  * A condition that holds until a moment of the database's clock and then refuses the statement that it stands in. The clock is read when
@@ -54,14 +58,20 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES 
 });
 
 /**
+ * An entry of which a statement makes exactly one record, with the record's id: ids from here are in the order of the entries, and cost the
+ * database nothing.
+ */
+export const newAuditRow = (entry: AuditEntry) => ({ id: newId(systemClock, random), ...auditRow(entry) });
+
+/**
  * An insert of audit records, to be put into a writing CTE beside the effect that they tell of: no effect, no record, and the other way
  * round. An entry whose `notAfter` has passed undoes both.
  * @param source a from-item that has a jsonb column `audit` for each record
  */
 export const insertAudit = (source: string): string =>
-  `insert into audit_records (${columns.join(", ")})
-   select ${columns.map((column) => `entry.${column}`).join(", ")} from ${source},
-     jsonb_to_record(audit) as entry(${Object.entries({ ...TYPES, not_after: "float8" })
+  `insert into audit_records (id, ${columns.join(", ")})
+   select coalesce(entry.id, uuid_v7()), ${columns.map((column) => `entry.${column}`).join(", ")} from ${source},
+     jsonb_to_record(audit) as entry(id uuid, ${Object.entries({ ...TYPES, not_after: "float8" })
        .map(([column, type]) => `${column} ${type}`)
        .join(", ")})
    where ${inTime("entry.not_after")}`;

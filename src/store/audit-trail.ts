@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import type { AuditFilter, AuditRecord, AuditTrail } from "../management/audit-ports.ts";
 import { auditChain } from "./audit-chain.ts";
 import { hashText } from "./audit-seal-rows.ts";
-import { open, pageOf } from "./pages.ts";
+import { pageOf } from "./pages.ts";
 import { preciseSeconds, type Sql, statement } from "./sql.ts";
 
 interface AuditColumns {
@@ -32,33 +33,77 @@ interface AuditColumns {
 const COLUMNS = `id::text, ${preciseSeconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
      grant_id, act_chain, address, request_id, rule, error, seq::float8 as seq, ${hashText("hash")} as hash`;
 
-/** Parameters 1 to 11, in the order of `filterOf`. */
-const FILTER = `($1::text is null or event = $1::text) and ($2::text is null or outcome = $2::text) and ($3::text is null or actor_id = $3::text)
-     and ($4::text is null or user_id = $4::text) and ($5::text is null or client_id = $5::text)
-     and ($6::text is null or grant_id = $6::text) and ($7::text is null or jti = $7::text) and ($8::text is null or request_id = $8::text)
-     and ($9::text is null or reason = $9::text)
-     and ($10::float8 is null or audit_records.at >= to_timestamp($10::float8)) and ($11::float8 is null or audit_records.at < to_timestamp($11::float8))`;
+/** Seconds by which the id of a record may be older or newer than its time: one is the application's, the other the transaction's. */
+const ID_SLACK = 600;
 
-const filterOf = (filter: AuditFilter): readonly (string | number | null)[] => {
-  const { event, outcome, actorId, userId, clientId, grantId, jti, requestId, reason, since, until } = filter;
-  return [event, outcome, actorId, userId, clientId, grantId, jti, requestId, reason, since, until].map(open);
-};
+/** The least UUIDv7 of a moment: ids begin with their milliseconds. @param moment SQL expression, in seconds since the epoch */
+const firstId = (moment: string): string =>
+  `(lpad(to_hex((greatest(0, least(${moment}, 281474976710)) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid`;
 
-const LIST = statement(
-  "audit_list",
-  `select ${COLUMNS} from audit_records
-   where ${FILTER} and ($12::uuid is null or audit_records.id < $12::uuid)
-   order by audit_records.id desc limit $13::int`,
-);
+/** What each member of a filter asks for; `$` stands for its parameter. One that is left out has no condition, and keeps no index away. */
+const CONDITIONS = {
+  event: "event = $::text",
+  outcome: "outcome = $::text",
+  actorId: "actor_id = $::text",
+  userId: "user_id = $::text",
+  clientId: "client_id = $::text",
+  grantId: "grant_id = $::text",
+  jti: "jti = $::text",
+  requestId: "request_id = $::text",
+  reason: "reason = $::text",
+  since: `audit_records.at >= to_timestamp($::float8) and audit_records.id >= ${firstId(`$::float8 - ${ID_SLACK}`)}`,
+  until: `audit_records.at < to_timestamp($::float8) and audit_records.id < ${firstId(`$::float8 + ${ID_SLACK}`)}`,
+} as const satisfies { readonly [Member in keyof AuditFilter]-?: string };
+
+const MEMBERS = Object.keys(CONDITIONS) as readonly (keyof typeof CONDITIONS)[];
+
+/** The members that a filter has, and their values. A refusal is named in the text, so that its own index serves. */
+function filtering(filter: AuditFilter, first: number) {
+  const given = MEMBERS.filter((member) => filter[member] !== undefined);
+  const conditions = given.map((member, at) =>
+    member === "outcome" && filter.outcome === "failure"
+      ? `outcome = 'failure' and $${first + at}::text is not null`
+      : CONDITIONS[member].replaceAll("$::", () => `$${first + at}::`),
+  );
+  const words = given.map((member) => (member === "outcome" ? String(filter.outcome) : member.replace(/[A-Z]/g, (letter) => `_${letter}`)));
+  return {
+    name: words.join("_").toLowerCase(),
+    text: conditions.map((condition) => `and ${condition}`).join("\n     "),
+    values: given.map((member) => filter[member] ?? null),
+  };
+}
+
+/** A name has 63 characters at most, so many members become a digest. */
+const named = (kind: string, members: string): string =>
+  members.length <= 40 ? `${kind}_${members}` : `${kind}_${hash("sha256", members).slice(0, 16)}`;
+
+/** Pages of one filter, newest first. @param after id of the last record of the page before */
+function listStatement(filter: AuditFilter, limit: number, after: string | undefined) {
+  const { name, text, values } = filtering(filter, after === undefined ? 2 : 3);
+  const page = after === undefined ? "true" : "audit_records.id < $2::uuid";
+  return {
+    statement: statement(
+      named(after === undefined ? "audit_list" : "audit_list_after", name),
+      `select ${COLUMNS} from audit_records where ${page} ${text}\n   order by audit_records.id desc limit $1::int`,
+    ),
+    values: [limit, ...(after === undefined ? [] : [after]), ...values],
+  };
+}
 
 const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_records");
 
-const FOLLOW = statement(
-  "audit_follow",
-  `select ${COLUMNS} from audit_records
-   where ${FILTER} and audit_records.seq > $12::float8::bigint and audit_records.seq <= $13::float8::bigint
-   order by audit_records.seq limit $14::int`,
-);
+function followStatement(filter: AuditFilter, limit: number, after: number, to: number) {
+  const { name, text, values } = filtering(filter, 4);
+  return {
+    statement: statement(
+      named("audit_follow", name),
+      `select ${COLUMNS} from audit_records
+   where audit_records.seq > $1::float8::bigint and audit_records.seq <= $2::float8::bigint ${text}
+   order by audit_records.seq limit $3::int`,
+    ),
+    values: [after, to, limit, ...values],
+  };
+}
 
 const told = <Name extends string, Value>(name: Name, value: Value | null) =>
   (value === null ? {} : { [name]: value }) as { readonly [N in Name]?: Value };
@@ -86,13 +131,16 @@ const recordOf = (row: AuditColumns): AuditRecord => ({
 });
 
 export const auditTrail = (sql: Sql): AuditTrail => ({
-  list: async (filter, limit, after) =>
-    pageOf(await sql.query<AuditColumns>(LIST, [...filterOf(filter), open(after), limit + 1]), limit, recordOf),
+  list: async (filter, limit, after) => {
+    const { statement: list, values } = listStatement(filter, limit + 1, after);
+    return pageOf(await sql.query<AuditColumns>(list, values), limit, recordOf);
+  },
   // Numbers are given under a lock and become visible together with all that are smaller, so that nothing appears behind what was reached.
   follow: async (filter, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(HEAD, []);
     const to = head?.seq ?? 0;
-    const rows = await sql.query<AuditColumns>(FOLLOW, [...filterOf(filter), after, to, limit]);
+    const { statement: follow, values } = followStatement(filter, limit, after, to);
+    const rows = await sql.query<AuditColumns>(follow, values);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.seq ?? to) : Math.max(after, to) };
   },
   ...auditChain(sql),

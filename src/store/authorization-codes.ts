@@ -3,7 +3,7 @@ import type { NewGrant } from "../core/person-grant.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
 import { scopesByPlace } from "../core/scopes-by-place.ts";
 import type { SecretHash } from "../secret.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { clientStands, documentClientOf, type KeptClient, keptClient } from "./document-client.ts";
 import {
@@ -19,7 +19,7 @@ import {
   userEpochPassed,
   verdicts,
 } from "./grant-rows.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
 const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
@@ -80,7 +80,8 @@ const REDEEM = statement(
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(n int, code_hash text, ${GRANT_INPUT}, audit jsonb)),
    won as (
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
-     where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null and code.expires_at > now()
+     where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null
+       and ${unindexed("code.expires_at")} > now()
        and code.client_id = input.client_id and code.user_id = input.user_id and ${standsOn("input", "code.document_client")} and not ${userEpochPassed("code")} and not ${clientEpochPassed("code")}
      returning input.n, code.document_client, code.user_epoch, code.client_epoch),
    winners as (select input.*, won.document_client, won.user_epoch, won.client_epoch from input join won using (n)),
@@ -140,7 +141,7 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   document_client: keptClient(binding.documentClient),
   client_mark: binding.clientMark,
   wanted: scopesByPlace(binding.scopes, binding.resources),
-  audit: auditRow(audit),
+  audit: newAuditRow(audit),
 });
 
 type Issue = Parameters<AuthorizationCodes["issue"]>;
@@ -155,7 +156,7 @@ export function authorizationCodes(sql: Sql): AuthorizationCodes {
       n,
       code_hash: hex(codeHash),
       ...grantRow(grant, family),
-      audit: auditRow(audit),
+      audit: newAuditRow(audit),
     }));
     return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(inOrder(rows, "code_hash"))]));
   });

@@ -5,13 +5,14 @@ import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
-import { isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { amongKeys, isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 
 const OF = rowsStatement(
   "consents_of",
   `select n, consents.scopes, consents.resources, consents.allowed
    from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
-     join consents on consents.user_id = i.user_id and consents.client_id = i.client_id`,
+     join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
+   where ${amongKeys("consents.user_id", "(key ->> 'user_id')::uuid", "jsonb_array_elements($1::jsonb) as key")}`,
 );
 
 // What was allowed a client that has changed since counts no more. The row stays, so that the person still finds there what to end.
@@ -25,7 +26,7 @@ const OF_USER = statement(
   "consents_of_user",
   `select id::text, user_id::text, client_id, client_name, scopes, resources, ${preciseSeconds("created_at")} as created_at,
      ${preciseSeconds("updated_at")} as updated_at, ${preciseSeconds("last_used_at")} as last_used_at
-   from consents where user_id = $1::uuid order by consents.created_at desc, consents.id desc`,
+   from consents where user_id = $1::uuid order by consents.id desc`,
 );
 
 const added = (column: string): string =>

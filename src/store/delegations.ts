@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Delegations, NewDelegation } from "../core/delegations.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { standsOn, touchClients, userEpochPassed, verdicts } from "./grant-rows.ts";
@@ -49,7 +49,7 @@ const inputRow = (n: number, delegation: NewDelegation, audit: AuditEntry) => ({
   scopes: delegation.scopes,
   audience: delegation.audience,
   expires_at: delegation.expiresAt,
-  audit: auditRow(audit),
+  audit: newAuditRow(audit),
 });
 
 export function delegations(sql: Sql): Delegations {

@@ -11,6 +11,12 @@ export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
 }
 
+/** SQLite's result codes BUSY and LOCKED: another process has the lock. Any other says that the file is no database. */
+const isHeld = (error: unknown): boolean => {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
+  return typeof code === "number" && [5, 6].includes(code & 0xff);
+};
+
 const holder = (pidFile: string): string => {
   try {
     const pid = readFileSync(pidFile, "utf8").trim();
@@ -28,11 +34,17 @@ const holder = (pidFile: string): string => {
 export function lockDirectory(directory: string): DirectoryLock {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const pidFile = join(directory, "owner.pid");
-  const lock = new DatabaseSync(join(directory, "owner.lock"), { timeout: 0 });
+  const lockFile = join(directory, "owner.lock");
+  const lock = new DatabaseSync(lockFile, { timeout: 0 });
   try {
     lock.exec("pragma locking_mode = exclusive; begin exclusive");
   } catch (cause) {
     lock.close();
+    if (!isHeld(cause)) {
+      throw new Error(`DATA_DIR: ${lockFile} is damaged; see that no server uses the directory, delete this file, and start again.`, {
+        cause,
+      });
+    }
     throw new DirectoryInUse(
       `the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`,
       {

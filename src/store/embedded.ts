@@ -41,8 +41,20 @@ async function pgliteIn(dataDir: string, beginning: string): Promise<PGlite> {
     rmSync(beginning);
   }
   const { PGlite } = await import("@electric-sql/pglite");
-  return PGlite.create({ dataDir });
+  // A directory without this file would be taken for a new one, and written over.
+  if (!existsSync(join(dataDir, "PG_VERSION"))) throw damaged(dataDir);
+  try {
+    return await PGlite.create({ dataDir });
+  } catch (cause) {
+    throw damaged(dataDir, cause);
+  }
 }
+
+const damaged = (dataDir: string, cause?: unknown): Error =>
+  new Error(
+    `DATA_DIR: the database files under ${dataDir} are damaged and were left as they are; restore the directory from a backup, or move it away to begin with an empty database.`,
+    { cause },
+  );
 
 async function pgliteInMemory(): Promise<PGlite> {
   const [{ PGlite }, loadDataDir] = await Promise.all([import("@electric-sql/pglite"), blankCluster()]);

@@ -1,6 +1,6 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -31,7 +31,7 @@ const REVOKE = statement(
 export const grants = (sql: Sql): Grants => ({
   open: async (grant, family, sessionId, audit) => {
     if (!isUuid(sessionId)) return false;
-    const row = { session_id: sessionId, ...grantRow(grant, family), audit: auditRow(audit) };
+    const row = { session_id: sessionId, ...grantRow(grant, family), audit: newAuditRow(audit) };
     return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
   },
   revoke: async (grantId, audit) => {

@@ -1,18 +1,65 @@
 import { type Sql, statement } from "./sql.ts";
+import { isOutOfRoom, storageUnavailable } from "./unavailable.ts";
 
 const PING = statement("ping", "select 1 as one");
+const READ_ONLY = statement("read_only", "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only");
+// A row of no meaning that the sweep removes.
+const WRITE = statement(
+  "write_probe",
+  `insert into consumed_ids (kind, id_hash, expires_at) values ('write_probe', '', now())
+   on conflict (kind, id_hash) do update set expires_at = excluded.expires_at`,
+);
 const NOW = statement("database_clock", "select extract(epoch from clock_timestamp())::float8 as now");
 
 export interface Readiness {
   /** @throws {Refusal} temporarily_unavailable when the database does not answer */
   ping(): Promise<void>;
+  /**
+   * Also asks whether it takes writes: after one failed for want of room, by writing.
+   * @throws {Refusal} temporarily_unavailable when it does not
+   */
+  writes(): Promise<void>;
   /** The database's clock, in seconds since the epoch with their fraction. */
   time(): Promise<number>;
 }
 
-export const readiness = (sql: Sql): Readiness => ({
+/** A database, and whether a write to it has failed for want of room. */
+export interface WatchedSql {
+  readonly sql: Sql;
+  readonly full: { since: boolean };
+}
+
+/** Notes writes that fail since disk or quota are full; reads go on then, and say nothing of it. */
+export function watchWrites(sql: Sql): WatchedSql {
+  const full = { since: false };
+  const noting = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await work();
+    } catch (error) {
+      full.since ||= isOutOfRoom(error);
+      throw error;
+    }
+  };
+  return {
+    sql: {
+      query: (one, parameters) => noting(() => sql.query(one, parameters)),
+      transaction: (work) => noting(() => sql.transaction(work)),
+    },
+    full,
+  };
+}
+
+/** @param full see watchWrites */
+export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false }): Readiness => ({
   ping: async () => {
     await sql.query(PING, []);
+  },
+  writes: async () => {
+    const [row] = await sql.query<{ read_only: boolean }>(READ_ONLY, []);
+    if (row?.read_only !== false) throw storageUnavailable(new Error("the database is read-only"));
+    if (!full.since) return;
+    await sql.query(WRITE, []);
+    full.since = false;
   },
   time: async () => {
     const [row] = await sql.query<{ now: number }>(NOW, []);

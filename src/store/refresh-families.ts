@@ -1,7 +1,7 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { documentClientOf, type KeptClient } from "./document-client.ts";
 import { clientEpochPassed, endGrants, inOrder, standsOn, touchClients, touchConsents, userEpochPassed, verdicts } from "./grant-rows.ts";
@@ -105,7 +105,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
       from_hash: hex(from),
       to_hash: hex(to),
       ttl,
-      audit: auditRow(audit),
+      audit: newAuditRow(audit),
     }));
     return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(inOrder(rows, "family_id"))]));
   });

@@ -1,6 +1,6 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
 import type { Parameter, Sql, Statement } from "./sql.ts";
-import { storageUnavailable, told } from "./unavailable.ts";
+import { repeatedOnce, storageUnavailable, told } from "./unavailable.ts";
 
 const run = <Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
   told(async () => (await on.query<Row>(text, [...parameters])).rows);
@@ -10,9 +10,9 @@ const run = <Row>(on: PGlite | Transaction, { text }: Statement, parameters: rea
  * Inside a transaction only its `tx` may be used; anything else would wait for the transaction that waits for it.
  */
 export const pgliteSql = (database: PGlite): Sql => ({
-  query: (statement, parameters) => run(database, statement, parameters),
+  query: (statement, parameters) => repeatedOnce(() => run(database, statement, parameters)),
   transaction: async (work) => {
     if (database.closed) throw storageUnavailable(new Error("the embedded database is closed"));
-    return database.transaction((tx) => work({ query: (statement, parameters) => run(tx, statement, parameters) }));
+    return repeatedOnce(() => database.transaction((tx) => work({ query: (statement, parameters) => run(tx, statement, parameters) })));
   },
 });

@@ -51,6 +51,11 @@ export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, pa
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;
 
+/**
+ * A moment for a condition that no index is to answer: most rows of the last minutes meet it, and it stands beside a key that finds the few.
+ */
+export const unindexed = (moment: string): string => `(${moment} + interval '0')`;
+
 /** A statement that deletes the rows for which `which` holds, and takes their locks in the order of their keys (decision 0021). */
 export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
   `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;

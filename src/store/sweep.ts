@@ -53,12 +53,12 @@ const SWEEP_REGISTRATIONS = statement(
        select id from clients where origin = 'dynamic'
          and (last_used_at < now() - interval '30 days' or (last_used_at is null and created_at < now() - interval '1 day'))
          and (
-           select count(*) from grants join refresh_families on refresh_families.grant_id = grants.id
-           where grants.client_id = clients.client_id and grants.revoked_at is null
-             and refresh_families.revoked_at is null and refresh_families.expires_at > now()) = 0
+           select count(*) from grants where grants.client_id = clients.client_id and grants.revoked_at is null and (
+             select count(*) from refresh_families
+             where grant_id = grants.id and refresh_families.revoked_at is null and refresh_families.expires_at > now()) > 0) = 0
        limit $1::int for update skip locked))
      returning client_id),
-   forgotten as (${dropConsents("client_id in (select client_id from gone)")}),
+   forgotten as (${dropConsents("client_id = any(array(select client_id from gone))")}),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id)
      select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from gone)

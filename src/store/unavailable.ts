@@ -21,11 +21,26 @@ const sqlState = (error: unknown): string | undefined => {
 /** What the server itself said, if this is its error or the refusal that came of it. */
 const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
 
+/** Whether a write failed since disk, memory or quota of the server are used up (class 53), or its files fail (class 58). */
+export const isOutOfRoom = (error: unknown): boolean => /^(?:5310|58)/.test(stateBehind(error) ?? "");
+
 /** SQLSTATEs of what collided with others: no order with them was found, waited in vain, or what a row hangs on went away meanwhile. */
 const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
 
 /** Whether the transaction collided with others, and would see what they did when it is tried again; nothing of it has happened. */
 export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
+
+/**
+ * Does something once more when it collided with others. What collides twice is unavailable, and not wrong: nothing of it has happened, and
+ * later it may well go through.
+ */
+export const repeatedOnce = <Result>(work: () => Promise<Result>): Promise<Result> =>
+  work().catch((error: unknown) => {
+    if (!mayBeRepeated(error)) throw error;
+    return work().catch((second: unknown) => {
+      throw mayBeRepeated(second) ? storageUnavailable(second) : second;
+    });
+  });
 
 /** Whether a failed write has certainly changed nothing: any error but those after which it may have happened. */
 export const changedNothing = (error: unknown): boolean => !isUnavailable(error) || mayBeRepeated(error);
@@ -44,6 +59,16 @@ const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&
   (("code" in error && typeof error.code === "string" && /^E[A-Z]/.test(error.code)) || CONNECTION_LOST.test(error.message));
 
+interface DatabaseError {
+  readonly message: string;
+  readonly table: string;
+  readonly where: string;
+}
+
+/** No record, no effect: whatever keeps the audit trail from being written makes the request one to be tried later, and no fault of it. */
+const isOfTheTrail = ({ message = "", table = "", where = "" }: Partial<DatabaseError>): boolean =>
+  [message, table, where].some((text) => text.includes("audit_records"));
+
 /**
  * What a driver threw, as the rest of the service may see it: a refusal when the database is out of reach, overdue or unable,
  * else the fault as it was.
@@ -51,7 +76,10 @@ const isConnectionLost = (error: unknown): boolean =>
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof Refusal) return error;
   const state = sqlState(error);
-  const unavailable = state === undefined ? isConnectionLost(error) : NOT_NOW.has(state) || NOT_NOW_CLASSES.has(state.slice(0, 2));
+  const unavailable =
+    state === undefined
+      ? isConnectionLost(error)
+      : NOT_NOW.has(state) || NOT_NOW_CLASSES.has(state.slice(0, 2)) || isOfTheTrail(error as Partial<DatabaseError>);
   return unavailable ? storageUnavailable(error) : error;
 }
 

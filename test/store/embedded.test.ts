@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { lockDirectory } from "../../src/store/directory-lock.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
@@ -66,4 +66,28 @@ test("the lock of a process that was killed is free, whatever it left lying abou
   const lock = lockDirectory(dir);
   expect(readFileSync(join(dir, "owner.pid"), "utf8")).toBe(`${process.pid}\n`);
   lock.close();
+});
+
+describe("damaged files are named and left as they are", () => {
+  const damagedStart = async (damage: (dir: string) => void): Promise<string> => {
+    const dir = await freshDataDir();
+    damage(dir);
+    return openDatabase({ dir }).then(
+      () => "opened",
+      (error: Error) => error.message.replaceAll(dir, "DIR"),
+    );
+  };
+
+  test("the lock", async () => {
+    const message = await damagedStart((dir) =>
+      writeFileSync(join(dir, "owner.lock"), "no database at all, and longer than a header of SQLite".repeat(9)),
+    );
+    expect(message).toBe("DATA_DIR: DIR/owner.lock is damaged; see that no server uses the directory, delete this file, and start again.");
+  });
+
+  test("the database", async () => {
+    const names = "DATA_DIR: the database files under DIR/pg are damaged and were left as they are; restore the directory from a backup";
+    expect(await damagedStart((dir) => rmSync(join(dir, "pg/PG_VERSION")))).toContain(names);
+    expect(await damagedStart((dir) => writeFileSync(join(dir, "pg/global/pg_control"), "x".repeat(8192)))).toContain(names);
+  });
 });

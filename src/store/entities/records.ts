@@ -37,10 +37,17 @@ export const AuditRecordRow = defineEntity({
     { name: "audit_records_seal_check", expression: "(seq is null) = (hash is null)" },
   ],
   indexes: [
-    {
-      name: "audit_records_refused_request_index",
-      expression: "create index audit_records_refused_request_index on audit_records (request_id) where outcome = 'failure'",
-    },
+    ...[
+      "audit_records_event_index on audit_records (event, id)",
+      "audit_records_actor_index on audit_records (actor_id, id)",
+      "audit_records_user_index on audit_records (user_id, id) where user_id is not null",
+      "audit_records_client_index on audit_records (client_id, id) where client_id is not null",
+      "audit_records_grant_index on audit_records (grant_id, id) where grant_id is not null",
+      "audit_records_jti_index on audit_records using hash (jti) where jti is not null",
+      "audit_records_request_index on audit_records using hash (request_id) where request_id is not null",
+      "audit_records_reason_index on audit_records (reason, id) where reason is not null",
+      "audit_records_failure_index on audit_records (id) where outcome = 'failure'",
+    ].map((text) => ({ name: text.slice(0, text.indexOf(" ")), expression: `create index ${text}` })),
     {
       name: "audit_records_unsealed_index",
       expression: "create index audit_records_unsealed_index on audit_records (id) where seq is null",

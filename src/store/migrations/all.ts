@@ -24,6 +24,7 @@ import { PendingRequestHolders } from "./0032-pending-request-holders.ts";
 import { LateEffects } from "./0035-late-effects.ts";
 import { Removals } from "./0036-removals.ts";
 import { RegistrationsByAge } from "./0037-registrations-by-age.ts";
+import { AuditByFilter } from "./0038-audit-by-filter.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -53,4 +54,5 @@ export const migrations = [
   { name: "0035_late_effects", class: LateEffects },
   { name: "0036_removals", class: Removals },
   { name: "0037_registrations_by_age", class: RegistrationsByAge },
+  { name: "0038_audit_by_filter", class: AuditByFilter },
 ];

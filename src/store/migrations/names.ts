@@ -26,6 +26,7 @@ export const MIGRATION_NAMES = [
   "0035_late_effects",
   "0036_removals",
   "0037_registrations_by_age",
+  "0038_audit_by_filter",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

@@ -1,0 +1,218 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
+import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { clientDirectory } from "../../src/store/client-directory.ts";
+import { consentBook } from "../../src/store/consents.ts";
+import { consumedIds } from "../../src/store/consumed-ids.ts";
+import { delegations } from "../../src/store/delegations.ts";
+import { grants } from "../../src/store/grants.ts";
+import { type Database, openDatabase } from "../../src/store/orm.ts";
+import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import type { Parameter, Sql, Statement } from "../../src/store/sql.ts";
+import { sweep } from "../../src/store/sweep.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
+import { aHash, anAudit, anId } from "../support/accounts.ts";
+import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts";
+import { connect, fill } from "../support/filled.ts";
+import { aBinding, aFamily, aGrant, type Scene } from "../support/grants.ts";
+
+interface Asked {
+  readonly statement: Statement;
+  readonly parameters: readonly Parameter[];
+}
+
+interface PlanNode {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** Rows from which on the whole of a table may not be read. */
+const MANY = 5_000;
+/** Indexes that find far more than one batch is about, however few rows a statement is after. */
+const TOO_WIDE = new Set(["authorization_codes_expires_at_index", "consents_client_id_index", "grants_created_at_index"]);
+
+const literal = (value: Parameter): string => {
+  if (value === null) return "null";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text =
+    value instanceof Uint8Array
+      ? `\\x${Buffer.from(value).toString("hex")}`
+      : Array.isArray(value)
+        ? `{${value.map((one) => JSON.stringify(one)).join(",")}}`
+        : String(value);
+  return `'${text.replaceAll("'", "''")}'`;
+};
+
+const nodesOf = (node: PlanNode): readonly PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+
+if (TEST_DATABASE_URL !== undefined)
+  describe("plans of the statements that run for each request", () => {
+    let database: Database;
+    let client: pg.Client;
+    let url: string;
+    let drop: () => Promise<void>;
+    beforeAll(async () => {
+      const made = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
+      ({ url, drop } = made);
+      database = await openDatabase({ url: made.url });
+      client = await connect(made.url);
+    });
+    afterAll(async () => {
+      await client.end();
+      await database.close();
+      await drop();
+    });
+
+    /** What the stores ask while `work` runs, by the names of the statements. */
+    async function asked(work: (sql: Sql) => Promise<unknown>): Promise<ReadonlyMap<string, Asked>> {
+      const all = new Map<string, Asked>();
+      const query: Sql["query"] = (statement, parameters) => {
+        all.set(statement.name, { statement, parameters });
+        return database.sql.query(statement, parameters);
+      };
+      const sql: Sql = {
+        query,
+        transaction: (run) =>
+          database.sql.transaction((tx) =>
+            run({
+              query: (statement, parameters) => {
+                all.set(statement.name, { statement, parameters });
+                return tx.query(statement, parameters);
+              },
+            }),
+          ),
+      };
+      await work(sql);
+      return all;
+    }
+
+    async function planOf({ statement, parameters }: Asked, mode: "force_generic_plan" | "force_custom_plan"): Promise<PlanNode> {
+      const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`;
+      await client.query(`set jit = off; set plan_cache_mode = ${mode}; deallocate all`);
+      await client.query(`prepare looked_at as ${statement.text}`);
+      const { rows } = await client.query<{ "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>(
+        `explain (format json) execute looked_at${values}`,
+      );
+      const plan = rows[0]?.["QUERY PLAN"][0].Plan;
+      if (plan === undefined) throw new Error("explain tells no plan");
+      return plan;
+    }
+
+    /** What is wrong with the plans of statements: the statement, the mode, and the node. */
+    async function faultsOf(statements: ReadonlyMap<string, Asked>, tooWide: ReadonlySet<string> = TOO_WIDE): Promise<readonly string[]> {
+      const { rows } = await client.query<{ name: string }>(
+        "select relname as name from pg_class where relkind = 'r' and reltuples >= $1",
+        [MANY],
+      );
+      const large = new Set(rows.map(({ name }) => name));
+      const faults: string[] = [];
+      for (const [name, one] of statements)
+        for (const mode of ["force_generic_plan", "force_custom_plan"] as const)
+          for (const node of nodesOf(await planOf(one, mode))) {
+            const relation = node["Relation Name"] ?? "";
+            const reads = node["Node Type"] === "Seq Scan" && large.has(relation);
+            if (reads || tooWide.has(node["Index Name"] ?? ""))
+              faults.push(`${name}, ${mode}: ${node["Node Type"]} of ${relation} ${node["Index Name"] ?? ""}`);
+          }
+      return faults;
+    }
+
+    const HOT = [
+      "client_by_client_id",
+      "code_issue",
+      "code_by_hash",
+      "code_redeem",
+      "family_holding",
+      "family_rotate",
+      "family_revoke",
+      "session_by_hash",
+      "grant_open",
+      "consents_of",
+      "consumed_ids_insert",
+      "delegation_record",
+      "audit_record",
+    ];
+
+    /** One call of everything that a request may ask; 16 at once where calls are coalesced. */
+    async function requests(sql: Sql): Promise<void> {
+      const scene: Scene = { userId: anId(), sessionId: anId(), sessionHash: aHash(), clientId: "client-1", consentId: anId() };
+      const many = <Result>(call: () => Promise<Result>) => Promise.all(Array.from({ length: 16 }, call));
+      const codes = authorizationCodes(sql);
+      const families = refreshFamilies(sql);
+      const delegation = {
+        id: anId(),
+        kind: "access_token" as const,
+        jti: anId(),
+        parent: { jti: anId() },
+        grantId: anId(),
+        userId: scene.userId,
+      };
+      const more = { actor: "client-1", scopes: [], audience: [], expiresAt: 4_000_000_000 };
+      await many(() => clientDirectory(sql).byClientId("client-1"));
+      await many(() => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
+      await many(() => codes.byHash(aHash()));
+      await many(() => codes.redeem(aHash(), aGrant(scene), aFamily(), anAudit("token.issued")));
+      await many(() => families.holding(aHash()));
+      await many(() => families.rotate(anId(), aHash(), aHash(), 60, anAudit("token.issued")));
+      await families.revoke(anId(), anAudit("token.revoked"));
+      await many(() => sessions(sql).byHash(aHash()));
+      await grants(sql).open(aGrant(scene), aFamily(), scene.sessionId, anAudit("token.issued"));
+      await many(() => consentBook(sql).of(scene.userId, "client-1", undefined));
+      await many(() => consumedIds(sql).consume("client_assertion", "issuer", anId(), 60));
+      await many(() => delegations(sql).record({ ...delegation, ...more } as never, anAudit("token.issued")));
+      await many(() => auditLog(sql).recordIssue(anAudit("token.issued", { clientId: "client-1" })));
+      await many(() => tokenStates(sql).of({ jti: anId(), clientId: "client-1", userId: scene.userId, grantId: anId() }));
+    }
+
+    const filters = {
+      event: "token.refused",
+      outcome: "failure",
+      actorId: "client-1",
+      userId: "00000000-0010-7000-8000-000000000001",
+      clientId: "client-1",
+      grantId: "00000000-0010-7000-8000-000000000005",
+      jti: "jti-17",
+      requestId: "request-17",
+      reason: "code_expired",
+    } as const;
+
+    describe.for([
+      [1, 10_000],
+      [10_001, 1_000_000],
+    ] as const)("at rows %i to %i of each large table", ([from, to]) => {
+      beforeAll(() => fill(url, from, to), 300_000);
+
+      test("every statement of a request goes by the index that finds its few rows", async () => {
+        const statements = await asked(requests);
+        expect(HOT.filter((name) => !statements.has(name))).toEqual([]);
+        expect(await faultsOf(new Map([...statements].filter(([name]) => HOT.includes(name))))).toEqual([]);
+      });
+
+      test("a list of audit records with any one filter goes by an index, and reads no more than its page", async () => {
+        const lists = await asked(async (sql) => {
+          const { list } = auditTrail(sql);
+          await list({}, 50, undefined);
+          for (const [member, value] of Object.entries(filters)) {
+            const { items } = await list({ [member]: value }, 50, undefined);
+            expect([member, items.length > 0]).toEqual([member, true]);
+            await list({ [member]: value }, 50, items.at(-1)?.id);
+          }
+          expect((await list({ since: 3, until: 5 }, 50, undefined)).items).toHaveLength(50);
+        });
+        expect(await faultsOf(lists)).toEqual([]);
+      });
+
+      test("the sweep reads no large table", async () => {
+        const statements = await asked(async (sql) => {
+          await sweep(sql);
+        });
+        const swept = new Map([...statements].filter(([name]) => name.startsWith("sweep_")));
+        expect(await faultsOf(swept, new Set())).toEqual([]);
+      });
+    });
+  });

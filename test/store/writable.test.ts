@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../src/store/orm.ts";
+import { readiness, watchWrites } from "../../src/store/readiness.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { type Sql, statement } from "../../src/store/sql.ts";
+import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const unavailable = { code: "temporarily_unavailable" };
+const diskFull = Object.assign(new Error("could not extend file"), { code: "53100", severity: "ERROR" });
+
+describe.for(databaseKinds)("a database that takes no writes, $name", ({ name, fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  test("is not ready while its disk is full, and is again once a write goes through", async () => {
+    let full = true;
+    const { query } = database.sql;
+    const failing: Sql = {
+      ...database.sql,
+      query: (one, parameters) => (full && !one.text.trimStart().startsWith("select") ? Promise.reject(diskFull) : query(one, parameters)),
+    };
+    const watched = watchWrites(failing);
+    const ready = readiness(watched.sql, watched.full);
+    await ready.writes();
+    await expect(watched.sql.query(statement("test_write", "update realms set name = name"), [])).rejects.toBe(diskFull);
+    await expect(ready.writes()).rejects.toBe(diskFull);
+    await ready.ping();
+    full = false;
+    await ready.writes();
+    expect(watched.full.since).toBe(false);
+  });
+
+  if (name === "postgresql")
+    test("is not ready while it is read-only", async () => {
+      const readOnly: Sql = {
+        ...database.sql,
+        query: (one, parameters) =>
+          database.sql.transaction(async (tx) => {
+            await tx.query(statement("test_read_only", "set transaction read only"), []);
+            return tx.query(one, parameters);
+          }),
+      };
+      await expect(readiness(readOnly).writes()).rejects.toMatchObject(unavailable);
+      await readiness(readOnly).ping();
+    });
+
+  test("an audit record that fails is a 503, and leaves no effect", async () => {
+    const user = await aUser(database.sql);
+    await runText(database.sql, "alter table audit_records add constraint test_none check (event <> 'session.started') not valid");
+    const id = anId();
+    const start = sessions(database.sql).start({ id, hash: aHash(), userId: user.id, ttl: 60 }, anAudit("session.started"));
+    await expect(start).rejects.toMatchObject({ ...unavailable, detail: { retryAfter: 5 } });
+    expect(await runText(database.sql, "select 1 as one from sessions where id = $1::uuid", [id])).toEqual([]);
+    await runText(database.sql, "alter table audit_records drop constraint test_none");
+  });
+});

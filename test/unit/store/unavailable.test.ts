@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { isRefusal } from "../../../src/errors.ts";
+import { asUnavailable, changedNothing, repeatedOnce, told } from "../../../src/store/unavailable.ts";
+
+/** An error as PostgreSQL's driver throws it. */
+const databaseError = (code: string, more: object = {}) => Object.assign(new Error("no"), { code, severity: "ERROR", ...more });
+
+describe("what collides", () => {
+  for (const code of ["40001", "40P01", "23503"]) {
+    test(`${code} once is done again`, async () => {
+      let calls = 0;
+      const work = async () => {
+        calls += 1;
+        if (calls === 1) throw databaseError(code);
+        return "done";
+      };
+      expect([await repeatedOnce(work), calls]).toEqual(["done", 2]);
+    });
+
+    test(`${code} twice is temporarily unavailable, and is not tried a third time`, async () => {
+      let calls = 0;
+      const failing = () =>
+        told(async () => {
+          calls += 1;
+          throw databaseError(code);
+        });
+      const error = await repeatedOnce(failing).catch((thrown: unknown) => thrown);
+      expect(isRefusal(error) && [error.code, error.detail.retryAfter]).toEqual(["temporarily_unavailable", 5]);
+      expect([calls, changedNothing(error)]).toEqual([2, true]);
+    });
+  }
+
+  test("an error of another kind is not repeated and stays what it is", async () => {
+    const error = databaseError("23514");
+    expect(await repeatedOnce(() => Promise.reject(error)).catch((thrown: unknown) => thrown)).toBe(error);
+  });
+});
+
+test("a record that cannot be written makes the request one to be tried later", () => {
+  for (const more of [
+    { table: "audit_records" },
+    { where: "SQL statement insert into audit_records" },
+    { message: 'relation "audit_records" does not exist' },
+  ])
+    expect(asUnavailable(databaseError("23514", more))).toMatchObject({ code: "temporarily_unavailable" });
+  expect(asUnavailable(databaseError("23514", { table: "users" }))).not.toHaveProperty("reason");
+});
