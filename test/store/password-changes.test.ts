@@ -128,7 +128,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       const pending = await wallet("pending");
       await runText(
         database.sql,
-        "insert into identity_links (issuer, subject, user_id) values ('https://idp.example.test', $1, $1::uuid)",
+        "insert into identity_links (issuer, subject, user_id) values ('https://idp.example.test', 'x', $1::uuid)",
         [user.id],
       );
       const client = await aClientRow(database.sql, user.id);
