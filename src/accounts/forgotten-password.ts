@@ -93,6 +93,6 @@ export async function resetPassword(token: string, password: string, ports: Forg
     },
   );
   if (!user) throw unusable("reset_unusable");
-  await ports.attempts.clear(user.email, caller); // whoever could not remember has failed a few times
+  await ports.attempts.clear(user.email, caller); // a user who forgot the password has failed a few times
   return user;
 }

@@ -29,7 +29,7 @@ export const verificationTexts: Catalogue<(host: string, hours: number) => MailT
     action: "Confirm this address",
     close: [
       `The link works once, within ${hours} hours.`,
-      "If it was not you, there is nothing to do: without the link the address stays unconfirmed.",
+      "If it was not you, do not open it: someone else chose the password of this account. Without the link the address stays unconfirmed.",
     ],
   }),
   de: (host, hours) => ({
@@ -40,7 +40,7 @@ export const verificationTexts: Catalogue<(host: string, hours: number) => MailT
     action: "Adresse bestätigen",
     close: [
       `Der Link funktioniert einmal, innerhalb von ${hours} Stunden.`,
-      "Wenn Sie es nicht waren, müssen Sie nichts tun: Ohne den Link bleibt die Adresse unbestätigt.",
+      "Wenn Sie es nicht waren, öffnen Sie ihn nicht: Das Passwort dieses Kontos hat jemand anderes gewählt. Ohne den Link bleibt die Adresse unbestätigt.",
     ],
   }),
 };

@@ -11,7 +11,7 @@ const WINDOW = 15 * 60;
 const PAIR_BUDGET: FailureBudget = { limit: 10, window: WINDOW };
 /**
  * Failures that one address may cause to all accounts together. A school or an office behind one address mistypes a few dozen passwords in a
- * quarter of an hour; whoever tries common passwords on many accounts needs thousands of attempts.
+ * quarter of an hour; someone who tries common passwords on many accounts needs thousands.
  */
 const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
 

@@ -12,7 +12,8 @@ export interface PasswordChanges {
   /** Whose link it is, while it is good. */
   ownerOfReset(tokenHash: SecretHash): Promise<User | undefined>;
   /**
-   * Uses the link up in one conditional statement, sets the password, ends the person's sessions, codes and refresh families.
+   * Uses the link up in one conditional statement, sets the password, ends the person's sessions, codes and refresh families. The link came
+   * by mail, so an unverified address is verified by it, and all that was begun before ends.
    * @returns undefined for a link that is unknown, used or expired
    */
   reset(tokenHash: SecretHash, passwordHash: string, letter: Letter, audit: AuditEntry): Promise<User | undefined>;

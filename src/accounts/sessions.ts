@@ -69,12 +69,14 @@ export async function readSession(secret: string | undefined, sessions: Sessions
   return secret === undefined ? undefined : sessions.byHash(hashSecret(secret));
 }
 
-const ended = (userId: string, caller: Caller, reason: string): AuditEntry => ({
+/** @param clientId of the access token that asked for it */
+const ended = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry => ({
   event: "session.ended",
   outcome: "success",
   reason,
   actor: { type: "user", id: userId },
   userId,
+  ...(clientId !== undefined && { clientId }),
   ...whence(caller),
 });
 
@@ -83,9 +85,12 @@ export async function signOut(hash: SecretHash, userId: string, sessions: Sessio
   await sessions.end(hash, ended(userId, caller, "signed_out"));
 }
 
-/** Ends every browser session of the person and every refresh family with them (specification §4.2, logout). */
-export async function signOutEverywhere(userId: string, sessions: Sessions, caller: Caller): Promise<void> {
-  await sessions.endAll(userId, ended(userId, caller, "signed_out_everywhere"));
+/**
+ * Ends every browser session of the person and every refresh family with them (specification §4.2, logout).
+ * @param clientId of the access token that asked for it; undefined for the person's own pages
+ */
+export async function signOutEverywhere(userId: string, sessions: Sessions, caller: Caller, clientId?: string): Promise<void> {
+  await sessions.endAll(userId, ended(userId, caller, "signed_out_everywhere", clientId));
 }
 
 /**
@@ -97,9 +102,9 @@ export async function signOutElsewhere(id: string, userId: string, sessions: Ses
   if (!done) throw new Refusal("not_found", "session_unknown", { description: "There is no such session." });
 }
 
-/** Ends the session that asks, likewise. Idempotent. */
-export async function signOutHere(id: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
-  await sessions.endOne(id, userId, ended(userId, caller, "signed_out"));
+/** Ends the session that asks, likewise. Idempotent. @param clientId of the access token that asked for it */
+export async function signOutHere(id: string, userId: string, sessions: Sessions, caller: Caller, clientId?: string): Promise<void> {
+  await sessions.endOne(id, userId, ended(userId, caller, "signed_out", clientId));
 }
 
 /** Ends, likewise, every session of the person but this one. */

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { deviceOf } from "./device.ts";
@@ -103,6 +103,15 @@ export async function signIn(
     throw wrongCredentials(judged.reason);
   }
   const { signedIn, outdated } = judged;
-  if (outdated) await users.replacePasswordHash(signedIn.user.id, await passwords.hash(password, caller.limitKey));
+  if (outdated) await improveHash(signedIn.user.id, password, ports, caller);
   return signedIn;
+}
+
+/** Stores a hash by the parameters of today. Without room for it the person is signed in all the same, and the next sign-in tries it. */
+async function improveHash(userId: string, password: string, { users, passwords }: SignInPorts, { limitKey }: Caller): Promise<void> {
+  try {
+    await users.replacePasswordHash(userId, await passwords.hash(password, limitKey));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
 }

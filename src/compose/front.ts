@@ -111,7 +111,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive = lifecycle();
-  const wallets = config.wallet.enabled ? await walletsOf(config, sql, log) : undefined;
+  const wallets = config.wallet.enabled ? await walletsOf(config, sql, around) : undefined;
   const groups = [
     tokenRoutes({ core, issuer, grantTypes }),
     introspectRoutes({ core, issuer }),
@@ -251,10 +251,10 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
 });
 
 /** Loaded when wallets are switched on: what their formats need is nothing to burden others with. */
-async function walletsOf(config: Config, sql: Sql, log: Log): Promise<WalletRoutes> {
+async function walletsOf(config: Config, sql: Sql, { log, ephemeral }: FrontSurroundings): Promise<WalletRoutes> {
   if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
   const { composeWallet } = await import("./wallet.ts");
-  return composeWallet(config, sql);
+  return composeWallet(config, sql, ephemeral);
 }
 
 /** Loaded after the start, or when the description is first asked for. */

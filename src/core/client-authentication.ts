@@ -170,7 +170,7 @@ export async function countingUnproven<Answer>(
 
 /**
  * The client that a request proves to come from. What is right passes also while the client's failures at this address are throttled, so
- * that nobody at the same address can keep a client out; the check is a hash or a signature, and keys are fetched within the budget that
+ * that others at the same address cannot keep a client out; the check is a hash or a signature, and keys are fetched within the budget that
  * there is for each address of keys.
  * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests in its place after many failures
  */

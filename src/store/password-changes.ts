@@ -1,11 +1,13 @@
 import type { PasswordChanges } from "../accounts/password-ports.ts";
 import type { Letter, User } from "../accounts/ports.ts";
+import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit, record } from "./audit-rows.ts";
 import { LETTER_INPUT, letterRow, queueLetter, unsend } from "./letters.ts";
 import { endSignIns } from "./session-endings.ts";
 import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { endUnproven } from "./unproven-accounts.ts";
 import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
 // The link is held before the letters about it, as whoever uses it does (decision 0021).
@@ -32,6 +34,13 @@ const OWNER = statement(
    where token_hash = $1::bytea and expires_at > now()`,
 );
 
+// The person is held before the link and all else (decision 0021).
+const HOLD_OWNER = statement(
+  "password_reset_hold_owner",
+  `select users.id::text, users.email_verified from password_resets join users on users.id = user_id
+   where token_hash = $1::bytea and expires_at > now() and users.enabled for no key update of users`,
+);
+
 const CONSUME = statement(
   "password_reset_consume",
   `with used as (
@@ -39,6 +48,7 @@ const CONSUME = statement(
      where token_hash = $1::bytea and expires_at > now() and users.id = user_id and users.enabled returning user_id)
    select ${userColumns("users")} from used join users on users.id = used.user_id`,
 );
+const PROVE = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
 const SET = statement(
   "password_set",
   `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
@@ -68,6 +78,13 @@ const NEWS = 86_400;
 const tell = (tx: Pick<Sql, "query">, userId: string, letter: Letter): Promise<unknown> =>
   tx.query(TELL, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
 
+/** The link came by mail, so the address is proven with it. */
+async function prove(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
+  await endUnproven(tx, userId);
+  await tx.query(PROVE, [userId]);
+  await record(tx, { ...audit, event: "user.verified", reason: "password_reset" });
+}
+
 const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
 
 export const passwordChanges = (sql: Sql): PasswordChanges => ({
@@ -78,8 +95,10 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
   ownerOfReset: async (tokenHash) => only(await sql.query<UserColumns>(OWNER, [tokenHash])),
   reset: (tokenHash, passwordHash, letter, audit) =>
     sql.transaction(async (tx) => {
+      const [owner] = await tx.query<{ id: string; email_verified: boolean }>(HOLD_OWNER, [tokenHash]);
       const user = only(await tx.query<UserColumns>(CONSUME, [tokenHash]));
       if (user === undefined) return undefined;
+      if (owner?.email_verified === false) await prove(tx, user.id, audit);
       await tx.query(SET, [user.id, passwordHash]);
       await endSignIns(tx, user.id);
       await tell(tx, user.id, letter);

@@ -4,6 +4,7 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-rows.ts";
 import { endSignIns } from "./session-endings.ts";
 import { type Sql, statement } from "./sql.ts";
+import { endUnproven } from "./unproven-accounts.ts";
 import { emailKey } from "./user-rows.ts";
 
 type Tx = Pick<Sql, "query">;
@@ -85,6 +86,7 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
   }
   const same =
     before.email_verified === verified && before.first_name === firstName && before.last_name === lastName && before.role === role;
+  if (verified && !before.email_verified) await endUnproven(tx, before.id); // the file proves the address
   if (!same) await tx.query(updateUser, [before.id, verified, firstName, lastName, role]);
   if (passwordHash !== undefined) {
     await tx.query(replacePassword, [before.id, passwordHash]);

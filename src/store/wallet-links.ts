@@ -4,23 +4,26 @@ import type { Completion, LinkedWallets, LinkState, WalletLink, WalletLinks } fr
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { deleteInOrder, jsonRows, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
 
-/** Links of one person that may be on their way at once; an older one gives way. */
-const AT_ONCE = 16;
+/** Links that are kept of one user, whatever their state; an older one gives way. */
+const KEPT = 16;
 
 const given = (parameter: number) => `(select value as audit from jsonb_array_elements($${parameter}::jsonb)) as given`;
 
+// Starts of one user come one after the other, so that each sees the links of the one before.
+const HOLD_USER = statement("wallet_link_hold_user", "select 1 as one from users where id = $1::uuid for no key update");
+const DROP_OLDER = statement(
+  "wallet_link_drop_older",
+  deleteInOrder(
+    "wallet_links",
+    "handle_hash",
+    `handle_hash in (select handle_hash from wallet_links where user_id = $1::uuid order by created_at desc, handle_hash offset ${KEPT - 1})`,
+  ),
+);
 const START = statement(
   "wallet_link_start",
-  `with person as (select id from users where id = $3::uuid),
-   older as (${deleteInOrder(
-     "wallet_links",
-     "handle_hash",
-     `handle_hash in (
-       select handle_hash from wallet_links where user_id = $3::uuid and state = 'pending' order by created_at desc offset ${AT_ONCE - 1})`,
-   )}),
-   logged as (${insertAudit(`person, ${given(7)}`)})
+  `with logged as (${insertAudit(given(7))})
    insert into wallet_links (handle_hash, state_hash, user_id, session_id, same_device, expires_at)
-   select $1::bytea, $2::bytea, id, $4::uuid, $5::boolean, now() + make_interval(secs => $6::int) from person
+   values ($1::bytea, $2::bytea, $3::uuid, $4::uuid, $5::boolean, now() + make_interval(secs => $6::int))
    returning ${seconds("expires_at")} as expires_at`,
 );
 
@@ -133,10 +136,21 @@ async function addCredential(tx: Pick<Sql, "query">, { user_id, issuer, subject 
 const entry = (audit: Parameters<typeof auditRow>[0]): string => jsonRows([auditRow(audit)]);
 
 export const walletLinks = (sql: Sql): WalletLinks => ({
-  start: async ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) => {
-    const [row] = await sql.query<{ expires_at: number }>(START, [handleHash, stateHash, userId, sessionId, sameDevice, ttl, entry(audit)]);
-    return row?.expires_at ?? 0; // nobody is there any more to whom it could be linked
-  },
+  start: ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) =>
+    sql.transaction(async (tx) => {
+      if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account has just been deleted
+      await tx.query(DROP_OLDER, [userId]);
+      const [row] = await tx.query<{ expires_at: number }>(START, [
+        handleHash,
+        stateHash,
+        userId,
+        sessionId,
+        sameDevice,
+        ttl,
+        entry(audit),
+      ]);
+      return row?.expires_at ?? 0;
+    }),
   byHandle: async (handleHash) => only(await sql.query<LinkColumns>(BY_HANDLE, [handleHash])),
   byReturn: async (returnHash) => only(await sql.query<LinkColumns>(BY_RETURN, [returnHash])),
   unanswered: async (stateHash) => (await sql.query<{ expires_at: number }>(UNANSWERED, [stateHash]))[0]?.expires_at,

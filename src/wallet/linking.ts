@@ -1,4 +1,5 @@
-import type { SignedIn } from "../accounts/ports.ts";
+import type { RateLimiter, SignedIn } from "../accounts/ports.ts";
+import { assertWithin } from "../accounts/rates.ts";
 import { type Caller, whence } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
@@ -12,7 +13,13 @@ import { nonceOf, stateOf, type WalletRequests } from "./request.ts";
 /** Seconds from the start of a link to the last moment at which it can be completed. */
 export const LINK_TTL = 300;
 
+/** Each start keeps a row for an hour and an audit record for good; a person needs a few. */
+export const LINK_USER_LIMIT = { points: 20, seconds: 15 * 60 } as const;
+export const LINK_ADDRESS_LIMIT = { points: 60, seconds: 15 * 60 } as const;
+
 export interface LinkingPorts {
+  /** How many links a user, and a network address, may begin. */
+  readonly limits: { readonly user: RateLimiter; readonly address: RateLimiter };
   readonly links: WalletLinks;
   readonly wallets: LinkedWallets;
   readonly requests: WalletRequests;
@@ -49,13 +56,16 @@ const noLink = () => new Refusal("not_found", "link_unknown", { description: "Th
 /**
  * Begins a link: one request to a wallet, for the signed-in person and by this session (specification §2.4).
  * @param sameDevice the wallet is on this very device: whoever completes the link has to bring back what the wallet is told
+ * @throws {Refusal} too_many_requests
  */
 export async function startLink(
   { user, session }: SignedIn,
   sameDevice: boolean,
-  { links, requests, randomBytes }: LinkingPorts,
+  { links, requests, limits, randomBytes }: LinkingPorts,
   caller: Caller,
 ): Promise<BegunLink> {
+  await assertWithin(limits.user, user.id);
+  await assertWithin(limits.address, caller.limitKey);
   const handle = newSecret(randomBytes);
   const state = stateOf(handle);
   const expiresAt = await links.start(

@@ -117,7 +117,7 @@ describe("many requests in flight from one address", () => {
     },
   );
 
-  test("300 addresses with one wrong password in flight each: the owner signs in, by waiting as told", async () => {
+  test("300 addresses with one wrong password in flight each: the owner signs in after waiting as Retry-After says", async () => {
     const attack = flood((n) => signIn(`user${n % 50}@example.test`, "wrong", `10.1.${n % 2}.${n % 250}`));
     await pause(300);
     let tries = 0;

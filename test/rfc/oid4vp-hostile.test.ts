@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
 import { runText } from "../support/database.ts";
-import type { Linking } from "../support/linking.ts";
+import type { Linking, LinkingPerson } from "../support/linking.ts";
 import type { TestServer } from "../support/server.ts";
 import { type AskedPresentation, aWallet, bind, encoded, nowSeconds, type Wallet, walletKey } from "../support/wallet.ts";
 import { startWalletServer } from "../support/wallet-server.ts";
@@ -116,6 +116,26 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
 
   test("nobody asks an issuer that is not trusted for anything", () => {
     expect(stranger.publisher.connections()).toBe(0);
+  });
+});
+
+describe("links without end", () => {
+  const begins = (count: number, person: LinkingPerson, address: (n: number) => string) =>
+    Promise.all(Array.from({ length: count }, (_, n) => at.start(person, { "x-csrf-token": person.csrf, "x-forwarded-for": address(n) })));
+  const statuses = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
+
+  test("a user begins 20 in 15 minutes, from whatever address; the next is 429 and says when", async () => {
+    const answers = await begins(21, await at.aPerson(), (n) => `192.0.2.${n}`);
+    expect(statuses(answers)).toEqual([...Array(20).fill(200), 429]);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(800);
+    expect(await refused?.json()).toEqual({ message: expect.any(String) });
+  });
+
+  test("an address begins 60, for whatever users", async () => {
+    const persons = [await at.aPerson(), await at.aPerson(), await at.aPerson(), await at.aPerson()];
+    const answers = (await Promise.all(persons.map((person) => begins(16, person, () => "192.0.2.200")))).flat();
+    expect(statuses(answers)).toEqual([...Array(60).fill(200), ...Array(4).fill(429)]);
   });
 });
 

@@ -201,6 +201,16 @@ describe("refusals that leave a record", () => {
     expect((await run(["export"])).out).not.toContain("canary");
   });
 
+  test("a sign-out by an application's token, with the client whose token it was", async () => {
+    const { browser, id } = await server.person();
+    const { access_token } = await server.tokens(server.clients.web, browser);
+    const headers = { authorization: `Bearer ${access_token}` };
+    expect((await fetch(`${server.url}/auth/logout`, { method: "POST", headers })).status).toBe(200);
+    expect(await list({ event: "session.ended", userId: id })).toMatchObject([
+      { reason: "signed_out_everywhere", clientId: "web", actor: { type: "user", id } },
+    ]);
+  });
+
   test("a token request of a client that has proved who it is, with the reason that it is not told; not what is asked in a public client's name", async () => {
     await server.token(server.clients.oneShot, {
       grant_type: "authorization_code",

@@ -26,7 +26,17 @@ afterAll(() => Promise.all(fronts.map((front) => front.close())));
 
 /** A front whose storage is out of reach, but for what is given. */
 async function front(sessions: object, links: object = away): Promise<TestFront> {
-  const linking = { links, wallets: away, requests: away, verify: gone, clock: systemClock, randomBytes } as unknown as LinkingPorts;
+  const free = { hit: async () => 0 };
+  const limits = { user: free, address: free };
+  const linking = {
+    limits,
+    links,
+    wallets: away,
+    requests: away,
+    verify: gone,
+    clock: systemClock,
+    randomBytes,
+  } as unknown as LinkingPorts;
   const ports = { users: away, consents: away, pendingRequests: away, attempts: away, passwords: away, realms: away, limits: {} };
   const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
   const groups = peopleRoutes({

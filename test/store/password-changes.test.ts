@@ -6,8 +6,21 @@ import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
+import { walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+
+/** A client of the user's own. @returns its client_id */
+async function aClientRow(sql: Sql, ownerId: string): Promise<string> {
+  const clientId = anId();
+  await runText(
+    sql,
+    `insert into clients (client_id, realm_id, owner_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method)
+     select $1, realm_id, id, 'developer', 'x', '{}', '{}', '{client_credentials}', '{}', 'client_secret_basic' from users where id = $2::uuid`,
+    [clientId, ownerId],
+  );
+  return clientId;
+}
 
 const letter = (words: string): Letter => ({ subject: words, text: words, html: `<p>${words}</p>` });
 const asked = () => anAudit("password.reset_requested");
@@ -96,6 +109,94 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       await store().reset(hash, "new", letter("news"), changed());
       expect(await sessions(database.sql).byHash(session)).toBeUndefined();
       expect((await waiting(user.id)).filter((subject) => subject !== "s")).toEqual(["news"]);
+    });
+
+    test("a user whose address was not verified keeps nothing from before, and is verified", async () => {
+      const { user, hash } = await linked();
+      const verification = aHash();
+      await users(database.sql).issueVerification(user.id, { tokenHash: verification, ttl: 60 }, { to: user.email, ...letter("verify") });
+      const session = { id: anId(), hash: aHash() };
+      await sessions(database.sql).start({ ...session, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      const wallet = async (subject: string) => {
+        const link = { handleHash: aHash(), stateHash: aHash(), userId: user.id, sessionId: session.id, sameDevice: false, ttl: 60 };
+        await walletLinks(database.sql).start(link, anAudit("wallet.link_started"));
+        await walletLinks(database.sql).answer(link.stateHash);
+        await walletLinks(database.sql).present(link.stateHash, { issuer: "https://issuer.example.test", subject }, undefined);
+        return () => walletLinks(database.sql).complete(link.handleHash, () => anAudit("wallet.linked"));
+      };
+      await (await wallet(user.id))();
+      const pending = await wallet("pending");
+      await runText(
+        database.sql,
+        "insert into identity_links (issuer, subject, user_id) values ('https://idp.example.test', 'x', $1::uuid)",
+        [user.id],
+      );
+      const client = await aClientRow(database.sql, user.id);
+      await runText(
+        database.sql,
+        "insert into consents (user_id, client_id, client_name, scopes, resources) values ($1::uuid, $2, 'x', '{}', '{}')",
+        [user.id, client],
+      );
+      const grant = anId();
+      await runText(
+        database.sql,
+        "insert into grants (id, client_id, user_id, scopes, audience, auth_time) values ($1::uuid, $2, $3::uuid, '{}', '{}', now())",
+        [grant, client, user.id],
+      );
+
+      await store().reset(hash, "new", letter("news"), anAudit("password.changed", { userId: user.id }));
+
+      const left = async (text: string) => (await runText(database.sql, text, [user.id])).length;
+      expect(await account(user.email)).toMatchObject({ passwordHash: "new", generation: 1, user: { emailVerified: true } });
+      expect(await sessions(database.sql).byHash(session.hash)).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(verification)).toBeUndefined();
+      expect(await pending()).toBeUndefined();
+      expect(await left("select 1 from credentials where user_id = $1::uuid and type = 'wallet'")).toBe(0);
+      expect(await left("select 1 from identity_links where user_id = $1::uuid")).toBe(0);
+      expect(await left("select 1 from consents where user_id = $1::uuid")).toBe(0);
+      expect(await left("select 1 from grants where user_id = $1::uuid and revoked_at is null")).toBe(0);
+      expect(await left("select 1 from clients where owner_id = $1::uuid and enabled")).toBe(1);
+      expect(await waiting(user.id)).toEqual(["news"]);
+      expect(await auditOf(database.sql, "user.verified")).toContainEqual(
+        expect.objectContaining({ user_id: user.id, reason: "password_reset" }),
+      );
+    });
+
+    test("a user whose address was verified keeps consents and wallets", async () => {
+      const { user, hash } = await linked();
+      await runText(database.sql, "update users set email_verified = true where id = $1::uuid", [user.id]);
+      const client = await aClientRow(database.sql, user.id);
+      await runText(
+        database.sql,
+        "insert into consents (user_id, client_id, client_name, scopes, resources) values ($1::uuid, $2, 'x', '{}', '{}')",
+        [user.id, client],
+      );
+      await runText(database.sql, "insert into credentials (user_id, type, issuer, subject) values ($1::uuid, 'wallet', 'i', $2)", [
+        user.id,
+        user.id,
+      ]);
+      await store().reset(hash, "new", letter("news"), changed());
+      expect(await runText(database.sql, "select 1 from consents where user_id = $1::uuid", [user.id])).toHaveLength(1);
+      expect(await runText(database.sql, "select 1 from credentials where user_id = $1::uuid", [user.id])).toHaveLength(2);
+    });
+
+    test("a sign-in by the password from before starts no session, be it before, beside or after the reset", async () => {
+      for (let round = 0; round < 10; round++) {
+        const { user, hash } = await linked();
+        const secrets = Array.from({ length: 8 }, () => aHash());
+        const start = (secret: ReturnType<typeof aHash>) =>
+          sessions(database.sql).start(
+            { id: anId(), hash: secret, userId: user.id, ttl: 60, generation: 0 },
+            anAudit("session.started", { userId: user.id }),
+          );
+        await Promise.all([
+          ...secrets.slice(0, 4).map(start),
+          store().reset(hash, "new", letter("news"), anAudit("password.changed", { userId: user.id })),
+          ...secrets.slice(4).map(start),
+        ]);
+        const alive = await Promise.all(secrets.map((secret) => sessions(database.sql).byHash(secret)));
+        expect(alive.filter((session) => session !== undefined)).toEqual([]);
+      }
     });
 
     test("somebody without a password gets one", async () => {

@@ -95,6 +95,15 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
     await signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
   });
 
+  test("a sign-in whose better hash finds no room is answered all the same", async () => {
+    const { ports } = portsOver(database.sql);
+    const user = await aUser(database.sql, { passwordHash: "old parameters" });
+    const outdated: PasswordHashing = { verify: async () => ({ kind: "right", outdated: true }), hash: () => Promise.reject(refusal()) };
+    const signedIn = await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
+    expect(signedIn.user.id).toBe(user.id);
+    expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("old parameters");
+  });
+
   test("a fault of the database after the attempt was reserved leaves the budget as it was", async () => {
     let broken = false;
     const faulty: Sql = {

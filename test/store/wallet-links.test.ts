@@ -161,6 +161,21 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(alive.map((link) => link !== undefined)).toEqual([false, false, ...Array(16).fill(true)]);
   });
 
+  test("links in every state count among the sixteen", async () => {
+    const old = await begun();
+    await links().answer(old.stateHash);
+    await links().reject(old.stateHash, "issuer_not_trusted", undefined, refused);
+    for (let n = 0; n < 16; n++) await links().answer((await begun()).stateHash);
+    expect(await links().byHandle(old.handleHash)).toBeUndefined();
+    expect(await runText(database.sql, "select 1 from wallet_links where user_id = $1::uuid", [user.id])).toHaveLength(16);
+  });
+
+  test("of 64 that begin at once sixteen are kept, and none waits in vain", async () => {
+    const all = await Promise.all(Array.from({ length: CALLERS }, () => begun()));
+    expect(all.every(({ expiresAt }) => expiresAt > 0)).toBe(true);
+    expect(await runText(database.sql, "select 1 from wallet_links where user_id = $1::uuid", [user.id])).toHaveLength(16);
+  });
+
   test("a wallet is told of, and unlinked once; then its identity is free", async () => {
     expect(await wallets().ofUser(user.id)).toBeUndefined();
     await links().complete((await presented("free")).handleHash, told);

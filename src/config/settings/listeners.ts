@@ -35,5 +35,9 @@ export const LISTENER_SETTINGS = {
     ),
   TRUST_PROXY: flag()
     .default(false)
-    .meta(meta("Whether X-Forwarded-* is believed for the client's address. Set it only behind a proxy that writes these headers itself.")),
+    .meta(
+      meta(
+        "Whether X-Forwarded-* is believed for the client's address. Set it only behind a proxy that writes these headers itself; behind one without it, all users share the limits of one address.",
+      ),
+    ),
 };

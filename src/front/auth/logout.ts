@@ -18,7 +18,8 @@ function bearerToken(ctx: FrontContext): string {
 }
 
 /**
- * POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). With
+ * POST /auth/logout: ends the person's sessions and refresh families; an expired token is good enough (specification §4.2). Every user
+ * access token that is bound to no resource is taken, an application's too, and the audit record names its client. With
  * `everywhere=false` it ends the session of the cookie alone, with the token set that it began with: for a program that signed in by
  * itself.
  */
@@ -26,21 +27,27 @@ export const logoutRoute =
   (ports: PeoplePorts, cookies: Cookies): Handler =>
   async (ctx) => {
     const accessToken = bearerToken(ctx);
-    const { sub } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
-    if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false") await endOwnSession(ctx, sub, ports, cookies);
+    const { sub, clientId } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
+    if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
+      await endOwnSession(ctx, { userId: sub, clientId }, ports, cookies);
     else {
-      await signOutEverywhere(sub, ports.sessions, callerOf(ctx));
+      await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
       await endCookieSession(ctx, ports, cookies);
     }
     sendJson(ctx, { success: true, message: "Successfully logged out" });
   };
 
 /** @throws {Refusal} invalid_request without a session cookie; one whose session has ended is good enough, somebody else's is left alone */
-async function endOwnSession(ctx: FrontContext, userId: string, { sessions }: PeoplePorts, cookies: Cookies): Promise<void> {
+async function endOwnSession(
+  ctx: FrontContext,
+  { userId, clientId }: { readonly userId: string; readonly clientId: string },
+  { sessions }: PeoplePorts,
+  cookies: Cookies,
+): Promise<void> {
   const secret = cookies.session(ctx);
   if (secret === undefined) throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
   const signedIn = await readSession(secret, sessions);
-  if (signedIn?.user.id === userId) await signOutHere(signedIn.session.id, userId, sessions, callerOf(ctx));
+  if (signedIn?.user.id === userId) await signOutHere(signedIn.session.id, userId, sessions, callerOf(ctx), clientId);
   cookies.endSession(ctx);
 }
 

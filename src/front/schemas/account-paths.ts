@@ -63,7 +63,7 @@ export const accountPaths: ZodOpenApiPathsObject = {
       tags: ["Accounts"],
       summary: "Ends all sessions and refresh tokens of the person",
       description:
-        "An expired access token is accepted. With `everywhere=false` only the session of the cookie ends, with the tokens that it began with.",
+        "Takes every access token of a user that is bound to no resource, also one that was issued to an application; the audit record names its client. A token that is bound to a resource, delegated or a client's own is refused. An expired access token is accepted. With `everywhere=false` only the session of the cookie ends, with the tokens that it began with.",
       security: [{ bearer: [] }],
       requestParams: { query: z.object({ everywhere: z.enum(["true", "false"]).optional() }) },
       responses: {

@@ -57,7 +57,11 @@ export const walletPaths: ZodOpenApiPathsObject = {
       summary: "Starts linking a wallet to the signed-in person",
       security: [{ session: [] }],
       requestParams: { header: z.object({ "X-CSRF-Token": z.string().meta({ description: "The `csrfToken` of GET /consents/." }) }) },
-      responses: { "200": json("The request for the wallet.", BegunLink), ...withSession },
+      responses: {
+        "200": json("The request for the wallet.", BegunLink),
+        ...withSession,
+        "429": refused("Too many links were begun by this person or from this address; see Retry-After."),
+      },
     },
   },
   "/auth/link/wallet/{handle}": {
