@@ -73,6 +73,8 @@ export interface AuditEntry {
   readonly actChain?: readonly string[];
   readonly address?: string;
   readonly requestId?: string;
+  /** How many more requests of the same kind the record stands for, which have none of their own. */
+  readonly repeats?: number;
 }
 
 /** How a record names the realm that it is about, among its `resources`. */

@@ -167,6 +167,11 @@ export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
   recordIssue(entry: AuditEntry): Promise<void>;
+  /**
+   * The record of a request that is refused before the agent that it names has proved itself. Of those with one reason, agent and network
+   * the first of a minute has a record, and the others are counted into one more. A client that is no agent leaves nothing.
+   */
+  recordUnproven(entry: AuditEntry, address: string): Promise<void>;
   /** The refusal of a token request. */
   refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }

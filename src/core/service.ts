@@ -23,6 +23,7 @@ import { validateLogout } from "./logout.ts";
 import { GRANT_RULES } from "./policy/grant-type.ts";
 import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
+import { recordingUnproven, refuseUnreadable } from "./refused-exchange.ts";
 import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
 import { ownTokens } from "./signing/own-tokens.ts";
@@ -30,7 +31,10 @@ import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
 
 /** The grant types by the names that the contract gives their members; the other two look after themselves. */
-const GRANT_TYPE: Record<Exclude<NonNullable<TokenRequest["grant"]["case"]>, "tokenExchange" | "jwtBearer">, GrantType> = {
+const GRANT_TYPE: Record<
+  Exclude<NonNullable<TokenRequest["grant"]["case"]>, "tokenExchange" | "jwtBearer" | "refusedTokenExchange">,
+  GrantType
+> = {
   authorizationCode: "authorization_code",
   refreshToken: "refresh_token",
   clientCredentials: "client_credentials",
@@ -47,9 +51,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 
   return {
     async token({ client: credential, requestId, grant }) {
+      const request = { credential, requestId };
+      if (grant.case === "refusedTokenExchange") return refuseUnreadable(grant.value, request, core);
       core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
-      const client = await authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
+      const authenticate = () => authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
+      const client = await (grant.case === "tokenExchange" ? recordingUnproven(request, core, authenticate) : authenticate());
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
       const asker = { client, address: credential?.address ?? "" };

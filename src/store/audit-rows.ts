@@ -19,6 +19,7 @@ const TYPES = {
   request_id: "text",
   rule: "text",
   error: "text",
+  repeats: "int",
 } as const;
 
 const columns = Object.keys(TYPES);
@@ -42,6 +43,7 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES,
   request_id: entry.requestId,
   rule: entry.rule,
   error: entry.error,
+  repeats: entry.repeats,
 });
 
 /**

@@ -25,12 +25,13 @@ interface AuditColumns {
   readonly request_id: string | null;
   readonly rule: string | null;
   readonly error: string | null;
+  readonly repeats: number | null;
   readonly seq: number | null;
   readonly hash: string | null;
 }
 
 const COLUMNS = `id::text, ${preciseSeconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
-     grant_id, act_chain, address, request_id, rule, error, seq::float8 as seq, ${hashText("hash")} as hash`;
+     grant_id, act_chain, address, request_id, rule, error, repeats, seq::float8 as seq, ${hashText("hash")} as hash`;
 
 /** Parameters 1 to 11, in the order of `filterOf`. */
 const FILTER = `($1::text is null or event = $1::text) and ($2::text is null or outcome = $2::text) and ($3::text is null or actor_id = $3::text)
@@ -82,6 +83,7 @@ const recordOf = (row: AuditColumns): AuditRecord => ({
   ...told("requestId", row.request_id),
   ...told("rule", row.rule),
   ...told("error", row.error),
+  ...told("repeats", row.repeats),
   link: row.seq === null || row.hash === null ? null : { seq: row.seq, hash: row.hash },
 });
 

@@ -1,3 +1,4 @@
+import { TOKEN_EXCHANGE } from "../clients/client.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
@@ -60,6 +61,20 @@ const SWEEP_REGISTRATIONS = statement(
    select count(*)::int as gone from gone`,
 );
 
+// What was counted in a minute that is over becomes one record.
+const SWEEP_REFUSED_EXCHANGES = statement(
+  "sweep_refused_exchanges",
+  `with gone as (
+     delete from refused_exchanges where ctid = any(array(
+       select ctid from refused_exchanges where minute < date_trunc('minute', now()) limit ${BATCH} for update skip locked))
+     returning client_id, address, reason, requests),
+   logged as (
+     insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id, grant_type, act_chain, address, repeats)
+     select 'token.refused', 'failure', reason, 'client', client_id, client_id, '${TOKEN_EXCHANGE}', array[client_id], nullif(address, ''), requests - 1
+     from gone where requests > 1)
+   select count(*)::int as gone from gone`,
+);
+
 const LOCK = 7_235_107_482;
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
@@ -79,7 +94,7 @@ const sweepOne = (sql: Sql, one: Statement): Promise<number> =>
 export async function sweep(sql: Sql): Promise<{ readonly gone: number; readonly more: boolean }> {
   let gone = 0;
   let more = false;
-  for (const one of [...SWEEPS, SWEEP_REGISTRATIONS]) {
+  for (const one of [...SWEEPS, SWEEP_REGISTRATIONS, SWEEP_REFUSED_EXCHANGES]) {
     const count = await sweepOne(sql, one);
     gone += count;
     more ||= count === BATCH;

@@ -34,5 +34,6 @@ export const entities = [
   grants.DetachedSignatureRow,
   records.AuditRecordRow,
   records.AuditCheckpointRow,
+  records.RefusedExchangeRow,
   records.SigningKeyRow,
 ];
