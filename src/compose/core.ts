@@ -104,6 +104,7 @@ export async function composeCore(
       },
     ),
     audit,
+    log,
   });
   const issuing =
     <Request, Answer>(

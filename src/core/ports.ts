@@ -3,6 +3,7 @@ import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
@@ -204,4 +205,5 @@ export interface CorePorts {
   readonly consents: ConsentBook;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
+  readonly log: Pick<Log, "info">;
 }

@@ -9,6 +9,7 @@ import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, countingUnproven, registeredMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
 import { groundOf } from "./document-client.ts";
+import { explainAuthorizationRequest } from "./explain/authorization-request.ts";
 import { explainRefusal } from "./explain/refusal.ts";
 import { explainTokenRequest } from "./explain/token-request.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
@@ -81,7 +82,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       const askedIn =
         session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
-      return validateAuthorization(request, userId, askedIn, address, core);
+      return validateAuthorization(request, userId, askedIn, { address, requestId }, core);
     },
 
     async issueCode(request) {
@@ -128,9 +129,10 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return validateLogout(request, core);
     },
 
-    async explain({ subject }) {
+    async explain({ subject, address }) {
       if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
       if (subject.case === "requestId") return explainRefusal(subject.value, core);
+      if (subject.case === "authorizationRequest") return explainAuthorizationRequest(subject.value, address, core);
       throw new Refusal("invalid_request", "nothing_to_explain");
     },
   };
