@@ -80,6 +80,8 @@ export interface AuditEntry {
    * written; the statement is refused as a whole.
    */
   readonly notAfter?: number;
+  /** How many more requests of the same kind the record stands for, which have none of their own. */
+  readonly repeats?: number;
 }
 
 /** How a record names the realm that it is about, among its `resources`. */

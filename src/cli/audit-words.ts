@@ -44,7 +44,7 @@ type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];
 
 /** A record in one line. Text in it comes from strangers. */
 export function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about }: Listed): string {
-  const { userId, clientId, grantType, scope, resources, grantId, jti, actChain, requestId } = about;
+  const { userId, clientId, grantType, scope, resources, grantId, jti, actChain, requestId, repeats } = about;
   const members = {
     user: userId,
     client: clientId,
@@ -56,6 +56,7 @@ export function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about 
     jti,
     ip,
     request: requestId,
+    repeats: repeats === undefined ? undefined : String(repeats),
   };
   const told = Object.entries(members).flatMap(([name, value]) =>
     value === undefined || value === "" ? [] : [`${name}=${/[\s"]/.test(value) ? JSON.stringify(value) : value}`],

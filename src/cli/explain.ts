@@ -39,7 +39,9 @@ function contentOf(file: string): string {
 export function registerExplainCommand(program: Command, terminal: Terminal): void {
   program
     .command("explain")
-    .description("why a token request would be granted or refused, rule by rule, for operators; nothing is written or used up")
+    .description(
+      "why a token request, or an authorization request (response_type=code), would be granted or refused, rule by rule, for operators; nothing is written or used up",
+    )
     .argument("[parameters...]", "the form's fields as name=value, or name=@file", pair)
     .option("--form <file>", "a file with the form as it is sent: grant_type=…&client_id=…")
     .option("--authorization <header>", "the Authorization header, or @file with it, to have the client's secret judged too")
@@ -62,6 +64,8 @@ async function explain(given: readonly Pair[], { form, authorization, request }:
   const { operator } = await managing(terminal);
   if (request !== undefined) return operator.explain.refusal.query({ requestId: request });
   const header = authorization?.startsWith("@") ? contentOf(authorization.slice(1)).trim() : authorization;
+  if (pairs.some(([name]) => name === "response_type"))
+    return operator.explain.authorizationRequest.mutate({ parameters: gathered(pairs) });
   return operator.explain.tokenRequest.mutate({ parameters: gathered(pairs), ...(header !== undefined && { authorization: header }) });
 }
 
@@ -71,7 +75,7 @@ function gathered(pairs: readonly Pair[]): Parameters {
   return Object.fromEntries(values);
 }
 
-function shown({ rules, granted, refused }: Explained, demands: boolean): string {
+function shown({ rules, granted, refused, droppedScope }: Explained, demands: boolean): string {
   const headings = ["RULE", "VERDICT", ...(demands ? ["DEMAND"] : []), "SOURCE"];
   const rows = rules.map(({ rule, verdict, demand, source }) => [rule, verdict.replaceAll("_", " "), ...(demands ? [demand] : []), source]);
   const decisive = rules.find(({ verdict }) => verdict === "refused");
@@ -79,6 +83,7 @@ function shown({ rules, granted, refused }: Explained, demands: boolean): string
     refused && record({ at: when(refused.at), client: refused.clientId, grant: refused.grantType }),
     rules.length > 0 ? table(headings, rows) : undefined,
     granted && `Would be granted:\n${record({ ...granted, expiresIn: `${granted.expiresIn} s` })}`,
+    droppedScope && `Dropped from the scope, for the client may not have it: ${droppedScope.join(" ")}`,
     decisive && `Refused by ${decisive.rule}: ${decisive.error ?? ""} (${decisive.reason ?? ""})\nIt demands: ${decisive.demand}`,
     decisive ? undefined : refused && `Refused: ${refused.error ?? ""} (${refused.reason})`,
   ];

@@ -113,6 +113,7 @@ export async function composeCore(
       const now = databaseClock.now();
       return now === undefined ? undefined : lastEffect(now, STATEMENT_WAIT);
     },
+    log,
   });
   const effective =
     <Request, Answer>(method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>

@@ -16,6 +16,8 @@ export interface GoodRequest {
   readonly client: Client;
   readonly codeChallenge: string;
   readonly scopes: readonly string[];
+  /** Requested scopes that the client may not have. */
+  readonly droppedScopes: readonly string[];
   readonly resources: readonly string[];
   readonly prompt: readonly string[];
   readonly maxAge: number | undefined;
@@ -113,12 +115,13 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
 export async function judgeRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<GoodRequest> {
   assertForm(request);
   assertMayUseGrant(client, "authorization_code");
-  const scopes = requestableScopes(request.scope, client);
+  const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);
   const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   return {
     client,
     codeChallenge: request.codeChallenge ?? "",
     scopes,
+    droppedScopes,
     resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),

@@ -9,6 +9,7 @@ import { hashSecret, newSecret } from "../secret.ts";
 import { answerableClient, type GoodRequest, judgeRequest } from "./authorization-request.ts";
 import type { Core } from "./core.ts";
 import { consentCovers, consentMark, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
+import { SCOPE_ALLOWED } from "./policy/scope.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -72,6 +73,19 @@ async function answerTo(
   return { case: "authorization" as const, value: authorization };
 }
 
+/** Where a request came from, and the id of its answer. */
+export interface RequestOrigin {
+  readonly address: string;
+  readonly requestId: string;
+}
+
+/** What a client is not given although it asked is never left out in silence: it looks like a fault of the client's otherwise. */
+function logDropped({ client, droppedScopes }: GoodRequest, requestId: string, { log }: Core): void {
+  if (droppedScopes.length === 0) return;
+  const scope = printScope(droppedScopes);
+  log.info("scope_dropped", { clientId: client.clientId, scope, rule: SCOPE_ALLOWED.name, requestId });
+}
+
 /**
  * Judges a request for the front. What is wrong with it once client and redirect URI are good is told, not thrown.
  * @param askedIn undefined when no code is to be issued yet
@@ -81,12 +95,14 @@ export async function validateAuthorization(
   request: AuthorizationRequest,
   userId: string | undefined,
   askedIn: AskedIn | undefined,
-  address: string,
+  { address, requestId }: RequestOrigin,
   core: Core,
 ) {
   const client = await answerableClient(request, address, core);
   try {
-    return { outcome: await answerTo(request, await judgeRequest(request, client, core), userId, askedIn, core) };
+    const good = await judgeRequest(request, client, core);
+    logDropped(good, requestId, core);
+    return { outcome: await answerTo(request, good, userId, askedIn, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };

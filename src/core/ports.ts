@@ -3,6 +3,7 @@ import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
@@ -169,6 +170,11 @@ export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /** The same for a token that needs no row of its own; moves the client's lastUsedAt along. */
   recordIssue(entry: AuditEntry): Promise<void>;
+  /**
+   * The record of a request that is refused before the agent that it names has proved itself. Of those with one reason, agent and network
+   * the first of a minute has a record, and the others are counted into one more. A client that is no agent leaves nothing.
+   */
+  recordUnproven(entry: AuditEntry, address: string): Promise<void>;
   /** The refusal of a token request. */
   refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }
@@ -203,4 +209,5 @@ export interface CorePorts {
   readonly audit: AuditLog;
   /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
   readonly lastEffect?: () => number | undefined;
+  readonly log: Pick<Log, "info">;
 }

@@ -9,6 +9,7 @@ import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, countingUnproven, registeredMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
 import { groundOf } from "./document-client.ts";
+import { explainAuthorizationRequest } from "./explain/authorization-request.ts";
 import { explainRefusal } from "./explain/refusal.ts";
 import { explainTokenRequest } from "./explain/token-request.ts";
 import { authorizationCodeGrant } from "./grants/authorization-code.ts";
@@ -24,6 +25,7 @@ import { validateLogout } from "./logout.ts";
 import { GRANT_RULES } from "./policy/grant-type.ts";
 import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
+import { recordingUnproven, refuseUnreadable } from "./refused-exchange.ts";
 import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
 import { ownTokens } from "./signing/own-tokens.ts";
@@ -31,7 +33,10 @@ import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
 
 /** The grant types by the names that the contract gives their members; the other two look after themselves. */
-const GRANT_TYPE: Record<Exclude<NonNullable<TokenRequest["grant"]["case"]>, "tokenExchange" | "jwtBearer">, GrantType> = {
+const GRANT_TYPE: Record<
+  Exclude<NonNullable<TokenRequest["grant"]["case"]>, "tokenExchange" | "jwtBearer" | "refusedTokenExchange">,
+  GrantType
+> = {
   authorizationCode: "authorization_code",
   refreshToken: "refresh_token",
   clientCredentials: "client_credentials",
@@ -49,9 +54,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   return {
     async token({ client: credential, requestId, grant }, context) {
       const core = inTime(whole, context);
+      const request = { credential, requestId };
+      if (grant.case === "refusedTokenExchange") return refuseUnreadable(grant.value, request, core);
       core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
       const ground = groundOf(grant, core);
-      const client = await authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
+      const authenticate = () => authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
+      const client = await (grant.case === "tokenExchange" ? recordingUnproven(request, core, authenticate) : authenticate());
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
       // These two leave a record of every refusal, those of the client's registration too.
       const asker = { client, address: credential?.address ?? "" };
@@ -76,7 +84,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       const askedIn =
         session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
-      return validateAuthorization(request, userId, askedIn, address, inTime(whole, context));
+      return validateAuthorization(request, userId, askedIn, { address, requestId }, inTime(whole, context));
     },
 
     async issueCode(request, context) {
@@ -123,9 +131,10 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return validateLogout(request, whole);
     },
 
-    async explain({ subject }) {
+    async explain({ subject, address }) {
       if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, whole);
       if (subject.case === "requestId") return explainRefusal(subject.value, whole);
+      if (subject.case === "authorizationRequest") return explainAuthorizationRequest(subject.value, address, whole);
       throw new Refusal("invalid_request", "nothing_to_explain");
     },
   };

@@ -1,12 +1,15 @@
 import type { GrantType } from "../clients/client.ts";
+import { isRefusal } from "../errors.ts";
 import type { TokenResponse } from "../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../protocol/client-credential.ts";
+import { parseForm } from "../protocol/form.ts";
 import { parseGrant } from "../protocol/token-request.ts";
-import { formBody } from "./middleware/body.ts";
+import { formText } from "./middleware/body.ts";
 import { oauthErrorPrinter } from "./middleware/errors.ts";
 import { sendJson } from "./middleware/headers.ts";
-import { queryText, type RouteGroup } from "./routes.ts";
+import { recordedRefusal } from "./refused-exchange.ts";
+import { type FrontContext, queryText, type RouteGroup } from "./routes.ts";
 
 export interface TokenRouteOptions {
   readonly core: TokenCore;
@@ -15,19 +18,32 @@ export interface TokenRouteOptions {
   readonly grantTypes: readonly GrantType[];
 }
 
+/**
+ * Reads a token request. A token exchange that cannot be read leaves its record all the same.
+ * @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type
+ */
+async function readRequest(ctx: FrontContext, { core, grantTypes }: TokenRouteOptions) {
+  const text = await formText(ctx);
+  try {
+    assertNoCredentialInQuery(queryText(ctx));
+    const form = parseForm(text);
+    const grant = parseGrant(form, grantTypes);
+    return { grant, client: parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address) };
+  } catch (error) {
+    throw isRefusal(error) ? await recordedRefusal(error, text, ctx, core) : error;
+  }
+}
+
 /** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
-export const tokenRoutes = ({ core, issuer, grantTypes }: TokenRouteOptions): RouteGroup => ({
+export const tokenRoutes = (options: TokenRouteOptions): RouteGroup => ({
   fixed: {
     "/oauth/token": {
       cors: true,
-      print: oauthErrorPrinter(issuer),
+      print: oauthErrorPrinter(options.issuer),
       methods: {
         async POST(ctx) {
-          assertNoCredentialInQuery(queryText(ctx));
-          const form = await formBody(ctx);
-          const grant = parseGrant(form, grantTypes);
-          const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
-          const answer = await core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
+          const { client, grant } = await readRequest(ctx, options);
+          const answer = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
           sendJson(ctx, tokenResponseJson(answer));
         },
       },

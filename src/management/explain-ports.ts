@@ -1,3 +1,4 @@
+import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
 import type { parseClientCredential } from "../protocol/client-credential.ts";
 import type { parseGrant } from "../protocol/token-request.ts";
 
@@ -26,6 +27,8 @@ export interface Explanation {
     /** Client ids of the delegation chain, the current actor first. */
     readonly actors: readonly string[];
   };
+  /** Of an authorization request: the scopes that the client requested and may not have. */
+  readonly droppedScope?: readonly string[];
   readonly refused?: {
     readonly clientId: string;
     readonly grantType: string;
@@ -44,6 +47,8 @@ export interface Explainer {
     grant: ReturnType<typeof parseGrant>,
     signal?: AbortSignal,
   ): Promise<Explanation>;
+  /** What a code would be for, if the user allows it. */
+  ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
   /** A request that was refused, by its id. @throws {Refusal} not_found when there is no record of it */
   ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
 }

@@ -90,6 +90,7 @@ function requiredOf(grant: TokenRequest["grant"]): readonly (readonly [string, s
     case "jwtBearer":
       return [["assertion", grant.value.assertion]];
     case "clientCredentials":
+    case "refusedTokenExchange":
     case undefined:
       return [];
   }

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import type { AuditEntry } from "../audit.ts";
 import type { AuditLog } from "../core/ports.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
@@ -10,6 +11,20 @@ const RECORD = statement(
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, audit jsonb)),
    ${touchClients("input")}
    ${insertAudit("input")}`,
+);
+
+/** An IPv6 host has all of its /64 to itself, so that such addresses are one. */
+const network = "coalesce(host(network(set_masklen($3::inet, 64))) || '/64', $2)";
+
+const UNPROVEN = statement(
+  "audit_record_unproven",
+  `with counted as (
+     insert into refused_exchanges as known (client_id, address, reason, minute)
+     select client_id, ${network}, $4, date_trunc('minute', now()) from clients where client_id = $1 and is_agent
+     on conflict (client_id, address, reason, minute) do update set requests = known.requests + 1
+     returning requests),
+   given as (select value as audit from jsonb_array_elements($5::jsonb), counted where requests = 1)
+   ${insertAudit("given")}`,
 );
 
 const REFUSAL = statement(
@@ -36,6 +51,13 @@ export function auditLog(sql: Sql): AuditLog {
   return {
     record: (entry) => record({ entry, used: undefined }),
     recordIssue: (entry) => record({ entry, used: entry.clientId }),
+    recordUnproven: async (entry, address) => {
+      const [bare = ""] = address.split("%", 1);
+      const { clientId = "", reason = "" } = entry;
+      if (!isStorable(clientId)) return;
+      const audit = jsonRows([newAuditRow({ ...entry, ...(bare !== "" && { address: bare }) })]);
+      await sql.query(UNPROVEN, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
+    },
     refusalOf: async (requestId) => {
       const [row] = isStorable(requestId) ? await sql.query<RefusalColumns>(REFUSAL, [requestId]) : [];
       if (row === undefined) return undefined;

@@ -22,6 +22,7 @@ const TYPES = {
   request_id: "text",
   rule: "text",
   error: "text",
+  repeats: "int",
 } as const;
 
 const columns = Object.keys(TYPES);
@@ -55,6 +56,7 @@ export const auditRow = (entry: AuditEntry): Readonly<Record<keyof typeof TYPES 
   rule: entry.rule,
   error: entry.error,
   not_after: entry.notAfter,
+  repeats: entry.repeats,
 });
 
 /**

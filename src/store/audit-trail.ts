@@ -26,12 +26,13 @@ interface AuditColumns {
   readonly request_id: string | null;
   readonly rule: string | null;
   readonly error: string | null;
+  readonly repeats: number | null;
   readonly seq: number | null;
   readonly hash: string | null;
 }
 
 const COLUMNS = `id::text, ${preciseSeconds("at")} as at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti,
-     grant_id, act_chain, address, request_id, rule, error, seq::float8 as seq, ${hashText("hash")} as hash`;
+     grant_id, act_chain, address, request_id, rule, error, repeats, seq::float8 as seq, ${hashText("hash")} as hash`;
 
 /** Seconds by which the id of a record may be older or newer than its time: one is the application's, the other the transaction's. */
 const ID_SLACK = 600;
@@ -127,6 +128,7 @@ const recordOf = (row: AuditColumns): AuditRecord => ({
   ...told("requestId", row.request_id),
   ...told("rule", row.rule),
   ...told("error", row.error),
+  ...told("repeats", row.repeats),
   link: row.seq === null || row.hash === null ? null : { seq: row.seq, hash: row.hash },
 });
 

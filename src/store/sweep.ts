@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { TOKEN_EXCHANGE } from "../clients/client.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
@@ -65,7 +66,25 @@ const SWEEP_REGISTRATIONS = statement(
    select count(*)::int as gone from gone`,
 );
 
-const ALL: readonly Sweep[] = [...SWEEPS, { table: "clients", statement: SWEEP_REGISTRATIONS }];
+// What was counted in a minute that is over becomes one record.
+const SWEEP_REFUSED_EXCHANGES = statement(
+  "sweep_refused_exchanges",
+  `with gone as (
+     delete from refused_exchanges where ctid = any(array(
+       select ctid from refused_exchanges where minute < date_trunc('minute', now()) limit $1::int for update skip locked))
+     returning client_id, address, reason, requests),
+   logged as (
+     insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id, grant_type, act_chain, address, repeats)
+     select 'token.refused', 'failure', reason, 'client', client_id, client_id, '${TOKEN_EXCHANGE}', array[client_id], nullif(address, ''), requests - 1
+     from gone where requests > 1)
+   select count(*)::int as gone from gone`,
+);
+
+const ALL: readonly Sweep[] = [
+  ...SWEEPS,
+  { table: "clients", statement: SWEEP_REGISTRATIONS },
+  { table: "refused_exchanges", statement: SWEEP_REFUSED_EXCHANGES },
+];
 /** What may go only when something else has gone comes after all of that. */
 const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
 

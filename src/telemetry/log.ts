@@ -14,6 +14,10 @@ export interface LogFields {
   readonly reason?: string;
   readonly grant?: string;
   readonly clientId?: string;
+  /** Scope tokens, which are printable words. */
+  readonly scope?: string;
+  /** Name of a rule, as `explain` has it. */
+  readonly rule?: string;
   readonly userId?: string;
   /** The id of a message in the outbox, which is the local part of its Message-ID. */
   readonly mailId?: string;
@@ -49,6 +53,8 @@ const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number"
   reason: "text",
   grant: "text",
   clientId: "text",
+  scope: "text",
+  rule: "text",
   userId: "text",
   mailId: "text",
   address: "text",

@@ -77,6 +77,9 @@ export class Model {
 
   isEnabled = (client: string): boolean => !this.disabled.has(client);
 
+  /** Of the places that a token would be for, those that are no disabled client. */
+  present = (places: readonly string[]): readonly string[] => places.filter(this.isEnabled);
+
   sessionLives = (): boolean => this.session !== undefined && this.session.expiresAt > this.passed;
 
   lives(node: Node): boolean {

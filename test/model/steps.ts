@@ -158,7 +158,8 @@ const refresh = (which: number, age: number, scopes: readonly string[], drawn: r
     const current = presented === grant.refreshTokens.at(-1);
     const known = model.isEnabled(app);
     const usable = known && !grant.familyRevoked && !grant.revoked && grant.expiresAt > model.passed && model.userEnabled;
-    const good = usable && current && within(scopes, grant.scopes) && within(places, grant.places);
+    const present = model.present(places.length > 0 ? places : grant.places);
+    const good = usable && current && within(scopes, grant.scopes) && within(places, grant.places) && present.length > 0;
     const value = { refreshToken: presented, resource: [...places], ...(scopes.length > 0 && { scope: scopes.join(" ") }) };
     const answer = await model.lane.token(app, requestId, { case: "refreshToken", value });
     expect(answer !== undefined).toBe(good);
@@ -167,7 +168,7 @@ const refresh = (which: number, age: number, scopes: readonly string[], drawn: r
     if (answer?.accessToken === undefined || answer.refreshToken === undefined) return;
     grant.refreshTokens.push(answer.refreshToken);
     grant.expiresAt = Math.min(grant.endsAt, model.passed + LIFETIMES.refresh);
-    received(model, answer.accessToken, grant, scopes.length > 0 ? scopes : grant.scopes, places.length > 0 ? places : grant.places);
+    received(model, answer.accessToken, grant, scopes.length > 0 ? scopes : grant.scopes, present);
   });
 
 const exchange = (from: number, by: number, scopes: readonly string[], drawn: readonly (string | number)[]) =>
@@ -175,9 +176,10 @@ const exchange = (from: number, by: number, scopes: readonly string[], drawn: re
     const subject = pick(model.nodes, from);
     if (subject === undefined) return;
     const [requestId, places, agent] = [model.act(), placesOf(model, drawn), model.lane.agents[by] ?? ""];
-    const known = model.isEnabled(agent);
+    const present = model.present(places.length > 0 ? places : subject.places);
     const good =
-      known &&
+      model.isEnabled(agent) &&
+      present.length > 0 &&
       !model.paused.has(agent) &&
       model.lives(subject) &&
       !subject.grant.signedOut &&
@@ -193,17 +195,18 @@ const exchange = (from: number, by: number, scopes: readonly string[], drawn: re
     };
     const answer = await model.lane.token(agent, requestId, { case: "tokenExchange", value });
     expect(answer !== undefined).toBe(good);
-    // Who is not known to be the agent has not begun an exchange.
-    model.mustHaveRecords(requestId, known ? 1 : 0);
-    if (answer?.accessToken !== undefined) exchanged(model, answer.accessToken, subject, agent);
+    // A disabled agent is named, and each request comes from an address of its own.
+    model.mustHaveRecords(requestId, 1);
+    if (answer?.accessToken !== undefined) exchanged(model, answer.accessToken, subject, agent, present);
   });
 
 /** Tells the model of an agent's token, which may be wider than its parent in nothing. */
-function exchanged(model: Model, accessToken: string, parent: Node, holder: string): void {
+function exchanged(model: Model, accessToken: string, parent: Node, holder: string, places: readonly string[]): void {
   const claims = claimsOf(accessToken);
   const granted = { scopes: claims.scope.split(" "), places: [claims.aud].flat(), exp: claims.exp };
   expect(granted.scopes.filter((scope: string) => !parent.scopes.includes(scope))).toEqual([]);
   expect(granted.places.filter((place: string) => !parent.places.includes(place))).toEqual([]);
+  expect(new Set(granted.places)).toEqual(new Set(places));
   expect(granted.exp).toBeLessThanOrEqual(parent.exp);
   const actors = [holder, ...parent.actors];
   expect(actorsIn(claims.act)).toEqual(actors);

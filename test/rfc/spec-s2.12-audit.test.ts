@@ -160,7 +160,6 @@ describe("the chain of a running server", () => {
     const followed = await run(["tail", "-n", "0", "-f", "--client", "poster"], async () => {
       looks += 1;
       await issue();
-      await server.token(server.clients.poster, { grant_type: "client_credentials", scope: "notes:read" });
       const form = { client_id: "poster", client_secret: "poster-secret", grant_type: "client_credentials", scope: "notes:read" };
       await server.form("/oauth/token", form);
       await sealed();

@@ -57,6 +57,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     consents: consentBook(sql),
     throttle: aThrottle(clock),
     audit: auditLog(sql),
+    log: { info: () => undefined },
   };
   return { ports, key, core: tokenCore(ports) };
 }

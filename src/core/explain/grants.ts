@@ -82,6 +82,7 @@ export async function hearGrant(
       return heard(await hearExchange(hearing, grant.value, client, core));
     case "jwtBearer":
       return hearAssertion(hearing, grant.value, client, core);
+    case "refusedTokenExchange":
     case undefined:
       throw new Refusal("unsupported_grant_type", "grant_missing");
   }

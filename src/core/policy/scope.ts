@@ -2,6 +2,7 @@ import { type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import { agentCeiling } from "./agent-mode.ts";
+import type { RuleHead } from "./rule.ts";
 
 /** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
 export const allowedScopes = (client: Client): readonly string[] => {
@@ -9,23 +10,40 @@ export const allowedScopes = (client: Client): readonly string[] => {
   return client.scopes.filter(withinCeiling);
 };
 
+/** The rule of an authorization request's scope, as the log and `explain` name it. */
+export const SCOPE_ALLOWED: RuleHead = {
+  name: "scope_allowed",
+  demand:
+    "Of the scope something is left that the client's allowlist and ceiling let it have, more than offline_access alone; the rest is dropped.",
+  source: "specification §4.6, RFC 6749 §3.3",
+};
+
+export interface RequestableScopes {
+  readonly granted: readonly string[];
+  /** What was requested and may not be had. */
+  readonly dropped: readonly string[];
+}
+
 /**
  * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
  * `offline_access`.
- * @throws {Refusal} invalid_scope when nothing is left of a request, or the client may have nothing
+ * @throws {Refusal} invalid_scope when nothing is left of a request, or nothing but `offline_access`, or the client may have nothing
  * @see specification §4.6, RFC 6749 §3.3
  */
-export function requestableScopes(scope: string | undefined, client: Client): readonly string[] {
+export function requestableScopes(scope: string | undefined, client: Client): RequestableScopes {
   const allowed = allowedScopes(client);
   const requested = parseScope(scope);
   const granted =
     requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
-  if (granted.length === 0) {
+  if (granted.every((name) => name === "offline_access")) {
     throw new Refusal("invalid_scope", "no_scope_left", {
-      description: requested.length === 0 ? "The client may have no scope." : "The client may have none of these scopes.",
+      description:
+        requested.length === 0
+          ? "The client may have no scope."
+          : "The client may have none of these scopes; offline_access alone is none.",
     });
   }
-  return granted;
+  return { granted, dropped: requested.filter((name) => !granted.includes(name)) };
 }
 
 /**

@@ -12,15 +12,16 @@ const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
 
 /** Lets the core explain itself. */
 export function explainerOf(core: Pick<TokenCore, "explain">): Explainer {
-  const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined) =>
-    explanationOf(await core.explain({ ...(subject && { subject }) }, { ...(signal && { signal }) }));
+  const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined, address = "") =>
+    explanationOf(await core.explain({ address, ...(subject && { subject }) }, { ...(signal && { signal }) }));
   return {
     ofRequest: (client, grant, signal) => ask({ case: "tokenRequest", value: { client, grant } }, signal),
+    ofAuthorization: (request, address, signal) => ask({ case: "authorizationRequest", value: request }, signal, address),
     ofRefusal: (requestId, signal) => ask({ case: "requestId", value: requestId }, signal),
   };
 }
 
-const explanationOf = ({ rules, granted, refused }: ExplainResponse): Explanation => ({
+const explanationOf = ({ rules, granted, refused, droppedScope }: ExplainResponse): Explanation => ({
   rules: rules.map(({ rule, demand, source, verdict, error, reason }) => ({
     rule,
     demand,
@@ -42,6 +43,7 @@ const explanationOf = ({ rules, granted, refused }: ExplainResponse): Explanatio
       actors: granted.actors,
     },
   }),
+  ...(droppedScope.length > 0 && { droppedScope }),
   ...(refused && {
     refused: {
       clientId: refused.clientId,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { GRANT_TYPES } from "../../clients/client.ts";
 import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
+import { parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { parseGrant } from "../../protocol/token-request.ts";
@@ -23,11 +24,15 @@ const explanationView = ({ refused, ...told }: Explanation) => ({
   ...(refused && { refused: { ...refused, at: milliseconds(refused.at) } }),
 });
 
-/** The same reader as that of the token endpoint, so that a request is taken for exactly what it would be there. */
-function formOf(parameters: z.output<typeof TokenRequestInput>["parameters"]) {
+type Parameters = z.output<typeof TokenRequestInput>["parameters"];
+
+function textOf(parameters: Parameters): string {
   const pairs = Object.entries(parameters).flatMap(([name, given]) => [given].flat().map((each): [string, string] => [name, each]));
-  return parseForm(new URLSearchParams(pairs).toString());
+  return new URLSearchParams(pairs).toString();
 }
+
+/** The same reader as that of the token endpoint, so that a request is taken for exactly what it would be there. */
+const formOf = (parameters: Parameters) => parseForm(textOf(parameters));
 
 /** What cannot be read is no request to be judged, and no failure of the operator's own sign-in. @throws {Refusal} invalid_request */
 function credentialOf(authorization: string | undefined, form: ReturnType<typeof formOf>, address: string) {
@@ -47,6 +52,12 @@ export const operatorExplainRouter = router({
     const client = credentialOf(authorization, form, ctx.address);
     return explanationView(await ctx.ports.explainer.ofRequest(client, parseGrant(form, GRANT_TYPES), ctx.signal));
   }),
+  /** What a code would be for that an authorization request asks for, if the user allows it, and which scopes are dropped; a mutation as above. */
+  authorizationRequest: operatorProcedure
+    .input(TokenRequestInput.pick({ parameters: true }))
+    .mutation(async ({ ctx, input: { parameters } }) =>
+      explanationView(await ctx.ports.explainer.ofAuthorization(parseAuthorizationRequest(textOf(parameters)), ctx.address, ctx.signal)),
+    ),
   /** A refusal of the past, by the `X-Request-Id` of its answer. */
   refusal: operatorProcedure
     .input(z.strictObject({ requestId: z.string().min(1).max(512) }))

@@ -34,6 +34,7 @@ export const entities = [
   grants.DetachedSignatureRow,
   records.AuditRecordRow,
   records.AuditCheckpointRow,
+  records.RefusedExchangeRow,
   records.SigningKeyRow,
   records.RemovalRow,
 ];

@@ -28,6 +28,7 @@ export const AuditRecordRow = defineEntity({
     requestId: p.text().nullable(),
     rule: p.text().nullable(),
     error: p.text().nullable(),
+    repeats: p.integer().nullable(),
     /** The record's number in the chain; null until it is sealed. */
     seq: p.bigint("number").nullable().unique("audit_records_seq_unique"),
     hash: hash().nullable(),
@@ -51,6 +52,26 @@ export const AuditRecordRow = defineEntity({
     {
       name: "audit_records_unsealed_index",
       expression: "create index audit_records_unsealed_index on audit_records (id) where seq is null",
+    },
+  ],
+});
+
+/** Refused exchanges of agents that had not proved themselves, by the minute; for those that have no record of their own. */
+export const RefusedExchangeRow = defineEntity({
+  name: "RefusedExchangeRow",
+  tableName: "refused_exchanges",
+  properties: {
+    clientId: p.text().primary(),
+    /** An IPv4 address, or the /64 of an IPv6 address. */
+    address: p.text().primary(),
+    reason: p.text().primary(),
+    minute: moment().primary(),
+    requests: p.integer().default(1),
+  },
+  indexes: [
+    {
+      name: "refused_exchanges_minute_index",
+      expression: "create index refused_exchanges_minute_index on refused_exchanges (minute)",
     },
   ],
 });

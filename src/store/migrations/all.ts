@@ -21,6 +21,7 @@ import { ConsentsByPlace } from "./0021-consents-by-place.ts";
 import { DelegationsInOrder } from "./0023-delegations-in-order.ts";
 import { AttemptsUnderWay } from "./0030-attempts-under-way.ts";
 import { PendingRequestHolders } from "./0032-pending-request-holders.ts";
+import { RefusedExchanges } from "./0034-refused-exchanges.ts";
 import { LateEffects } from "./0035-late-effects.ts";
 import { Removals } from "./0036-removals.ts";
 import { RegistrationsByAge } from "./0037-registrations-by-age.ts";
@@ -51,6 +52,7 @@ export const migrations = [
   { name: "0023_delegations_in_order", class: DelegationsInOrder },
   { name: "0030_attempts_under_way", class: AttemptsUnderWay },
   { name: "0032_pending_request_holders", class: PendingRequestHolders },
+  { name: "0034_refused_exchanges", class: RefusedExchanges },
   { name: "0035_late_effects", class: LateEffects },
   { name: "0036_removals", class: Removals },
   { name: "0037_registrations_by_age", class: RegistrationsByAge },

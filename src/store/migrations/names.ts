@@ -23,6 +23,7 @@ export const MIGRATION_NAMES = [
   "0023_delegations_in_order",
   "0030_attempts_under_way",
   "0032_pending_request_holders",
+  "0034_refused_exchanges",
   "0035_late_effects",
   "0036_removals",
   "0037_registrations_by_age",

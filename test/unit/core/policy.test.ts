@@ -32,15 +32,20 @@ test("specification §2.2: the audience defaults to the client_id, and to the wh
 });
 
 test("specification §4.6: scope outside the allowlist is dropped at authorize", () => {
-  expect(requestableScopes("notes:read admin notes:read", aClient())).toEqual(["notes:read"]);
+  expect(requestableScopes("notes:read admin notes:read", aClient())).toEqual({ granted: ["notes:read"], dropped: ["admin"] });
 });
 
 test("protocol: without scope the allowlist less openid and offline_access", () => {
-  expect(requestableScopes(undefined, aClient({ scopes: ["openid", "offline_access", "notes:read"] }))).toEqual(["notes:read"]);
+  expect(requestableScopes(undefined, aClient({ scopes: ["openid", "offline_access", "notes:read"] }))).toEqual({
+    granted: ["notes:read"],
+    dropped: [],
+  });
 });
 
 test.for([
   ["only unknown scopes", "admin", {}],
+  ["offline_access alone", "offline_access", { scopes: ["offline_access", "notes:read"] }],
+  ["nothing left but offline_access", "offline_access admin", { scopes: ["offline_access", "notes:read"] }],
   ["a client that may have nothing", undefined, { scopes: [] }],
 ] as const)("specification §7.1: %s is invalid_scope", ([, scope, members]) => {
   expect(refusalOf(() => requestableScopes(scope, aClient(members)))).toEqual(["invalid_scope", "no_scope_left"]);
@@ -126,7 +131,11 @@ test("specification §4.6: consent is skipped only when scopes and resources are
 });
 
 test.for([
-  ["nothing of it is the client's", () => requestableScopes("mail:read", aClient()), "The client may have none of these scopes."],
+  [
+    "nothing of it is the client's",
+    () => requestableScopes("mail:read", aClient()),
+    "The client may have none of these scopes; offline_access alone is none.",
+  ],
   ["its grammar is broken", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
   ["it reaches beyond the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
 ] as const)("an invalid_scope says why: %s", ([, act, description]) => {
