@@ -209,7 +209,8 @@ export interface PendingRequest {
 }
 
 export interface PendingRequests {
-  put(idHash: SecretHash, query: string, ttl: number): Promise<void>;
+  /** Of one holder's requests the oldest above `limit` go. @param ttl seconds */
+  put(idHash: SecretHash, query: string, ttl: number, bound: { readonly holder: string; readonly limit: number }): Promise<void>;
   byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
   /** Lets it wait `ttl` seconds from when it was first seen, where it still waits. */
   extend(idHash: SecretHash, ttl: number): Promise<void>;

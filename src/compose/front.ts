@@ -11,6 +11,7 @@ import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import { createApp } from "../front/app.ts";
+import { PENDING_RATE } from "../front/authorize.ts";
 import { discoveryRoutes } from "../front/discovery.ts";
 import { docsRoutes } from "../front/docs.ts";
 import { healthRoutes } from "../front/health.ts";
@@ -135,6 +136,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
       pendingRequests: pendingRequests(sql),
+      pendingRate: limiter("authorize", PENDING_RATE),
       clients: managedClients(sql),
       namedTargets: namedTargets(clientDirectory(sql)),
       signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),

@@ -3,6 +3,7 @@ import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { tooLong } from "../protocol/authorization-request.ts";
 import { isCodeChallenge } from "../protocol/pkce.ts";
 import type { Core } from "./core.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
@@ -61,6 +62,9 @@ function assertForm(request: AuthorizationRequest): void {
   };
   const [repeated] = request.repeatedParameters;
   if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
+  const long = tooLong(request);
+  if (long !== undefined)
+    malformed("parameter_too_long", `${long.what} is too long: at most ${long.limit} characters, percent-encoded, are accepted.`);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
       throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });

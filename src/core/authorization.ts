@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { type NamedTarget, namedTargets } from "../clients/agents.ts";
 import { type Client, isOpenlyRegistered } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
@@ -32,7 +33,12 @@ export interface AskedIn {
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
   readonly requestId: string;
+  /** A secret that stands for one decision of the user: it has one code, however often it is asked for. */
+  readonly decision?: string | undefined;
 }
+
+/** Without the decision's secret nobody can compute the code, and with it everybody computes the same. */
+const codeOf = (decision: string): string => createHmac("sha256", decision).update("authorization code").digest("base64url");
 
 /** What the front is told of a request: a code if it can have one at once, else what it would grant and what is left to ask. */
 async function answerTo(
@@ -91,11 +97,11 @@ export async function validateAuthorization(
 async function storeCode(
   request: AuthorizationRequest,
   good: GoodRequest,
-  { userId, sessionId, authTime, requestId }: AskedIn,
+  { userId, sessionId, authTime, requestId, decision }: AskedIn,
   core: Core,
 ) {
   const { client, scopes, resources } = good;
-  const code = newSecret(core.randomBytes);
+  const code = decision ? codeOf(decision) : newSecret(core.randomBytes);
   const mark = consentMark(client);
   const binding = {
     clientId: client.clientId,

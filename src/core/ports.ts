@@ -60,7 +60,8 @@ export interface AuthorizationCodes {
   /**
    * Stores a code if, at that moment, the user is enabled, the session lives, the client is enabled and a consent covers scopes and
    * resources. For the client of a metadata document the consent must not have been used for another mark, and is bound to this one
-   * (consentMark). One conditional statement. @returns whether it was stored
+   * (consentMark). One conditional statement. A code that is there already is left as it is, without a second record.
+   * @returns whether it is there
    */
   issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
   byHash(codeHash: SecretHash): Promise<CodeState | undefined>;

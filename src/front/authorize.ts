@@ -1,24 +1,26 @@
 import type { SignedIn } from "../accounts/ports.ts";
+import { assertWithin } from "../accounts/rates.ts";
 import { readSession } from "../accounts/sessions.ts";
-import { isRefusal, type Refusal, type RefusalCode } from "../errors.ts";
+import { isRefusal, type RefusalCode } from "../errors.ts";
 import type { Authorization } from "../gen/countersign/token/v1/token_pb.ts";
-import { parseAuthorizationRequest, redirectWith } from "../protocol/authorization-request.ts";
-import { hashSecret } from "../secret.ts";
+import { authorizationQuery, parseAuthorizationRequest, redirectWith } from "../protocol/authorization-request.ts";
 import { nextStep } from "./authorization-step.ts";
 import type { Cookies } from "./cookies.ts";
 import { limitKey } from "./middleware/address.ts";
 import { formText } from "./middleware/body.ts";
 import { oauthErrorPrinter } from "./middleware/errors.ts";
-import { pageErrorPrinter } from "./pages/errors.ts";
+import { appRequestErrorPrinter } from "./pages/errors.ts";
 import { sendRedirect } from "./pages/send.ts";
 import type { Site } from "./pages/site.ts";
 import type { PeoplePorts } from "./people-ports.ts";
-import { newRequestId } from "./request-id.ts";
+import { browserSecret, newRequestId, waitingHash } from "./request-id.ts";
 import type { ErrorPrinter, FrontContext, Handler, RouteGroup } from "./routes.ts";
 import { queryText } from "./routes.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 const PENDING_TTL = 600;
+/** Requests that one user or address may begin: 20 a second, as from a large company behind one address at nine in the morning. */
+export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
 
 type Request = ReturnType<typeof parseAuthorizationRequest>;
 
@@ -44,15 +46,18 @@ export interface AuthorizationFlow {
     status: 302 | 303,
     ready?: "ready",
   ): Promise<GoodRequest | undefined>;
-  /** Issues a code and redirects to the client with it, or with the reason why there is none. */
-  issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303): Promise<void>;
+  /**
+   * Issues a code and redirects to the client with it, or with the reason why there is none.
+   * @param decision a secret for which there is one code, however often this is called
+   */
+  issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
   /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
   /**
-   * Keeps the request until the person has signed in and consented.
-   * @param session the secret of the session that came along  @returns the id by which pages know it
+   * Keeps the request until the person has signed in and consented, for this browser alone.
+   * @returns the id by which pages know it  @throws {Refusal} too_many_requests
    */
-  keep(query: string, session: string | undefined): Promise<string>;
+  keep(ctx: FrontContext, good: GoodRequest): Promise<string>;
 }
 
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
@@ -69,7 +74,8 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
   "interaction_required",
 ]);
 
-export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, fault }: PeoplePorts): AuthorizationFlow {
+export function authorizationFlow(ports: PeoplePorts, cookies: Cookies): AuthorizationFlow {
+  const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>, status: 302 | 303) => {
     sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
   };
@@ -108,7 +114,7 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
           throw new Error("the core gave no outcome");
       }
     },
-    async issue(ctx, { request, signedIn: { user, session } }, status) {
+    async issue(ctx, { request, signedIn: { user, session } }, status, decision) {
       try {
         const { code } = await core.issueCode(
           {
@@ -118,6 +124,7 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
             authTime: session.authTime,
             requestId: ctx.state.requestId,
             address: limitKey(ctx.state.address),
+            ...(decision !== undefined && { decision }),
           },
           { signal: ctx.state.signal },
         );
@@ -126,44 +133,52 @@ export function authorizationFlow({ core, pendingRequests, randomBytes, issuer, 
         refuseFor(ctx, request, error, status);
       }
     },
-    async keep(query, session) {
-      const id = newRequestId(session, randomBytes);
-      await pendingRequests.put(hashSecret(id), query, PENDING_TTL);
+    async keep(ctx, { request, signedIn }) {
+      const bound = boundOf(signedIn, ctx.state.address);
+      await assertWithin(pendingRate, bound.holder);
+      const id = newRequestId(cookies.session(ctx), randomBytes);
+      const browser = browserSecret(ctx, cookies, randomBytes);
+      await pendingRequests.put(waitingHash(id, browser), authorizationQuery(request), PENDING_TTL, bound);
       return id;
     },
   };
 }
 
+/**
+ * Whose requests are counted with this one, and how many may wait at a time. A signed-in user has a count of their own, so that nobody else
+ * at the same address, which thousands may share, takes it from them. Above the limit the oldest goes and the newest stays: at PENDING_RATE
+ * a flood leaves everyone at its address most of a minute to sign in, whereas a refusal would keep them out for as long as it lasts.
+ */
+const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
+  signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
+
 /** GET and POST /oauth/authorize (specification §4.6). A person who is signed in and has consented is sent back at once. */
 export function authorizeRoutes(ports: PeoplePorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): RouteGroup {
   const get: Handler = async (ctx) => {
-    const query = queryText(ctx);
-    const session = cookies.session(ctx);
-    const signedIn = await readSession(session, ports.sessions);
-    const good = await flow.judge(ctx, query, signedIn, 302, "ready");
+    const signedIn = await readSession(cookies.session(ctx), ports.sessions);
+    const good = await flow.judge(ctx, queryText(ctx), signedIn, 302, "ready");
     if (!good) return;
     const step = nextStep(good.authorization, signedIn, false, ports.clock());
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);
     if (step.kind === "refuse") return flow.refuse(ctx, good.request, step.error, step.description, 302);
-    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(query, session) }), 302);
+    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, good) }), 302);
   };
-  // The session cookie does not come along with a form that another site sent, so the request waits for a GET of our own (SameSite=Lax).
+  // Cookies do not come along with a form that another site sent, so the request goes on as a GET of our own (SameSite=Lax).
   const post: Handler = async (ctx) => {
-    const query = await formText(ctx);
-    if (await flow.judge(ctx, query, undefined, 303))
-      sendRedirect(ctx, site.path("/consent", { requestId: await flow.keep(query, undefined) }), 303);
+    const good = await flow.judge(ctx, await formText(ctx), undefined, 303);
+    if (good) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(good.request)}`, 303);
   };
   return { fixed: { "/oauth/authorize": { methods: { GET: get, POST: post }, print: authorizeErrorPrinter(ports.issuer, site) } } };
 }
 
-/** JSON with 400 for whatever is wrong with the request, and never a redirect; a page for a person who only has to wait. */
+/** What may not be redirected: a page where the request prefers HTML, as a browser does, and JSON with 400 for everyone else. */
 export function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
   const json = oauthErrorPrinter(issuer);
-  const page = pageErrorPrinter(site);
-  const isOutage = (refusal: Refusal | undefined) => refusal === undefined || refusal.code === "temporarily_unavailable";
+  const page = appRequestErrorPrinter(site);
   return (ctx, refusal) => {
-    if (isOutage(refusal) && ctx.accepts("json", "html") === "html") return page(ctx, refusal);
-    json(ctx, refusal);
+    ctx.vary("Accept");
+    const print = ctx.accepts("json", "html") === "html" ? page : json;
+    print(ctx, refusal);
     if (refusal?.code === "invalid_client") {
       ctx.remove("WWW-Authenticate");
       ctx.status = 400;

@@ -3,7 +3,7 @@ import type { ClosingPorts } from "../accounts/closing.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
-import type { PendingRequests } from "../accounts/ports.ts";
+import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
@@ -27,6 +27,8 @@ export interface PeoplePorts
     ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
+  /** Limits how many requests one user or address may begin. */
+  readonly pendingRate: RateLimiter;
   readonly scopeDescriptions: ScopeDescriptions;
   /** The clients that a person owns: they go with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;

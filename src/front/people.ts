@@ -21,7 +21,7 @@ export interface PeopleOptions extends PeoplePorts {
 export function peopleRoutes({ wallets, ...ports }: PeopleOptions): readonly RouteGroup[] {
   const cookies = cookiesOf(ports.issuer);
   const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });
-  const flow = authorizationFlow(ports);
+  const flow = authorizationFlow(ports, cookies);
   const site = siteOf(ports.issuer, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };
   return [

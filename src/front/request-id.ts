@@ -1,7 +1,9 @@
 import type { PendingRequest, SignedIn } from "../accounts/ports.ts";
 import { csrfToken } from "../accounts/sessions.ts";
 import type { RandomBytes } from "../clock.ts";
-import { newSecret } from "../secret.ts";
+import { hashSecret, newSecret, type SecretHash } from "../secret.ts";
+import type { Cookies } from "./cookies.ts";
+import type { FrontContext } from "./routes.ts";
 
 /** Stands for a session without telling its secret. */
 const markOf = (session: string): string => csrfToken(session, "asked under").slice(0, 22);
@@ -12,6 +14,20 @@ const markOf = (session: string): string => csrfToken(session, "asked under").sl
  */
 export const newRequestId = (session: string | undefined, randomBytes: RandomBytes): string =>
   session === undefined ? newSecret(randomBytes) : `${newSecret(randomBytes)}.${markOf(session)}`;
+
+/** Where a request waits: it is found by its id together with the secret of the browser that began it, and by nothing less. */
+export const waitingHash = (requestId: string, browser: string): SecretHash => hashSecret(`${requestId} ${browser}`);
+
+/**
+ * The secret of this browser, which its requests are bound to. A browser that has none is given one; that of a signed-in user is derived
+ * from the session, so that requests that begin at the same time get the same.
+ */
+export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: RandomBytes): string {
+  const session = cookies.session(ctx);
+  const secret = cookies.visitor(ctx) ?? (session === undefined ? newSecret(randomBytes) : csrfToken(session, "browser"));
+  cookies.startVisitor(ctx, secret);
+  return secret;
+}
 
 /**
  * Whether the person has signed in since the request was first seen. Times are whole seconds, so that within one second only the mark

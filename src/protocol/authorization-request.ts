@@ -5,34 +5,73 @@ import { formOf, parseParameters } from "./form.ts";
 /** Parameters that would change what is asked for, of features that the service does not have (OIDC Core §6, §7.2.1). */
 const UNSUPPORTED = ["request", "request_uri", "registration"] as const;
 
+type Request = MessageInitShape<typeof AuthorizationRequestSchema>;
+
+/** Members of the request that are parameters sent at most once, with the parameters' names. */
+const PARAMETERS = {
+  clientId: "client_id",
+  redirectUri: "redirect_uri",
+  responseType: "response_type",
+  codeChallenge: "code_challenge",
+  codeChallengeMethod: "code_challenge_method",
+  scope: "scope",
+  state: "state",
+  nonce: "nonce",
+  responseMode: "response_mode",
+  prompt: "prompt",
+  maxAge: "max_age",
+  loginHint: "login_hint",
+  idTokenHint: "id_token_hint",
+} as const satisfies { readonly [M in keyof Request]?: string };
+
+const members = Object.keys(PARAMETERS) as readonly (keyof typeof PARAMETERS)[];
+
 /**
  * Reads the query of a GET, or the form of a POST, to the authorization endpoint. Judges nothing: repeats and unsupported parameters
  * are named in the request, since the core tells the client about them by redirect.
  * @throws {Refusal} invalid_request for text that is no form
  * @see OAuth 2.1 §4.1.1, OIDC Core §3.1.2.1
  */
-export function parseAuthorizationRequest(text: string): MessageInitShape<typeof AuthorizationRequestSchema> {
+export function parseAuthorizationRequest(text: string): Request {
   const parameters = parseParameters(text);
   const { get, all } = formOf(parameters);
   const repeated = [...parameters].filter(([name, values]) => values.length > 1 && name !== "resource").map(([name]) => name);
   return {
+    ...Object.fromEntries(members.map((member) => [member, get(PARAMETERS[member])])),
     clientId: get("client_id") ?? "",
     redirectUri: get("redirect_uri") ?? "",
-    responseType: get("response_type"),
-    codeChallenge: get("code_challenge"),
-    codeChallengeMethod: get("code_challenge_method"),
-    scope: get("scope"),
-    state: get("state"),
-    nonce: get("nonce"),
     resource: [...all("resource")],
-    responseMode: get("response_mode"),
-    prompt: get("prompt"),
-    maxAge: get("max_age"),
-    loginHint: get("login_hint"),
-    idTokenHint: get("id_token_hint"),
     repeatedParameters: repeated,
     unsupportedParameters: UNSUPPORTED.filter((name) => get(name) !== undefined),
   };
+}
+
+/**
+ * The parameters of a request that the core found good, as a query: reading it gives the same request. Parameters that the service does not
+ * know are left out.
+ */
+export function authorizationQuery(request: Request): string {
+  const query = new URLSearchParams();
+  for (const member of members) {
+    const value = request[member];
+    if (value !== undefined) query.append(PARAMETERS[member], value);
+  }
+  for (const resource of request.resource ?? []) query.append("resource", resource);
+  return query.toString();
+}
+
+/** The most characters of a parameter, percent-encoded. A request is kept while the user signs in, so it has to stay small. */
+const LONGEST: { readonly [M in keyof typeof PARAMETERS]?: number } = { state: 2048, nonce: 512, loginHint: 512, idTokenHint: 2048 };
+/** Of all parameters together. */
+const LONGEST_REQUEST = 4096;
+
+/** What of a request is too long, and the most characters of it. Pure. */
+export function tooLong(request: Request): { readonly what: string; readonly limit: number } | undefined {
+  for (const member of members) {
+    const [value, limit] = [request[member], LONGEST[member]];
+    if (value !== undefined && limit !== undefined && encodeValue(value).length > limit) return { what: PARAMETERS[member], limit };
+  }
+  return authorizationQuery(request).length > LONGEST_REQUEST ? { what: "The whole request", limit: LONGEST_REQUEST } : undefined;
 }
 
 /**

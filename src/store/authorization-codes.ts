@@ -16,7 +16,7 @@ const covers = `consents.user_id = i.user_id and consents.client_id = i.client_i
 
 // Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are held before its consents, for what is sorted is read to its end before its first row is
-// locked (decision 0021).
+// locked (decision 0021). Of two issues of one code the second waits for the first, so codes are inserted in order.
 const ISSUE = statement(
   "code_issue",
   `with input as (
@@ -44,8 +44,11 @@ const ISSUE = statement(
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
        expires_at, document_client)
      select decode(code_hash, 'hex'), client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, to_timestamp(auth_time),
-       now() + make_interval(secs => ttl), document_client from good),
-   logged as (${insertAudit("good")})
+       now() + make_interval(secs => ttl), document_client from good
+     order by code_hash
+     on conflict (code_hash) do nothing returning code_hash),
+   fresh as (select distinct on (good.code_hash) good.* from good join stored on stored.code_hash = decode(good.code_hash, 'hex')),
+   logged as (${insertAudit("fresh")})
    select n from good`,
 );
 

@@ -1,9 +1,13 @@
 import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
+// Whatever its holder has above the limit goes, oldest first; what a neighbour is about to remove is left to it.
 const PUT = statement(
   "pending_put",
-  "insert into pending_requests (id_hash, query, expires_at) values ($1::bytea, $2, now() + make_interval(secs => $3::int))",
+  `with surplus as (
+     delete from pending_requests where id_hash = any(array(
+       select id_hash from pending_requests where holder = $4 order by created_at desc offset $5::int - 1 for update skip locked)))
+   insert into pending_requests (id_hash, query, expires_at, holder) values ($1::bytea, $2, now() + make_interval(secs => $3::int), $4)`,
 );
 
 const columns = `query, ${seconds("created_at")} as created_at`;
@@ -16,10 +20,10 @@ const EXTEND = statement(
 const TAKE = statement(
   "pending_take",
   `with taken as (
-     delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, pending_requests.created_at),
+     delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, holder, pending_requests.created_at),
    kept as (
-     insert into pending_requests (id_hash, query, created_at, expires_at)
-     select $2::bytea, query, created_at, now() + make_interval(secs => $3::int) from taken)
+     insert into pending_requests (id_hash, query, created_at, expires_at, holder)
+     select $2::bytea, query, created_at, now() + make_interval(secs => $3::int), holder from taken)
    select ${columns} from taken`,
 );
 
@@ -31,8 +35,8 @@ interface PendingColumns {
 const only = ([row]: readonly PendingColumns[]): PendingRequest | undefined => row && { query: row.query, createdAt: row.created_at };
 
 export const pendingRequests = (sql: Sql): PendingRequests => ({
-  put: async (idHash, query, ttl) => {
-    await sql.query(PUT, [idHash, query, ttl]);
+  put: async (idHash, query, ttl, { holder, limit }) => {
+    await sql.query(PUT, [idHash, query, ttl, holder, limit]);
   },
   byId: async (idHash) => only(await sql.query<PendingColumns>(BY_ID, [idHash])),
   extend: async (idHash, ttl) => {

@@ -106,7 +106,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await click(page, "button", "Allow");
     await heading(page, "Back at the client");
     await page.goto(first);
-    await heading(page, "This request is over");
+    await heading(page, "This link has expired");
 
     await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
     await heading(page, "Field Notes asks for more access");

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sweep } from "../../src/store/sweep.ts";
 import { runText } from "../support/database.ts";
 import type { Conversation, TestClient } from "../support/flow.ts";
+import { formsOf } from "../support/person.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
 import { freshRedis } from "../support/redis.ts";
 import { PROVISIONED } from "../support/server.ts";
@@ -43,6 +44,35 @@ test("ruling 18: an open registration that never got a token goes after a day, w
   await Promise.all([sweep(fronts.database.sql), sweep(fronts.database.sql)]);
   expect(await both((front) => statusOf(front, unused))).toEqual([401, 401]);
   expect(await both((front) => statusOf(front, used))).toEqual([200, 200]);
+});
+
+test("one decision is one code, however many copies of the form reach both fronts at once", async () => {
+  const { browser } = await fronts.here.person();
+  const { challenge, verifier } = fronts.here.pkce();
+  const web: TestClient = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
+  for (let round = 0; round < 5; round += 1) {
+    const asked = fronts.here.authorizeUrl(web, { code_challenge: challenge, scope: "openid", prompt: "consent" });
+    const page = await browser.follow(asked);
+    const [form] = formsOf(page.html, page.url);
+    const body = new URLSearchParams({ ...form?.fields, decision: "approve" });
+    const headers = { origin: fronts.here.url };
+    const answers = (
+      await both((front) => times(8, () => browser.request(`${front.url}/consent`, { method: "POST", body, headers })))
+    ).flat();
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303));
+    const [location = "", ...more] = new Set(answers.map((answer) => answer.headers.get("location") ?? ""));
+    expect(more).toEqual([]);
+    const code = new URL(location).searchParams.get("code") ?? "";
+    const redeemed = await fronts.there.token(web, {
+      grant_type: "authorization_code",
+      code,
+      code_verifier: verifier,
+      redirect_uri: web.redirectUri,
+    });
+    expect(redeemed.status).toBe(200);
+    const late = await browser.request(`${fronts.there.url}/consent`, { method: "POST", body, headers });
+    expect(late.headers.get("location")).toBe(location);
+  }
 });
 
 if (shared)

@@ -128,9 +128,8 @@ describe("specification §4.6: the way through sign-in and consent", () => {
       const { browser } = await signedIn();
       const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
       const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
-      const told = (url: string) => [...new URL(url).searchParams.keys()].sort();
-      expect([second.status, told(second.url)]).toEqual([first.status, told(first.url)]);
-      expect(told(first.url)).toContain(decision === "approve" ? "code" : "error");
+      expect([second.status, second.url]).toEqual([first.status, first.url]);
+      expect(told(first)).toHaveProperty(decision === "approve" ? "code" : "error");
       const event = decision === "approve" ? "consent.given" : "consent.denied";
       const { consents } = (await browser.json("/consents", undefined, "GET")).body;
       expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
@@ -156,6 +155,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const accepted = new Set(answers.filter(({ status }) => status === 303).map(({ decision }) => decision));
     expect(answers.filter(({ decision, status }) => accepted.has(decision) && status !== 303)).toEqual([]);
     expect(accepted.size).toBe(1);
+    expect(new Set(answers.filter(({ status }) => status === 303).map(({ url }) => url)).size).toBe(1);
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
 
@@ -172,13 +172,57 @@ describe("specification §4.6: the way through sign-in and consent", () => {
   test("a consent page needs the session; a request that nobody knows is a page with 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
-    const stranger = await aBrowser(people.url).follow(page.url);
-    expect(stranger.url).toContain("/login?request=");
+    browser.cookies.delete("countersign");
+    expect((await browser.follow(page.url)).url).toContain("/login?request=");
     for (const path of ["/consent", "/consent?request=unknown", "/login?request=unknown"]) {
       const answer = await browser.request(path);
       expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
       expect(answer.headers.get("content-type")).toContain("text/html");
     }
+  });
+
+  test("a request is for the browser that began it: in another one it has expired, whoever is signed in there", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const id = new URL(page.url).searchParams.get("request") ?? "";
+    const { browser: thief } = await signedIn();
+    const own = await thief.follow(authorizePath());
+    for (const other of [thief, aBrowser(people.url)]) {
+      for (const path of [`/consent?request=${id}`, `/login?request=${id}`, `/login?request=${id}&switch=1`]) {
+        const answer = await other.request(path);
+        expect([path, answer.status, answer.headers.get("location")]).toEqual([path, 400, null]);
+      }
+    }
+    const form_token = csrfToken(thief.cookies.get("countersign") ?? "", `consent ${id}`);
+    const taken = await thief.submit(own, { decision: "approve", request: id, form_token });
+    expect([taken.status, taken.headers.get("location")]).toEqual([400, null]);
+    expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+  });
+
+  test("requests that a signed-in browser begins at the same time all go on", async () => {
+    const { browser } = await signedIn();
+    const begun = await Promise.all([1, 2, 3].map(() => browser.request(authorizePath())));
+    for (const { headers } of begun) expect((await browser.follow(headers.get("location") ?? "")).html).toContain('name="decision"');
+  });
+
+  test("what waits is what is known of the request, and no more", async () => {
+    const browser = aBrowser(people.url);
+    await browser.follow(authorizePath({ nonce: "only-here", unknown: "x".repeat(8000) }));
+    const text = "select query from pending_requests where query like '%only-here%'";
+    const rows = await people.database.sql.query<{ query: string }>({ name: "kept_of_a_request", text }, []);
+    expect(rows.map(({ query }) => query.length < 500 && query.includes("state=st%261"))).toEqual([true]);
+  });
+
+  test.for([
+    ["state", "s".repeat(2049)],
+    ["nonce", "n".repeat(513)],
+    ["nonce", "ü".repeat(100)],
+    ["login_hint", "h".repeat(513)],
+    ["id_token_hint", "h".repeat(2049)],
+    ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
+  ] as const)("%s that is too long is invalid_request, and the client is told", async ([name, value]) => {
+    const error = await told302(aBrowser(people.url), authorizePath({ [name]: value }));
+    expect(error).toMatchObject({ error: ["invalid_request"], error_description: [expect.stringMatching(/is too long: at most \d+/)] });
   });
 
   test("another account can be chosen on the consent page", async () => {
@@ -198,6 +242,37 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const response = await fetch(`${people.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
     expect(response.status).toBe(303);
     expect(told(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
+  });
+});
+
+describe("a request that may not be answered by redirect", () => {
+  const wrong = [
+    [authorizePath({ client_id: "nobody" }), "invalid_client", "this client is not known here"],
+    [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client"],
+    [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing"],
+  ] as const;
+
+  test.for(wrong)("%s is a page for a browser, with the facts of the JSON, in its language", async ([path, error, description]) => {
+    for (const [language, title] of [
+      ["en", error === "invalid_client" ? "This application is not known here" : "This app&#39;s link does not work"],
+      ["de", error === "invalid_client" ? "Diese Anwendung ist hier nicht bekannt" : "Der Link dieser App funktioniert nicht"],
+    ] as const) {
+      const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", "accept-language": language };
+      const page = await fetch(people.url + path, { headers, redirect: "manual" });
+      expect([page.status, page.headers.get("location"), page.headers.get("www-authenticate")]).toEqual([400, null, null]);
+      expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+      const text = await page.text();
+      for (const fact of [title, error, description]) expect(text).toContain(fact);
+      expect(text).not.toContain("evil.test");
+    }
+  });
+
+  test.for(wrong)("%s is JSON for everyone else", async ([path, error, error_description]) => {
+    for (const accept of [undefined, "*/*", "application/json", "application/json, text/html;q=0.9", "image/png"]) {
+      const response = await fetch(people.url + path, { headers: accept === undefined ? {} : { accept }, redirect: "manual" });
+      expect([accept, response.status, response.headers.get("content-type")]).toEqual([accept, 400, "application/json"]);
+      expect(await response.json()).toEqual({ error, error_description });
+    }
   });
 });
 
@@ -251,7 +326,7 @@ describe("errors of the authorization request", () => {
     [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
   ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
     for (const browser of [aBrowser(people.url), (await signedIn()).browser]) {
-      const response = await browser.request(authorizePath(members), { headers: { accept: "text/html" } });
+      const response = await browser.request(authorizePath(members));
       expect([response.status, response.headers.get("location")]).toEqual([400, null]);
       expect(response.headers.get("content-type")).toContain("application/json");
       expect(await response.json()).toMatchObject({ error });

@@ -26,7 +26,7 @@ describe("pages speak the language of Accept-Language", () => {
     ["/login", "Anmelden", 200],
     ["/signup", "Konto anlegen", 200],
     ["/logout", "Sie sind abgemeldet", 200],
-    ["/consent?request=x", "Diese Anfrage ist vorbei", 400],
+    ["/consent?request=x", "Dieser Link ist abgelaufen", 400],
     ["/nowhere", "Hier ist nichts", 404],
     ["/auth/verify?token=x", "Dieser Link gilt nicht mehr", 400],
   ] as const)("%s in German", async ([path, words, status]) => {

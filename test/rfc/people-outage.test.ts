@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";
 import { peopleRoutes } from "../../src/front/people.ts";
 import type { PeoplePorts } from "../../src/front/people-ports.ts";
+import { remoteTokenCore } from "../../src/grpc/core-client.ts";
 import type { TokenCoreImplementation } from "../../src/grpc/local.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
@@ -35,7 +38,7 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<Peop
     passwordChanges: away,
   };
   const mails = { mailbox: away, address: away };
-  const limits = { signUps: away, resendLimits: mails, forgottenLimits: mails };
+  const limits = { signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
   const running = await startFront({ groups: peopleRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as PeoplePorts) });
   fronts.push(running);
@@ -53,6 +56,30 @@ describe("security §3: when core or storage is gone", () => {
       expect(page.headers.get("content-type")).toContain("text/html");
       const json = await ask(url + authorizePath());
       expect([json.status, await json.json()]).toEqual([503, { error: "temporarily_unavailable" }]);
+    }
+  });
+
+  test("authorize gives a silent core up after three seconds", { timeout: 15_000 }, async () => {
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const core = remoteTokenCore({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, secret: undefined });
+    const { url } = await front({}, { core });
+    const begun = performance.now();
+    const response = await ask(url + authorizePath());
+    expect([response.status, await response.json()]).toEqual([503, { error: "temporarily_unavailable" }]);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    await core.close();
+    silent.close();
+  });
+
+  test("more requests than one address may begin are 429 with Retry-After, and never a redirect", async () => {
+    const { url } = await front({ validateAuthorization: good }, { pendingRate: { hit: async () => 7 } });
+    for (const [headers, type] of [
+      [HTML, "text/html; charset=utf-8"],
+      [{}, "application/json"],
+    ] as const) {
+      const { status, headers: got } = await ask(url + authorizePath(), headers);
+      expect([status, got.get("location"), got.get("retry-after"), got.get("content-type")]).toEqual([429, null, "7", type]);
     }
   });
 

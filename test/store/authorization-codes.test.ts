@@ -48,6 +48,21 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     ["the client is gone", (s) => run("delete from clients where client_id = $1", s.clientId)],
     ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
   ];
+  test("a code that is issued many times at once is one code, with one record, redeemed once", async () => {
+    const [codeHash, binding] = [aHash(), aBinding(scene)];
+    const before = (await auditOf(database.sql, "code.issued")).length;
+    const shared = codes();
+    const issues = Array.from({ length: 32 }, (_, n) =>
+      (n % 2 === 0 ? shared : codes()).issue(codeHash, binding, 60, anAudit("code.issued")),
+    );
+    expect(new Set(await Promise.all(issues))).toEqual(new Set([true]));
+    expect((await auditOf(database.sql, "code.issued")).length).toBe(before + 1);
+    const redeem = () => codes().redeem(codeHash, aGrant(scene), aFamily(), issued);
+    expect(await redeem()).toBe(true);
+    expect(await codes().issue(codeHash, binding, 60, anAudit("code.issued"))).toBe(true);
+    expect(await redeem()).toBe(false);
+  });
+
   test.for(refusals)("no code is issued when %s", async ([, happens]) => {
     await happens(scene);
     const before = (await auditOf(database.sql, "code.issued")).length;

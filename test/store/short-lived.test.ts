@@ -39,11 +39,28 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
   });
 
   describe("pending requests", () => {
+    const BOUND = { holder: "address 192.0.2.1", limit: 1000 };
+
+    test("of one holder's requests the oldest above the limit go, and nobody else's", async () => {
+      const store = pendingRequests(database.sql);
+      const [mine, other] = [{ holder: `user ${aHash()}`, limit: 3 }, aHash()];
+      await store.put(other, "x=1", 600, BOUND);
+      const ids = Array.from({ length: 5 }, () => aHash());
+      for (const id of ids) await store.put(id, "x=1", 600, mine);
+      const found = await Promise.all(ids.map((id) => store.byId(id)));
+      expect(found.map((request) => request !== undefined)).toEqual([false, false, true, true, true]);
+      expect(await store.byId(other)).toBeDefined();
+      await Promise.all(Array.from({ length: 32 }, () => store.put(aHash(), "x=1", 600, mine)));
+      await store.put(aHash(), "x=1", 600, mine);
+      const count = { name: "held_by", text: "select count(*)::int as count from pending_requests where holder = $1" };
+      expect(await database.sql.query(count, [mine.holder])).toEqual([{ count: 3 }]);
+    });
+
     test("a request is found until it is taken, and of 64 callers one takes it", async () => {
       const begun = Date.now();
       const [id, answered] = [aHash(), aHash()];
       const store = pendingRequests(database.sql);
-      await store.put(id, "response_type=code&state=%22%27", 600);
+      await store.put(id, "response_type=code&state=%22%27", 600, BOUND);
       const found = await store.byId(id);
       expect(found).toMatchObject({ query: "response_type=code&state=%22%27" });
       expect(found?.createdAt).toSatisfy((at: number) => at >= begun / 1_000 - 1 && at <= Date.now() / 1_000 + 1);
@@ -59,7 +76,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
     test("an expired request is unknown", async () => {
       const id = aHash();
       const store = pendingRequests(database.sql);
-      await store.put(id, "x=1", 600);
+      await store.put(id, "x=1", 600, BOUND);
       await run("update pending_requests set expires_at = now()");
       expect([await store.byId(id), await store.take(id, aHash(), 30)]).toEqual([undefined, undefined]);
       await store.extend(id, 3600);
@@ -69,7 +86,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
     test("a request that is let wait longer waits so long from its beginning, however often that is said, and never less", async () => {
       const id = aHash();
       const store = pendingRequests(database.sql);
-      await store.put(id, "x=1", 600);
+      await store.put(id, "x=1", 600, BOUND);
       await run(
         "update pending_requests set created_at = created_at - interval '300 seconds', expires_at = expires_at - interval '300 seconds'",
       );

@@ -41,7 +41,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ fresh }) => {
     const scene = await aScene(sql);
     const { family } = await anOpenFamily(sql, scene);
     await refreshFamilies(sql).rotate(family.id, family.tokenHash, aHash(), 3_600, anAudit("token.issued"));
-    await pendingRequests(sql).put(aHash(), "x=1", 600);
+    await pendingRequests(sql).put(aHash(), "x=1", 600, { holder: "", limit: 10 });
     await signInFailures(sql).count(aHash(), 10, 900);
     await tokenStates(sql).revoke(
       { jti: anId(), clientId: scene.clientId },

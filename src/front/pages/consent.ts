@@ -11,7 +11,7 @@ import { hasSignedInSince } from "../request-id.ts";
 import type { FrontContext, Handler } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
-import { type Answer, answerRequest, NOTHING_ASKED, type OpenRequest, openRequest } from "./open-request.ts";
+import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "./open-request.ts";
 import { sendPage, sendRedirect } from "./send.ts";
 import { shownClient } from "./views/client.ts";
 import { consentView } from "./views/consent.ts";
@@ -43,7 +43,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
   /** Takes every way that needs no word of the person. @returns undefined when the answer has been written */
   async function askable(ctx: FrontContext, requestId: string | undefined, answer: Answer, status: 302 | 303): Promise<Asked | undefined> {
     const signedIn = await signedInTo(kit, ctx);
-    const open = await openRequest(kit, requestId, answer, signedIn?.user.id);
+    const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);
     const good = await flow.judge(ctx, open.query, signedIn, status);
     if (!good) return undefined;
     const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
@@ -55,7 +55,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
     // Her word counts also where the request has become covered meanwhile, as by the first of two clicks.
     if (step.kind === "consent" || (step.kind === "issue" && answer !== NOTHING_ASKED)) return { ...good, signedIn, open };
     await answerRequest(kit, open, answer, signedIn.user.id);
-    if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status);
+    if (step.kind === "issue") await flow.issue(ctx, { ...good, signedIn }, status, decisionSecret(open, signedIn.user.id));
     else flow.refuse(ctx, good.request, step.error, step.description, status);
     return undefined;
   }
@@ -67,7 +67,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
     // What the first of two clicks gave is there already, unless that click is still under way.
     if (!open.again || newScopes.length + newResources.length > 0)
       await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
-    await flow.issue(ctx, asked, 303);
+    await flow.issue(ctx, asked, 303, decisionSecret(open, signedIn.user.id));
   }
 
   async function deny(ctx: FrontContext, { authorization, signedIn, request, open }: Asked): Promise<void> {

@@ -1,4 +1,4 @@
-import { hashSecret } from "../../secret.ts";
+import { waitingHash } from "../request-id.ts";
 import type { FrontContext } from "../routes.ts";
 import type { PageKit } from "./kit.ts";
 import { wayOf } from "./own-places.ts";
@@ -15,7 +15,9 @@ type ErrandKit = Pick<PageKit, "cookies" | "site"> & { readonly ports: Pick<Page
  */
 export async function beginErrand({ cookies, ports }: ErrandKit, ctx: FrontContext, email: string, way: Way): Promise<void> {
   cookies.startErrand(ctx, new URLSearchParams([["email", email], ...wayMembers(way).map((member) => [...member])]).toString(), ERRAND_TTL);
-  if (way.requestId !== undefined) await ports.pendingRequests.extend(hashSecret(way.requestId), ERRAND_TTL);
+  const browser = cookies.visitor(ctx);
+  if (way.requestId !== undefined && browser !== undefined)
+    await ports.pendingRequests.extend(waitingHash(way.requestId, browser), ERRAND_TTL);
 }
 
 /** To whom the mail went that this browser waits for. */
@@ -27,5 +29,7 @@ export async function wayBegun({ cookies, site, ports }: ErrandKit, ctx: FrontCo
   const errand = cookies.errand(ctx);
   const way = errand === undefined ? {} : wayOf(site, errand);
   if (way.requestId === undefined) return way;
-  return (await ports.pendingRequests.byId(hashSecret(way.requestId))) === undefined ? {} : way;
+  const browser = cookies.visitor(ctx);
+  const waits = browser !== undefined && (await ports.pendingRequests.byId(waitingHash(way.requestId, browser))) !== undefined;
+  return waits ? way : {};
 }

@@ -8,19 +8,31 @@ import type { Site } from "./site.ts";
 import { noticeView, wideLink } from "./views/notices.ts";
 
 /** Prints refusals and faults as pages. */
-export const pageErrorPrinter =
-  (site: Site): ErrorPrinter =>
+export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
+
+/** The same for an application's request: the page names what is wrong with it, as the JSON for other clients does. */
+export const appRequestErrorPrinter = (site: Site): ErrorPrinter =>
+  printer(
+    site,
+    (language, refusal) => (refusal?.code === "invalid_request" ? refusalsTexts[language].appRequest : wordsOf(language, refusal)),
+    (refusal) => refusal?.detail.description,
+  );
+
+type Words = (language: Language, refusal: Refusal | undefined) => RefusalWords;
+
+const printer =
+  (site: Site, words: Words, describe: (refusal: Refusal | undefined) => string | undefined = () => undefined): ErrorPrinter =>
   (ctx, refusal) => {
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
     const language = languageOf(ctx);
     const isOver = refusal?.reason === REQUEST_OVER;
-    const { title, text } = isOver ? refusalsTexts[language].requestOver : wordsOf(language, refusal);
+    const { title, text } = isOver ? refusalsTexts[language].requestOver : words(language, refusal);
     const wait = refusal?.detail.retryAfter ?? (status === 503 ? 5 : undefined);
     if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
     if (status === 413) ctx.set("Connection", "close");
     // While the service cannot answer, no other page of it is of help.
     const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
-    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId };
+    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
     sendPage(ctx, noticeView(site, language, { tone: isOver ? "plain" : "bad", title, text, more, support }), status);
   };
 

@@ -2,11 +2,11 @@ import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
-import { hashSecret } from "../../secret.ts";
 import type { AuthorizationFlow } from "../authorize.ts";
 import type { Cookies } from "../cookies.ts";
 import type { FormGuard } from "../form-guard.ts";
 import type { PeoplePorts } from "../people-ports.ts";
+import { waitingHash } from "../request-id.ts";
 import type { FrontContext } from "../routes.ts";
 import { queryText } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
@@ -42,10 +42,11 @@ export interface KnownRequest extends PendingRequest {
   readonly requestId: string;
 }
 
-/** The authorization request that waits under this id. @throws {Refusal} invalid_request */
-export async function waitingRequest({ ports }: PageKit, requestId: string | undefined): Promise<KnownRequest> {
-  const pending = requestId === undefined ? undefined : await ports.pendingRequests.byId(hashSecret(requestId));
-  if (requestId === undefined || !pending) throw expired();
+/** The authorization request that this browser began and that waits under this id. @throws {Refusal} invalid_request */
+export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontContext, requestId: string): Promise<KnownRequest> {
+  const browser = cookies.visitor(ctx);
+  const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
+  if (!pending) throw expired();
   return { ...pending, requestId };
 }
 

@@ -1,4 +1,7 @@
+import { csrfToken } from "../../accounts/sessions.ts";
 import { hashSecret, type SecretHash } from "../../secret.ts";
+import { waitingHash } from "../request-id.ts";
+import type { FrontContext } from "../routes.ts";
 import { expired, type KnownRequest, type PageKit } from "./kit.ts";
 
 /** What became of an authorization request: the person's word, or that none was needed. */
@@ -8,28 +11,40 @@ export const NOTHING_ASKED = "nothing_asked";
 /** Seconds in which the same answer of the same person is taken for one that was sent twice, as by a double click. */
 const SENT_TWICE = 30;
 
-/** A request that waits, or that the person has just answered in the same way. */
+/** A request that waits in this browser, or that the person has just answered in the same way. */
 export interface OpenRequest extends KnownRequest {
   /** Whether she has answered it so before: the answer is then given to the browser once more, and nothing else is done. */
   readonly again: boolean;
+  /** The secret of the browser that began it. */
+  readonly browser: string;
 }
 
 /** The id of a request that was answered: known to nobody but who knows the request, and good for that answer of that person alone. */
-const answeredHash = (requestId: string, answer: Answer, userId: string): SecretHash => hashSecret(`${requestId} ${answer} ${userId}`);
+const answeredHash = ({ requestId, browser }: Pick<OpenRequest, "requestId" | "browser">, answer: Answer, userId: string): SecretHash =>
+  hashSecret(`${requestId} ${browser} ${answer} ${userId}`);
+
+/**
+ * Stands for the one answer that a request gets. Only this browser can name it, and it names the same one each time, so that every copy of
+ * a form gets the same code.
+ */
+export const decisionSecret = ({ requestId, browser }: OpenRequest, userId: string): string =>
+  csrfToken(browser, `decision ${requestId} ${userId}`);
 
 /** The request for which an answer may be given, or given again. @throws {Refusal} invalid_request */
 export async function openRequest(
-  { ports: { pendingRequests } }: PageKit,
+  { ports: { pendingRequests }, cookies }: PageKit,
+  ctx: FrontContext,
   requestId: string | undefined,
   answer: Answer,
   userId: string | undefined,
 ): Promise<OpenRequest> {
-  if (requestId === undefined) throw expired();
-  const waiting = await pendingRequests.byId(hashSecret(requestId));
-  if (waiting) return { ...waiting, requestId, again: false };
-  const answered = userId === undefined ? undefined : await pendingRequests.byId(answeredHash(requestId, answer, userId));
+  const browser = cookies.visitor(ctx);
+  if (requestId === undefined || browser === undefined) throw expired();
+  const waiting = await pendingRequests.byId(waitingHash(requestId, browser));
+  if (waiting) return { ...waiting, requestId, browser, again: false };
+  const answered = userId === undefined ? undefined : await pendingRequests.byId(answeredHash({ requestId, browser }, answer, userId));
   if (!answered) throw expired();
-  return { ...answered, requestId, again: true };
+  return { ...answered, requestId, browser, again: true };
 }
 
 /**
@@ -39,13 +54,13 @@ export async function openRequest(
  */
 export async function answerRequest(
   { ports: { pendingRequests } }: PageKit,
-  { requestId, again }: OpenRequest,
+  open: OpenRequest,
   answer: Answer,
   userId: string,
 ): Promise<boolean> {
-  if (again) return true;
-  const answered = answeredHash(requestId, answer, userId);
-  if (await pendingRequests.take(hashSecret(requestId), answered, SENT_TWICE)) return false;
+  if (open.again) return true;
+  const answered = answeredHash(open, answer, userId);
+  if (await pendingRequests.take(waitingHash(open.requestId, open.browser), answered, SENT_TWICE)) return false;
   if (!(await pendingRequests.byId(answered))) throw expired();
   return true;
 }

@@ -43,7 +43,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
 
   /** Shows the form for a request that waits, unless there is nothing to sign in for. */
   async function showForRequest(ctx: FrontContext, requestId: string, attempt: Attempt): Promise<void> {
-    const pending = await waitingRequest(kit, requestId);
+    const pending = await waitingRequest(kit, ctx, requestId);
     const signedIn = await signedInTo(kit, ctx);
     const status = ctx.method === "POST" ? 303 : 302;
     const good = await kit.flow.judge(ctx, pending.query, signedIn, status);

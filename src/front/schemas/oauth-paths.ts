@@ -54,6 +54,12 @@ const userinfo: ZodOpenApiOperationObject = {
   },
 };
 
+/** What authorize answers by itself: a page for a browser, JSON for everyone else. */
+const noRedirect = (description: string) => ({
+  ...json(description, OauthError),
+  content: { ...json(description, OauthError).content, "text/html": { schema: { type: "string" as const } } },
+});
+
 const authorize = (
   request: Partial<ZodOpenApiOperationObject>,
   status: "302" | "303" = "302",
@@ -65,8 +71,9 @@ const authorize = (
   ...request,
   responses: {
     [status]: { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
-    "400": json("Client or redirect URI is not good: nobody is redirected.", OauthError),
-    "503": json("Not able to answer now; see Retry-After.", OauthError),
+    "400": noRedirect("Client or redirect URI is not good: nobody is redirected. A page where the request prefers text/html."),
+    "429": noRedirect("Too many requests from this address or by this user; see Retry-After."),
+    "503": noRedirect("Not able to answer now; see Retry-After."),
     ...more,
   },
 });

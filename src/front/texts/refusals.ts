@@ -35,8 +35,10 @@ export interface RefusalsTexts {
   /** By code, for pages that have nothing but the refusal to say. */
   readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
   readonly otherPage: RefusalWords;
-  /** Of an application's request that somebody comes back to, as by the browser's own button. */
+  /** Of an application's request that was answered, has expired, or began in another browser. */
   readonly requestOver: RefusalWords;
+  /** An application's request that may not be answered by redirect; what is wrong with it stands below in the words of the standards. */
+  readonly appRequest: RefusalWords;
   /** The way on from a page that has none of its own. */
   readonly toAccount: string;
   /** A fault of ours. */
@@ -66,8 +68,12 @@ const en: RefusalsTexts = {
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
   requestOver: {
-    title: "This request is over",
-    text: "It has been answered, or has waited too long. If the application still waits for you, go back to it and start again.",
+    title: "This link has expired",
+    text: "Go back to the app and start again. Such a link works once, for a short time, and only in the browser in which you started.",
+  },
+  appRequest: {
+    title: "This app's link does not work",
+    text: "The app sent you here with a request that we cannot accept, so we did not send you back to it. Go to the app and report the details below.",
   },
   toAccount: "Go to your account",
   fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
@@ -125,8 +131,12 @@ const de: RefusalsTexts = {
     text: "Die Anfrage war nicht vollständig. Gehen Sie zurück und versuchen Sie es noch einmal.",
   },
   requestOver: {
-    title: "Diese Anfrage ist vorbei",
-    text: "Sie wurde beantwortet oder hat zu lange gewartet. Wenn die Anwendung noch auf Sie wartet, gehen Sie zu ihr zurück und beginnen Sie dort noch einmal.",
+    title: "Dieser Link ist abgelaufen",
+    text: "Gehen Sie zurück zur App und beginnen Sie dort noch einmal. Ein solcher Link gilt einmal, für kurze Zeit und nur in dem Browser, in dem Sie begonnen haben.",
+  },
+  appRequest: {
+    title: "Der Link dieser App funktioniert nicht",
+    text: "Die App hat Sie mit einer Anfrage hergeschickt, die wir nicht annehmen können. Deshalb haben wir Sie nicht zu ihr zurückgeschickt. Gehen Sie zur App und melden Sie dort die Angaben unten.",
   },
   toAccount: "Zu Ihrem Konto",
   fault: {

@@ -128,7 +128,10 @@ export const PendingRequestRow = defineEntity({
     query: p.text(),
     createdAt: createdAt(),
     expiresAt: moment().index("pending_requests_expires_at_index"),
+    /** Whose it is: a signed-in user, or a network address. */
+    holder: p.text().default(""),
   },
+  indexes: [{ name: "pending_requests_holder_index", properties: ["holder", "createdAt"] }],
 });
 
 /** Mails under way. A row goes when the mail server has it, and with it the link that it holds. */

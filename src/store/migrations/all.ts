@@ -19,6 +19,7 @@ import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 import { IdsInOrder } from "./0020-ids-in-order.ts";
 import { ConsentsByPlace } from "./0021-consents-by-place.ts";
 import { DelegationsInOrder } from "./0023-delegations-in-order.ts";
+import { PendingRequestHolders } from "./0032-pending-request-holders.ts";
 
 /** Every migration, oldest first. A name once released is never given again. */
 export const migrations = [
@@ -43,4 +44,5 @@ export const migrations = [
   { name: "0020_ids_in_order", class: IdsInOrder },
   { name: "0021_consents_by_place", class: ConsentsByPlace },
   { name: "0023_delegations_in_order", class: DelegationsInOrder },
+  { name: "0032_pending_request_holders", class: PendingRequestHolders },
 ];

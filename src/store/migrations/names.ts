@@ -21,6 +21,7 @@ export const MIGRATION_NAMES = [
   "0020_ids_in_order",
   "0021_consents_by_place",
   "0023_delegations_in_order",
+  "0032_pending_request_holders",
 ] as const;
 
 /** Where the database keeps the names of those that have run. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseAuthorizationRequest, redirectWith } from "../../../src/protocol/authorization-request.ts";
+import { authorizationQuery, parseAuthorizationRequest, redirectWith, tooLong } from "../../../src/protocol/authorization-request.ts";
 
 describe("reading an authorization request", () => {
   test("every parameter has its place", () => {
@@ -59,5 +59,32 @@ describe("building a redirect", () => {
     const state = "a+b %2B&=é😀";
     const location = redirectWith("https://c/cb", { state: parseAuthorizationRequest(`state=${encodeURIComponent(state)}`).state });
     expect(new URL(location).searchParams.get("state")).toBe(state);
+  });
+});
+
+describe("what is kept of a request", () => {
+  const query = new URLSearchParams({
+    client_id: "c",
+    redirect_uri: "https://c.example/cb?a=b&c=%20",
+    state: "ü &=+%",
+    scope: "openid email",
+    max_age: "0",
+    id_token_hint: "h",
+    unknown: "dropped",
+  });
+  query.append("resource", "https://a");
+  query.append("resource", "https://b");
+
+  test("reads as the same request", () => {
+    const request = parseAuthorizationRequest(query.toString());
+    expect(authorizationQuery(request)).not.toContain("dropped");
+    expect(parseAuthorizationRequest(authorizationQuery(request))).toEqual(request);
+  });
+
+  test("is bounded, as it would be written", () => {
+    expect(tooLong({ state: "s".repeat(2048), clientId: "c".repeat(1900) })).toBeUndefined();
+    expect(tooLong({ state: "s".repeat(2049) })).toEqual({ what: "state", limit: 2048 });
+    expect(tooLong({ nonce: "é".repeat(86) })).toEqual({ what: "nonce", limit: 512 });
+    expect(tooLong({ resource: Array.from({ length: 10 }, () => "r".repeat(500)) })).toEqual({ what: "The whole request", limit: 4096 });
   });
 });

@@ -11,7 +11,7 @@ export interface Notice {
   readonly text: string;
   readonly more?: Part;
   /** What whoever is asked for help can find the case by: the standards' word for it, and the id of the request. */
-  readonly support?: { readonly code: string; readonly requestId: string };
+  readonly support?: { readonly code: string; readonly requestId: string; readonly description?: string | undefined };
 }
 
 /** A page that says one thing. */
@@ -25,7 +25,8 @@ export const noticeView = (site: Site, language: Language, { tone, title, text, 
 <p class="lead">${text}</p>
 ${more}
 </section>
-${support && html`<p class="support">${noticesTexts[language].forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}`,
+${support && html`<p class="support">${noticesTexts[language].forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
+${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
   );
 
 /** A link that is the next step. */
