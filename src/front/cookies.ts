@@ -12,8 +12,8 @@ export interface Cookies {
   endSession(ctx: FrontContext): void;
   /** A secret of this browser before anyone has signed in, which its forms are bound to. */
   visitor(ctx: FrontContext): string | undefined;
-  /** @param ttl seconds; without it the browser keeps it until it is closed */
-  startVisitor(ctx: FrontContext, secret: string, ttl?: number): void;
+  /** Sets it, or lets the browser keep it for another day. */
+  startVisitor(ctx: FrontContext, secret: string): void;
   /**
    * What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything.
    */
@@ -22,6 +22,9 @@ export interface Cookies {
   startErrand(ctx: FrontContext, members: string, ttl: number): void;
   endErrand(ctx: FrontContext): void;
 }
+
+/** Seconds: longer than a request waits for somebody who has to read a mail, also where the browser is closed in the meantime. */
+const VISITOR_TTL = 86_400;
 
 /** @param issuer base URL; over https the cookies are `Secure` and bear the prefix, on a plain-http loopback host neither is possible */
 export function cookiesOf(issuer: string): Cookies {
@@ -35,7 +38,7 @@ export function cookiesOf(issuer: string): Cookies {
     startSession: (ctx, secret, ttl) => write(ctx, session, secret, `; Max-Age=${ttl}`),
     endSession: (ctx) => write(ctx, session, "", "; Max-Age=0"),
     visitor: (ctx) => cookieSecret(ctx.req.headers.cookie, visitor),
-    startVisitor: (ctx, secret, ttl) => write(ctx, visitor, secret, ttl === undefined ? "" : `; Max-Age=${ttl}`),
+    startVisitor: (ctx, secret) => write(ctx, visitor, secret, `; Max-Age=${VISITOR_TTL}`),
     errand: (ctx) => formIn(cookieValues(ctx.req.headers.cookie, errand)),
     startErrand: (ctx, members, ttl) => write(ctx, errand, members, `; Max-Age=${ttl}`),
     endErrand(ctx) {

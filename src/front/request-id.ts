@@ -23,10 +23,8 @@ export const waitingHash = (requestId: string, browser: string): SecretHash => h
  * from the session, so that requests that begin at the same time get the same.
  */
 export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: RandomBytes): string {
-  const known = cookies.visitor(ctx);
-  if (known !== undefined) return known;
   const session = cookies.session(ctx);
-  const secret = session === undefined ? newSecret(randomBytes) : csrfToken(session, "browser");
+  const secret = cookies.visitor(ctx) ?? (session === undefined ? newSecret(randomBytes) : csrfToken(session, "browser"));
   cookies.startVisitor(ctx, secret);
   return secret;
 }

@@ -6,10 +6,12 @@ const registered = "https://app.example.test/cb";
 const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /** The answer to an authorization request in which the redirect URI stands as given, encoded by us. */
-const authorize = (server: TestServer, clientId: string, redirectUri: string) => {
+const authorize = (server: TestServer, clientId: string, redirectUri: string, headers: Record<string, string> = {}) => {
   const query = `response_type=code&client_id=${clientId}&code_challenge=${CHALLENGE}&code_challenge_method=S256&state=s`;
-  return server.get(`/oauth/authorize?${query}&redirect_uri=${encodeURIComponent(redirectUri)}`, { accept: "text/html" });
+  return server.get(`/oauth/authorize?${query}&redirect_uri=${encodeURIComponent(redirectUri)}`, headers);
 };
+
+const BROWSER = { accept: "text/html" };
 
 describe("redirect URIs at authorize", () => {
   test.for([
@@ -32,9 +34,11 @@ describe("redirect URIs at authorize", () => {
     [3, "https://app.example.test//cb"],
     [5, "javascript:alert(1)"],
     [5, "data:text/html,x"],
-  ] as const)("abuse %i: %s is 400 JSON and no redirect", async ([, redirectUri], { server }) => {
+  ] as const)("abuse %i: %s is 400 JSON, a page for a browser, and no redirect", async ([, redirectUri], { server }) => {
     const answer = await authorize(server, "web", redirectUri);
     expect([answer.status, answer.headers.get("location"), answer.body.error]).toEqual([400, null, "invalid_request"]);
+    const page = await authorize(server, "web", redirectUri, BROWSER);
+    expect([page.status, page.headers.get("location"), page.headers.get("content-type")]).toEqual([400, null, "text/html; charset=utf-8"]);
   });
 
   test.for([
@@ -123,6 +127,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
     expect(redirect.headers.get("referrer-policy")).toBe("no-referrer");
     assertKept((await browser.follow(query)).headers, true);
     assertKept((await authorize(server, "web", "https://evil.test/")).headers, false);
+    assertKept((await authorize(server, "web", "https://evil.test/", BROWSER)).headers, true);
     assertKept((await browser.follow("/consent?request=unknown")).headers, true);
     const foreign = await browser.request("/login", { method: "POST", body: new URLSearchParams({ email: "a@b.test", password: "x" }) });
     expect(foreign.status).toBe(403);

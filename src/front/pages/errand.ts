@@ -16,10 +16,8 @@ type ErrandKit = Pick<PageKit, "cookies" | "site"> & { readonly ports: Pick<Page
 export async function beginErrand({ cookies, ports }: ErrandKit, ctx: FrontContext, email: string, way: Way): Promise<void> {
   cookies.startErrand(ctx, new URLSearchParams([["email", email], ...wayMembers(way).map((member) => [...member])]).toString(), ERRAND_TTL);
   const browser = cookies.visitor(ctx);
-  if (way.requestId === undefined || browser === undefined) return;
-  // The request is bound to this cookie, which has to outlive the browser's window as well.
-  cookies.startVisitor(ctx, browser, ERRAND_TTL);
-  await ports.pendingRequests.extend(waitingHash(way.requestId, browser), ERRAND_TTL);
+  if (way.requestId !== undefined && browser !== undefined)
+    await ports.pendingRequests.extend(waitingHash(way.requestId, browser), ERRAND_TTL);
 }
 
 /** To whom the mail went that this browser waits for. */

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { hasSignedInSince, newRequestId } from "../../../src/front/request-id.ts";
+import type { Cookies } from "../../../src/front/cookies.ts";
+import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/request-id.ts";
+import type { FrontContext } from "../../../src/front/routes.ts";
 import { newSecret } from "../../../src/secret.ts";
 
 const before = newSecret(randomBytes);
@@ -17,4 +19,26 @@ test("a session is new when it is another one than the request was asked under, 
   const alone = { ...pending, requestId: newRequestId(undefined, randomBytes) };
   expect(hasSignedInSince(alone, signedIn(1000), after)).toBe(true);
   expect(hasSignedInSince(alone, signedIn(999), after)).toBe(false);
+});
+
+/** The secret that a browser with these cookies is bound by, and the cookie that it is given. */
+function secretOf({ session, visitor }: { readonly session?: string; readonly visitor?: string }) {
+  const given: string[] = [];
+  const cookies = { session: () => session, visitor: () => visitor, startVisitor: (_: FrontContext, secret: string) => given.push(secret) };
+  return { secret: browserSecret({} as FrontContext, cookies as unknown as Cookies, randomBytes), given };
+}
+
+test("a browser keeps its secret and is given it for longer; a new one is derived from the session where there is one", () => {
+  expect(secretOf({ session: before, visitor: after })).toEqual({ secret: after, given: [after] });
+  const derived = secretOf({ session: before });
+  expect(derived.secret).not.toBe(before);
+  expect(derived).toEqual({ ...secretOf({ session: before }), given: [derived.secret] });
+  expect(secretOf({}).secret).not.toBe(secretOf({}).secret);
+});
+
+test("a request is found by its id and its browser together", () => {
+  const hashes = [waitingHash("a", before), waitingHash("a", after), waitingHash("b", before)].map((hash) =>
+    Buffer.from(hash).toString("hex"),
+  );
+  expect(new Set(hashes).size).toBe(3);
 });
