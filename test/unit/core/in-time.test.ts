@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { AuditEntry } from "../../../src/audit.ts";
+import type { Core } from "../../../src/core/core.ts";
+import { inTime } from "../../../src/core/in-time.ts";
+import { hashSecret } from "../../../src/secret.ts";
+
+const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };
+const [from, to] = [hashSecret("a"), hashSecret("b")];
+
+function aCore(members: Partial<Core> = {}) {
+  const moments: (number | undefined)[] = [];
+  const families = {
+    rotate: async (...[, , , , audit]: Parameters<Core["families"]["rotate"]>) => moments.push(audit.notAfter) > 0,
+  };
+  return { moments, core: { families, ...members } as unknown as Core };
+}
+
+test("an effect carries the moment that its call names", async () => {
+  const { core, moments } = aCore({ lastEffect: () => 7 });
+  await inTime(core, { notAfter: 5 }).families.rotate("f", from, to, 60, entry);
+  expect(moments).toEqual([5]);
+});
+
+test("where the call names none, the moment is reckoned when the effect is written", async () => {
+  let now = 1;
+  const { core, moments } = aCore({ lastEffect: () => now });
+  const view = inTime(core, {});
+  now = 9;
+  await view.families.rotate("f", from, to, 60, entry);
+  expect(moments).toEqual([9]);
+});
+
+test("a call whose caller has left begins no effect", async () => {
+  const { core, moments } = aCore();
+  const rotation = inTime(core, { signal: AbortSignal.abort() }).families.rotate("f", from, to, 60, entry);
+  await expect(rotation).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "caller_gone" });
+  expect(moments).toEqual([]);
+});
