@@ -19,10 +19,10 @@ import {
   userEpochPassed,
   verdicts,
 } from "./grant-rows.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
-const covers = `consents.user_id = i.user_id and consents.client_id = i.client_id
+const covers = `consents.user_id = i.user_id and ${unindexedText("consents.client_id")} = i.client_id
        and consents.allowed @> i.wanted
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 

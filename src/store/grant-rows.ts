@@ -1,7 +1,7 @@
 import type { NewGrant } from "../core/person-grant.ts";
 import type { NewFamily } from "../core/ports.ts";
 import { clientStands } from "./document-client.ts";
-import { amongKeys, deleteInOrder, hex, type Json } from "./sql.ts";
+import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
 export const GRANT_INPUT = `grant_id uuid, client_id text, user_id uuid, scopes text[], audience text[], auth_time float8,
@@ -48,8 +48,10 @@ export const touchClients = (source: string): string =>
 export const touchConsents = (source: string): string =>
   `remembered as (
      update consents set last_used_at = now() where id in (
-       select consents.id from consents join ${source} using (user_id, client_id)
-       where ${amongKeys("consents.user_id", "user_id", source)} and ${amongKeys("consents.client_id", "client_id", source)} and (last_used_at is null or last_used_at < now() - interval '1 minute') for no key update of consents skip locked))`;
+       select consents.id from consents
+         join ${source} on consents.user_id = ${source}.user_id and ${unindexedText("consents.client_id")} = ${source}.client_id
+       where ${amongKeys("consents.user_id", "user_id", source)}
+         and (last_used_at is null or last_used_at < now() - interval '1 minute') for no key update of consents skip locked))`;
 
 /** A statement that drops the codes for which `which` holds and of which nothing has come. One that is being redeemed is waited for. */
 export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);

@@ -88,15 +88,17 @@ const ALL: readonly Sweep[] = [
 /** What may go only when something else has gone comes after all of that. */
 const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
 
-const LOCK = 7_235_107_482;
+/** One for each table, so that a process which meets another one at a table goes on to the next. */
+const FIRST_LOCK = 723_510_748_200;
+const lockOf = (one: Sweep): number => FIRST_LOCK + ALL.indexOf(one);
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
 /** A batch in a transaction of its own, so that no lock is kept while another table is swept. */
-const sweepBatch = (sql: Sql, { statement: one }: Sweep, size: number): Promise<number> =>
+const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
   sql.transaction(async (tx) => {
-    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [lockOf(one)]);
     if (lock?.taken !== true) return 0;
-    const [row] = await tx.query<{ gone: number }>(one, [size]);
+    const [row] = await tx.query<{ gone: number }>(one.statement, [size]);
     return row?.gone ?? 0;
   });
 
@@ -160,7 +162,7 @@ async function advance(sql: Sql, course: Course, options: SweepOptions): Promise
 
 /**
  * Removes what has expired until nothing is left, a batch of each table in turn, so that no table waits for another. One process at a time
- * does so; another one finds nothing to do. A table whose batch fails is tried with smaller ones.
+ * sweeps a table; another one finds nothing to do there. A table whose batch fails is tried with smaller ones.
  * @returns rows that went, and whether there may be more: the sweep was stopped, or a table failed
  */
 export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ readonly gone: number; readonly more: boolean }> {
