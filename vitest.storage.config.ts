@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import everything from "./vitest.config.ts";
+import everything, { UNDISTURBED, undisturbed } from "./vitest.config.ts";
 
 /** What faces the storage, once more on PostgreSQL and Redis: the ports, the processes, and the black box in the shape that such a deployment has. */
 const STORES = ["test/store/**/*.test.ts", "test/rfc/contract-*.test.ts", "test/rfc/front-*.test.ts"];
@@ -10,7 +10,8 @@ export default defineConfig({
   test: {
     ...everything.test,
     projects: [
-      { extends: true, test: { name: "one process", include: STORES, env: { TEST_SHAPE: "one" } } },
+      { extends: true, test: { name: "one process", include: STORES, exclude: UNDISTURBED, env: { TEST_SHAPE: "one" } } },
+      { extends: true, test: undisturbed },
       {
         extends: true,
         test: {

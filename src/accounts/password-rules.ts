@@ -1,4 +1,5 @@
 import { Refusal } from "../errors.ts";
+import { loadOnce } from "../load-once.ts";
 
 const MIN_LENGTH = 8;
 const MAX_LENGTH = 128;
@@ -9,15 +10,11 @@ export const normalizePassword = (password: string): string => password.normaliz
 const refuse = (reason: string, message: string) =>
   new Refusal("invalid_request", reason, { description: message, issues: [{ path: "password", message }] });
 
-let commonPasswords: Promise<ReadonlySet<string>> | undefined;
-
 /** Passwords that guessers try first. Loaded at the first registration, for most processes never need them. */
-function loadCommonPasswords(): Promise<ReadonlySet<string>> {
-  commonPasswords ??= import("@zxcvbn-ts/language-common").then(
-    ({ dictionary }) => new Set(dictionary["passwords-common"].filter((password) => password.length >= MIN_LENGTH)),
-  );
-  return commonPasswords;
-}
+const loadCommonPasswords = loadOnce(async (): Promise<ReadonlySet<string>> => {
+  const { dictionary } = await import("@zxcvbn-ts/language-common");
+  return new Set(dictionary["passwords-common"].filter((password) => password.length >= MIN_LENGTH));
+});
 
 /**
  * The rules for a new password: long enough, and nothing that is guessed first. No rules of composition.

@@ -3,6 +3,7 @@ import type { Code, ConnectRouter, ContextKey, HandlerContext } from "@connectrp
 import { CATALOGUE, isRefusal } from "../errors.ts";
 import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
+import { loadOnce } from "../load-once.ts";
 import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import { resourceServerCredential } from "./caller-auth.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
@@ -34,7 +35,7 @@ const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name })
  * as over gRPC. The library behind it is loaded with the first call.
  */
 export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
-  let loading: Promise<Handler> | undefined;
+  const handler = loadOnce(() => loadHandler(options));
   return (request, response) => {
     if (!PATHS.has(request.url?.split("?", 1)[0] ?? "")) return false;
     response.setHeader("cache-control", "no-store");
@@ -51,12 +52,12 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
       refuse(response, 400, "invalid_argument", "content-type was sent more than once");
       return true;
     }
-    loading ??= loadHandler(options);
-    loading.then(
+    handler().then(
       (handle) => handle(request, response),
       (fault: unknown) => {
         options.onFault(fault, "connect");
-        response.writeHead(500).end();
+        response.setHeader("retry-after", "1");
+        refuse(response, 503, "unavailable", "the service cannot answer now");
       },
     );
     return true;

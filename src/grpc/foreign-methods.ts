@@ -8,6 +8,7 @@ import {
   status,
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
+import { loadOnce } from "../load-once.ts";
 
 /** A method of a standard service that a library implements. */
 interface ForeignMethod {
@@ -50,18 +51,10 @@ export interface LazyService {
 }
 
 /**
- * Serves methods whose library is loaded after the start, or when they are first called: it would cost a quarter of the cold start. A load
- * that fails is tried again with the next call.
+ * Serves methods whose library is loaded after the start, or when they are first called: it would cost a quarter of the cold start.
  */
 export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<ForeignMethods>): LazyService {
-  let loading: Promise<ForeignMethods> | undefined;
-  const loaded = (): Promise<ForeignMethods> => {
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
-  };
+  const loaded = loadOnce(load);
   const method = async (path: string): Promise<ForeignMethod> => {
     const found = (await loaded()).get(path);
     if (found === undefined) throw new Error(`${path} is not implemented by its library`);

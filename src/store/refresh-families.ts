@@ -8,11 +8,14 @@ import { clientEpochPassed, endGrants, inOrder, standsOn, touchClients, touchCon
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
 
-/** Values of an audience that are neither URIs nor the client_id of an enabled client; the grant's own client has just authenticated. */
+/**
+ * Values of an audience that name a disabled client, or none and are no URI. Web URIs are resources; the grant's own client has just
+ * authenticated.
+ */
 const absentClients = `array(
   select value from unnest(audience) as value
-  where value <> grants.client_id and value !~ '^[A-Za-z][A-Za-z0-9+.-]*:[^[:space:]#]+$'
-    and not exists (select 1 from clients where clients.client_id = value and clients.enabled))`;
+  where value <> grants.client_id and value !~* '^https?:'
+    and not coalesce((select clients.enabled from clients where clients.client_id = value), value ~ '^[A-Za-z][A-Za-z0-9+.-]*:[^[:space:]#]+$'))`;
 
 const HOLDING = rowsStatement(
   "family_holding",

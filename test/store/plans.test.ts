@@ -131,6 +131,7 @@ if (TEST_DATABASE_URL !== undefined)
       "family_rotate",
       "family_revoke",
       "session_by_hash",
+      "token_states",
       "grant_open",
       "consents_of",
       "consumed_ids_insert",

@@ -14,7 +14,7 @@ import { decideExchange, type Exchange } from "../policy/exchange.ts";
 import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "../policy/exchange-tokens.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
-import { boundForm, namedClients } from "../policy/resource.ts";
+import { boundForm, possibleClients } from "../policy/resource.ts";
 import { assertRules } from "../policy/rule.ts";
 import { because } from "../refused-request.ts";
 import { signJwt } from "../signing/jws.ts";
@@ -80,9 +80,9 @@ async function presentedActor(token: string, core: Core): Promise<PresentedToken
   return claims && presented(claims, core);
 }
 
-/** Whether each client that is named is enabled. Who asks is not looked up again, and where only URIs are named nothing is. */
+/** Whether each client that is named is enabled. Who asks is not looked up again, and where only web URIs are named nothing is. */
 async function clientsAmong(values: readonly string[], asking: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
-  const others = namedClients([...new Set(values)]).filter((clientId) => clientId !== asking.clientId);
+  const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== asking.clientId);
   const found = await Promise.all(others.map((clientId) => core.clients.byClientId(clientId)));
   return new Map([asking, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
 }

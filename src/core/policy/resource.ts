@@ -80,8 +80,8 @@ export function ownAudience(resources: readonly string[], client: Client): reado
   return within(audienceOf(client), requested, "resource_outside_audience");
 }
 
-/** Values of an audience that can only be meant as client_ids. */
-export const namedClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !isAbsoluteUri(value));
+/** Values of an audience that may be the client_id of a registered client, which can be a URN. Web URIs are resources. */
+export const possibleClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !/^https?:/i.test(value));
 
 /**
  * Where a token may be used that is given in exchange for another: all that the request names as `resource` or `audience`, else the same
@@ -99,7 +99,7 @@ export function exchangedAudience(
 ): readonly string[] {
   const named = distinct(requested);
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
-  if (!namedClients(named).every((clientId) => clients.has(clientId))) refuse("resource_malformed");
+  if (!named.every((value) => isAbsoluteUri(value) || clients.has(value))) refuse("resource_malformed");
   const audience = within(subjectAudience, named, "resource_outside_subject");
-  return present(audience, (value) => !isAbsoluteUri(value) && clients.get(value) !== true);
+  return present(audience, (value) => !(clients.get(value) ?? isAbsoluteUri(value)));
 }

@@ -177,12 +177,13 @@ test("rule 4, §5: without scope all of the subject token's is inherited that th
 });
 
 test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
-  const named = subject({ aud: ["agent", CRM, "paused", "gone"] });
+  const named = subject({ aud: ["agent", CRM, "paused", "gone", "urn:example:paused", "urn:example:resource"] });
   const clients = new Map([
     ["agent", true],
     ["paused", false],
+    ["urn:example:paused", false],
   ]);
-  expect(decideExchange(facts({ subject: named, clients })).audience).toEqual(["agent", CRM]);
+  expect(decideExchange(facts({ subject: named, clients })).audience).toEqual(["agent", CRM, "urn:example:resource"]);
   const naming = (resource: string[]) => exchangeGrant({ resource });
   expect(decideExchange(facts({ subject: named, clients, grant: naming(["paused", CRM]) })).audience).toEqual([CRM]);
   expect(refusalOf(() => decideExchange(facts({ subject: named, clients, grant: naming(["paused"]) })))).toEqual([
