@@ -48,5 +48,8 @@ export function shownTarget(language: Language, resource: string, targets: Targe
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Whether a redirect leads to a program on the person's own machine, where any program can listen. */
-export const isOnThisDevice = (uri: string): boolean => URL.canParse(uri) && LOOPBACK.has(new URL(uri).hostname);
+/** Whether a redirect leads to a program on the user's own device: any program there can listen on loopback, or claim a private-use scheme. */
+export function isOnThisDevice(uri: string): boolean {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
+}

@@ -28,7 +28,9 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
   });
 
   test("a redirect to the person's own machine is known", () => {
-    for (const uri of ["http://127.0.0.1:1/cb", "http://[::1]:1/cb", "http://localhost/cb"]) expect(isOnThisDevice(uri)).toBe(true);
-    for (const uri of ["https://localhost.example/cb", "com.example.app:/cb"]) expect(isOnThisDevice(uri)).toBe(false);
+    const local = ["http://127.0.0.1:1/cb", "http://[::1]:1/cb", "http://localhost/cb", "com.example.app:/cb", "cursor://bank.example/cb"];
+    for (const uri of local) expect([uri, isOnThisDevice(uri)]).toEqual([uri, true]);
+    for (const uri of ["https://localhost.example/cb", "https://bank.example/cb", "cb"])
+      expect([uri, isOnThisDevice(uri)]).toEqual([uri, false]);
   });
 });
