@@ -28,7 +28,7 @@ describe("a person's own page of agents", () => {
     const text = textOf(page);
     expect(text).toContain("agent-1 Acts for you");
     expect(text).toMatch(
-      /At crm\.example\.test\/mcp, mail\.example\.test\/mcp crm:read · crm:write Through web May hand on to agent-2 Since/,
+      /At crm\.example\.test\/mcp, mail\.example\.test\/mcp Know who you are · crm:read · crm:write Through web May hand on to agent-2 Since/,
     );
     expect(text).toMatch(/Through web , handed on by agent-1/);
     expect(text).toMatch(/Since \d+ \w+ \d{4} at \d\d:\d\d UTC , until \d+ \w+ \d{4} at \d\d:\d\d UTC/);

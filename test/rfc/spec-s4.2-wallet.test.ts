@@ -204,11 +204,11 @@ test("when a person's account goes, its wallet is free for another", async () =>
   expect((await at.link(next, wallet, credential)).body.status).toBe("linked");
 });
 
-test("the API description has the paths of wallet linking, with the statuses of specification §7.2", async () => {
+test("the API description has the paths of wallet linking, with the statuses of specification §7.2 and 429 for too many starts", async () => {
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { responses: object }>>;
   };
-  expect(Object.keys(paths["/auth/link/wallet"]?.post?.responses ?? {})).toEqual(["200", "401", "404", "500"]);
+  expect(Object.keys(paths["/auth/link/wallet"]?.post?.responses ?? {})).toEqual(["200", "401", "404", "429", "500"]);
   expect(Object.keys(paths["/auth/link/wallet/{handle}"]?.get?.responses ?? {})).toEqual(["200", "401", "404", "500"]);
   expect(paths).toHaveProperty(["/auth/link/wallet/response", "post"]);
 });
