@@ -187,7 +187,7 @@ describe("contract: provisioning", () => {
     [
       "private key members",
       { clients: [{ ...plan.clients[0], jwks: { keys: [{ kty: "OKP", d: "x" }] } }] },
-      "clients.0.jwks: must not hold private or symmetric keys",
+      "clients.0.jwks.keys.0: must not be a private or symmetric key",
     ],
     [
       "a script as redirect URI",
