@@ -2,7 +2,7 @@ import { Migration } from "@mikro-orm/migrations";
 
 /** Every column but those of the seal; a record may be changed in none of them. */
 const SEALED =
-  "id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti, grant_id, act_chain, address, request_id, rule, error";
+  "id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, scope, resources, jti, grant_id, act_chain, address, request_id, rule, error, repeats";
 const of = (row: "old" | "new"): string =>
   `row(${SEALED.split(", ")
     .map((column) => `${row}.${column}`)
