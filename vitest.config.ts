@@ -13,6 +13,9 @@ export const undisturbed = {
   sequence: { groupOrder: 1 },
 };
 
+/** Suites that need PostgreSQL: `npm run test:storage` runs them. */
+const ON_POSTGRESQL = ["test/store/plans.test.ts", "test/rfc/contract-stopped-core.test.ts"];
+
 const project = (name: string, include: string[], env: Record<string, string> = {}, exclude: string[] = []) => ({
   extends: true as const,
   test: { name, include, exclude, env },
@@ -27,7 +30,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     projects: [
-      project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...UNDISTURBED]),
+      project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...UNDISTURBED, ...ON_POSTGRESQL]),
       project("front and core", BLACK_BOX, { TEST_SHAPE: "split" }, ["test/*/guard-*", "test/rfc/contract-*", "test/rfc/front-*"]),
       { extends: true as const, test: undisturbed },
     ],
