@@ -1,8 +1,10 @@
 import { defineConfig } from "vitest/config";
-import everything, { UNDISTURBED, undisturbed } from "./vitest.config.ts";
+import everything from "./vitest.config.ts";
 
 /** What faces the storage, once more on PostgreSQL and Redis: the ports, the processes, and the black box in the shape that such a deployment has. */
 const STORES = ["test/store/**/*.test.ts", "test/rfc/contract-*.test.ts", "test/rfc/front-*.test.ts"];
+/** About how long others wait under a flood: these come last, with the machine to themselves. */
+const UNDISTURBED = ["test/rfc/contract-crowded-sign-in.test.ts"];
 const BLACK_BOX = ["test/rfc/**/*.test.ts"];
 
 export default defineConfig({
@@ -11,7 +13,10 @@ export default defineConfig({
     ...everything.test,
     projects: [
       { extends: true, test: { name: "one process", include: STORES, exclude: UNDISTURBED, env: { TEST_SHAPE: "one" } } },
-      { extends: true, test: undisturbed },
+      {
+        extends: true,
+        test: { name: "undisturbed", include: UNDISTURBED, env: { TEST_SHAPE: "one" }, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
       {
         extends: true,
         test: {
