@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { loadOnce } from "../load-once.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "./document.ts";
 import { apiErrorPrinter } from "./middleware/errors.ts";
 import { pageHeaders } from "./middleware/headers.ts";
@@ -47,7 +48,7 @@ export interface DocsOptions {
 export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
   const print = apiErrorPrinter(issuer);
   const serve = (make: () => Promise<PreparedDocument>): Handler => {
-    const document = once(make);
+    const document = loadOnce(make);
     return async (ctx) => {
       pageHeaders(ctx, POLICY);
       ctx.remove("Pragma");
@@ -70,15 +71,3 @@ export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
 }
 
 const readPackaged = (name: string): Promise<Buffer> => readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));
-
-/** A failed attempt is not remembered. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
-}
