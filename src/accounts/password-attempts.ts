@@ -62,13 +62,18 @@ export interface PasswordAttempts {
 
 /** Budgets that are known to be spent, so that a flood does not reach the database. */
 function spentBudgets(now: () => number) {
-  const until = new LRUCache<string, number>({ max: REMEMBERED });
+  const spent = new LRUCache<string, { readonly knownUntil: number; readonly spentUntil: number }>({ max: REMEMBERED });
   const name = (key: SecretHash): string => Buffer.from(key).toString("base64");
   return {
-    add: (key: SecretHash, seconds: number): void => void until.set(name(key), now() + seconds),
-    remove: (key: SecretHash): void => void until.delete(name(key)),
+    /** @param wait seconds until the budget has room again  @param remembered seconds for which the database is not asked */
+    add: (key: SecretHash, wait: number, remembered: number): void =>
+      void spent.set(name(key), { knownUntil: now() + Math.min(wait, remembered), spentUntil: now() + wait }),
+    remove: (key: SecretHash): void => void spent.delete(name(key)),
     /** @throws {Refusal} too_many_requests */
-    assertNot: (key: SecretHash): void => assertNoWait(Math.ceil((until.get(name(key)) ?? 0) - now())),
+    assertNot(key: SecretHash): void {
+      const known = spent.get(name(key));
+      if (known !== undefined && known.knownUntil > now()) assertNoWait(Math.ceil(known.spentUntil - now()));
+    },
   };
 }
 
@@ -82,7 +87,7 @@ export function passwordAttempts(failures: SignInFailures, now: () => number, he
 
   async function reserve(key: SecretHash, budget: FailureBudget, remembered: number): Promise<void> {
     const wait = await failures.reserve(key, budget);
-    if (wait > 1) spent.add(key, Math.min(wait, remembered)); // a second is the wait for attempts that are under way
+    if (wait > 1) spent.add(key, wait, remembered); // a second is the wait for attempts that are under way
     assertNoWait(wait);
   }
   function assertNotSpent({ pair, address }: Keys): void {

@@ -71,7 +71,10 @@ export function redirectUriFault(uri: string, client: RedirectingClient): string
   if (isPermittedRedirectUri(uri, client)) return undefined;
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
   if (isPermittedPlace(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
-  return WEB.test(uri) ? "is not permitted in the client's environment" : "has a scheme that is not permitted for this client";
+  if (WEB.test(uri)) return "is not permitted in the client's environment";
+  return isPermittedRedirectUri(uri, { ...client, tokenEndpointAuthMethod: "none" })
+    ? "has a scheme without a dot, which only public clients may have (token_endpoint_auth_method none)"
+    : "has a scheme that is not permitted for this client";
 }
 
 const isLoopbackName = (host: string): boolean => host === "127.0.0.1" || host === "[::1]" || host === "localhost";

@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, type GrantType, PERSONAL_SCOPES, SELF_SERVICE_GRANT_TYPES } from "./client.ts";
-import { isPermittedRedirectUri } from "./redirect-uri.ts";
+import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
 
 /** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (specification §4.8). */
 export const REGISTRABLE_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const satisfies readonly AuthMethod[];
@@ -63,10 +63,12 @@ function registrableRedirectUris(requested: readonly string[], needed: boolean, 
   if (needed && requested.length === 0) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_missing", { description: "redirect_uris is required for authorization_code." });
   }
-  const permitted = requested.filter((uri) => isPermittedRedirectUri(uri, { environment: null, tokenEndpointAuthMethod: method }));
-  if (permitted.length === 0 && requested.length > 0) {
+  const client = { environment: null, tokenEndpointAuthMethod: method };
+  const permitted = requested.filter((uri) => isPermittedRedirectUri(uri, client));
+  const [first] = requested;
+  if (permitted.length === 0 && first !== undefined) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_forbidden", {
-      description: "redirect_uris contains no URI that is permitted.",
+      description: `redirect_uris contains no URI that is permitted: the first ${redirectUriFault(first, client)}.`,
     });
   }
   return [...new Set(permitted)];

@@ -15,7 +15,7 @@ import type { CallContext, TokenCoreImplementation } from "../core/implementatio
 import { tokenCore } from "../core/service.ts";
 import { derivedSecret } from "../core/signing/derived-secret.ts";
 import { type Keys, openKeys } from "../core/signing/key-ring.ts";
-import { publicKeysOf, signingKey } from "../core/signing/keys.ts";
+import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.ts";
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { Refusal } from "../errors.ts";
@@ -189,7 +189,7 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
     privateKeyPem === undefined ||
     (idTokenSigningAlg === "RS256" && rsaPrivateKeyPem === undefined) ||
     (config.pqc.hybrid && config.keys.mldsaPrivateKey === undefined);
-  const preferred = privateKeyPem === undefined ? keptKey(config.dataDir, "ed25519", signingKey) : signingKey(privateKeyPem);
+  const preferred = privateKeyPem === undefined ? keptKey(config.dataDir, "ed25519", keyFor("EdDSA")) : signingKey(privateKeyPem);
   const ring = {
     accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
     rsa: idTokenSigningAlg === "RS256" ? rsaKey(config) : undefined,
@@ -204,19 +204,28 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
 
 /** A key under DATA_DIR. @throws {Error} that names its file when that holds no such key; nothing is written over */
 function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", read: (text: string) => Key): Key {
-  const text = developmentKey(dataDir, kind);
   try {
-    return read(text);
+    return read(developmentKey(dataDir, kind));
   } catch (cause) {
+    if (["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(String(Reflect.get(Object(cause), "code")))) throw cause;
     throw new Error(
-      `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
+      `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable ${kind} private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
       { cause },
     );
   }
 }
 
+/** Reads a key that signs by one algorithm; a key of another kind would sign tokens that nobody expects. @throws {Error} */
+const keyFor =
+  (alg: "EdDSA" | "RS256") =>
+  (text: string): SigningKey => {
+    const key = signingKey(text);
+    if (key.jwk.alg !== alg) throw new Error(`the key signs by ${key.jwk.alg}, not by ${alg}`);
+    return key;
+  };
+
 const rsaKey = ({ keys, dataDir }: Config) =>
-  keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", signingKey) : signingKey(keys.rsaPrivateKeyPem);
+  keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", keyFor("RS256")) : signingKey(keys.rsaPrivateKeyPem);
 
 /**
  * The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is

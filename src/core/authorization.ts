@@ -9,7 +9,7 @@ import { hashSecret, newSecret } from "../secret.ts";
 import { answerableClient, type GoodRequest, judgeRequest } from "./authorization-request.ts";
 import type { Core } from "./core.ts";
 import { consentCovers, consentMark, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
-import { SCOPE_ALLOWED } from "./policy/scope.ts";
+import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -80,10 +80,10 @@ export interface RequestOrigin {
 }
 
 /** What a client is not given although it asked is never left out in silence: it looks like a fault of the client's otherwise. */
-function logDropped({ client, droppedScopes }: GoodRequest, requestId: string, { log }: Core): void {
-  if (droppedScopes.length === 0) return;
-  const scope = printScope(droppedScopes);
-  log.info("scope_dropped", { clientId: client.clientId, scope, rule: SCOPE_ALLOWED.name, requestId });
+function logDropped({ scope }: AuthorizationRequest, client: Client, requestId: string, { log }: Core): void {
+  const dropped = droppedScopes(scope, client);
+  if (dropped.length === 0) return;
+  log.info("scope_dropped", { clientId: client.clientId, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
 }
 
 /**
@@ -101,10 +101,11 @@ export async function validateAuthorization(
   const client = await answerableClient(request, address, core);
   try {
     const good = await judgeRequest(request, client, core);
-    logDropped(good, requestId, core);
+    logDropped(request, client, requestId, core);
     return { outcome: await answerTo(request, good, userId, askedIn, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
+    if (error.code === "invalid_scope") logDropped(request, client, requestId, core);
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };
   }
 }

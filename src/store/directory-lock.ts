@@ -26,6 +26,16 @@ const holder = (pidFile: string): string => {
   }
 };
 
+function openLock(lockFile: string): DatabaseSync {
+  try {
+    return new DatabaseSync(lockFile, { timeout: 0 });
+  } catch (cause) {
+    throw new Error(`DATA_DIR: ${lockFile} cannot be opened; it has to be a file that this user may write. Delete it if it is none.`, {
+      cause,
+    });
+  }
+}
+
 /**
  * Makes the data directory ours alone. The kernel holds the lock and frees it with the process, even after kill -9, so that nothing can
  * go stale; the pid beside it only names the holder.
@@ -35,7 +45,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const pidFile = join(directory, "owner.pid");
   const lockFile = join(directory, "owner.lock");
-  const lock = new DatabaseSync(lockFile, { timeout: 0 });
+  const lock = openLock(lockFile);
   try {
     lock.exec("pragma locking_mode = exclusive; begin exclusive");
   } catch (cause) {

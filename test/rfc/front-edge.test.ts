@@ -243,6 +243,10 @@ describe("client address", () => {
       (await (await postForm(`${front.url}/form`, "a=1", { "x-forwarded-for": forwarded })).json()).address;
     expect(await address("1.1.1.1, 2.2.2.2")).toBe("2.2.2.2");
     expect(await address("2001:db8::1")).toBe("2001:db8::1");
+    expect(await address("1.1.1.1, 2.2.2.2:51234")).toBe("2.2.2.2");
+    expect(await address("[2001:db8::1]:51234")).toBe("2001:db8::1");
+    expect(await address("[2001:db8::1]")).toBe("2001:db8::1");
     expect(await address("1.1.1.1, rubbish")).toBe("127.0.0.1");
+    expect(await address("1.1.1.1, rubbish:1")).toBe("127.0.0.1");
   });
 });

@@ -39,14 +39,16 @@ describe("specification §4.6: scope outside the client's allowlist", () => {
     expect(dropped(answer.headers.get("x-request-id"))).toEqual([]);
   });
 
-  test.for(["admin", "offline_access", "offline_access admin"])(
-    "is invalid_scope when nothing is left but offline_access: %s",
-    async (scope) => {
-      const { headers } = await authorize(scope);
-      const location = new URL(headers.get("location") ?? "");
-      expect([location.searchParams.get("error"), location.searchParams.get("state")]).toEqual(["invalid_scope", "s"]);
-    },
-  );
+  test.for([
+    ["admin", "admin"],
+    ["offline_access", undefined],
+    ["offline_access admin sudo", "admin sudo"],
+  ] as const)("is invalid_scope when nothing is left but offline_access, and what was dropped is logged: %s", async ([scope, lost]) => {
+    const { headers } = await authorize(scope);
+    const location = new URL(headers.get("location") ?? "");
+    expect([location.searchParams.get("error"), location.searchParams.get("state")]).toEqual(["invalid_scope", "s"]);
+    expect(dropped(headers.get("x-request-id")).map((line) => line.scope)).toEqual(lost === undefined ? [] : [lost]);
+  });
 
   test("is explained", async () => {
     const explained = await admin.operator.explain.authorizationRequest.mutate({ parameters: parameters("openid admin notes:read") });

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -83,6 +83,14 @@ describe("damaged files are named and left as they are", () => {
       writeFileSync(join(dir, "owner.lock"), "no database at all, and longer than a header of SQLite".repeat(9)),
     );
     expect(message).toBe("DATA_DIR: DIR/owner.lock is damaged; see that no server uses the directory, delete this file, and start again.");
+  });
+
+  test("a directory in place of the lock", async () => {
+    const message = await damagedStart((dir) => {
+      rmSync(join(dir, "owner.lock"), { force: true });
+      mkdirSync(join(dir, "owner.lock"));
+    });
+    expect(message).toMatch(/^DATA_DIR: DIR\/owner\.lock cannot be opened; it has to be a file/);
   });
 
   test("the database", async () => {

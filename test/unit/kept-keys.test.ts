@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
+async function writeKey(kind: string, generate: () => ReturnType<typeof generateKeyPairSync>) {
+  const path = join(dataDir, "keys", `${kind}.pem`);
+  const pem = generate().privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  writeFileSync(path, pem);
+  return { path, pem };
+}
+
 test.for([
   ["ed25519", { keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false } }],
   ["rsa", { keys: { idTokenSigningAlg: "RS256" }, pqc: { hybrid: false } }],
@@ -19,6 +27,24 @@ test.for([
   const path = join(dataDir, "keys", `${kind}.pem`);
   writeFileSync(path, "-----BEGIN PRIVATE KEY-----\nhalf a k");
   const opening = keysOf({ ...config, dataDir } as never, {} as never);
-  await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable private key; restore it from a backup, or delete it`);
+  await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ${kind} private key; restore it from a backup, or delete it`);
   expect(readFileSync(path, "utf8")).toContain("half a k");
+});
+
+test.for([
+  ["ed25519", "EdDSA", () => generateKeyPairSync("rsa", { modulusLength: 2048 })],
+  ["rsa", "RS256", () => generateKeyPairSync("ed25519")],
+] as const)("a key of another kind in the %s key file is refused, and left as it is", async ([kind, idTokenSigningAlg, generate]) => {
+  if (kind === "rsa") await writeKey("ed25519", () => generateKeyPairSync("ed25519"));
+  const { path, pem } = await writeKey(kind, generate);
+  const opening = keysOf({ keys: { idTokenSigningAlg }, pqc: { hybrid: false }, dataDir } as never, {} as never);
+  await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ${kind} private key`);
+  expect(readFileSync(path, "utf8")).toBe(pem);
+});
+
+test("a directory in place of a key file is named", async () => {
+  const path = join(dataDir, "keys", "ed25519.pem");
+  mkdirSync(path);
+  const opening = keysOf({ keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false }, dataDir } as never, {} as never);
+  await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ed25519 private key`);
 });

@@ -18,6 +18,12 @@ export const SCOPE_ALLOWED: RuleHead = {
   source: "specification §4.6, RFC 6749 §3.3",
 };
 
+/** Scopes that an authorization request names and the client may not have. Pure. */
+export function droppedScopes(scope: string | undefined, client: Client): readonly string[] {
+  const allowed = allowedScopes(client);
+  return parseScope(scope).filter((name) => !allowed.includes(name));
+}
+
 export interface RequestableScopes {
   readonly granted: readonly string[];
   /** What was requested and may not be had. */
@@ -40,10 +46,12 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
       description:
         requested.length === 0
           ? "The client may have no scope."
-          : "The client may have none of these scopes; offline_access alone is none.",
+          : granted.length === 0
+            ? "The client may have none of these scopes."
+            : "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
     });
   }
-  return { granted, dropped: requested.filter((name) => !granted.includes(name)) };
+  return { granted, dropped: droppedScopes(scope, client) };
 }
 
 /**

@@ -11,7 +11,7 @@ export function clientAddress(req: IncomingMessage, trustProxy: boolean): string
   if (!trustProxy) return peer;
   const forwarded = req.headers["x-forwarded-for"];
   const list = Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? "");
-  const last = unmapped(list.slice(list.lastIndexOf(",") + 1).trim());
+  const last = unmapped(withoutPort(list.slice(list.lastIndexOf(",") + 1).trim()));
   return isIP(last) === 0 ? peer : last;
 }
 
@@ -22,6 +22,12 @@ export function limitKey(address: string): string {
   if (parsed.kind() === "ipv4") return parsed.toString();
   return `${parsed.toByteArray().slice(0, 8).map(hexByte).join("")}::/64`;
 }
+
+/** Some proxies write the port as well, and IPv6 addresses in brackets, as RFC 7239 §6 has it. */
+const withoutPort = (node: string): string => {
+  const [, ipv6, ipv4] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(node) ?? [];
+  return ipv6 ?? ipv4 ?? node;
+};
 
 const hexByte = (byte: number): string => byte.toString(16).padStart(2, "0");
 

@@ -142,6 +142,7 @@ export const oauthPaths: ZodOpenApiPathsObject = {
     post: {
       tags: ["OAuth"],
       summary: "Ends a token (RFC 7009)",
+      description: "For clients that have a secret, in the header or in the body. Public clients and those of private_key_jwt are refused.",
       security: [{ clientBasic: [] }, {}],
       requestBody: form(RevokeForm),
       responses: { "200": { description: "Done, or there was nothing to do. The body is empty." }, ...oauthErrors, ...bodyErrors },

@@ -131,10 +131,11 @@ test("specification §4.6: consent is skipped only when scopes and resources are
 });
 
 test.for([
+  ["nothing of it is the client's", () => requestableScopes("mail:read", aClient()), "The client may have none of these scopes."],
   [
-    "nothing of it is the client's",
-    () => requestableScopes("mail:read", aClient()),
-    "The client may have none of these scopes; offline_access alone is none.",
+    "nothing but offline_access is left",
+    () => requestableScopes("mail:read offline_access", { ...aClient(), scopes: ["notes:read", "offline_access"] }),
+    "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
   ],
   ["its grammar is broken", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
   ["it reaches beyond the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
