@@ -27,7 +27,7 @@ export async function startPeople() {
 
   /** The mails to an address, once there are so many. */
   async function mailsTo(email: string, atLeast = 0): Promise<readonly string[]> {
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 400; tries++) {
       const entries = existsSync(outbox) ? readdirSync(outbox, { withFileTypes: true }) : [];
       const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".eml"));
       const mails = files
