@@ -48,6 +48,8 @@ export const AuditRecordRow = defineEntity({
       "audit_records_request_index on audit_records using hash (request_id) where request_id is not null",
       "audit_records_reason_index on audit_records (reason, id) where reason is not null",
       "audit_records_failure_index on audit_records (id) where outcome = 'failure'",
+      "audit_records_client_failure_index on audit_records (client_id, id) where outcome = 'failure' and client_id is not null",
+      "audit_records_user_failure_index on audit_records (user_id, id) where outcome = 'failure' and user_id is not null",
     ].map((text) => ({ name: text.slice(0, text.indexOf(" ")), expression: `create index ${text}` })),
     {
       name: "audit_records_unsealed_index",

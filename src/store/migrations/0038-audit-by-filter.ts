@@ -22,6 +22,9 @@ const indexes = [
   "create index audit_records_request_index on audit_records using hash (request_id) where request_id is not null",
   "create index audit_records_reason_index on audit_records (reason, id) where reason is not null",
   "create index audit_records_failure_index on audit_records (id) where outcome = 'failure'",
+  // What a client or user was refused is asked most, and is rare among all that they did.
+  "create index audit_records_client_failure_index on audit_records (client_id, id) where outcome = 'failure' and client_id is not null",
+  "create index audit_records_user_failure_index on audit_records (user_id, id) where outcome = 'failure' and user_id is not null",
   // The index on all request ids serves this one's question too.
   "drop index audit_records_refused_request_index",
 ];
