@@ -46,12 +46,12 @@ export const RESOURCE = "https://notes.bench.test/mcp";
 export const resourceServer = { clientId: "bench-notes", clientSecret: secretOf("bench-notes") };
 
 /** A person who is signed in and has agreed to every client. */
-export interface BenchPerson {
+export interface BenchUser {
   readonly email: string;
   readonly sessionSecret: string;
 }
 
-export const people: readonly BenchPerson[] = Array.from({ length: PEOPLE }, (_, n) => {
+export const people: readonly BenchUser[] = Array.from({ length: PEOPLE }, (_, n) => {
   const email = `person-${n}@bench.test`;
   return { email, sessionSecret: secretOf(email) };
 });

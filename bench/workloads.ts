@@ -56,7 +56,7 @@ async function ownToken(on: Connection, worker: number): Promise<string> {
 }
 
 /** As many access tokens as asked for, each with the client that it belongs to. */
-async function ownTokens(on: readonly Connection[], count: number): Promise<{ readonly token: string; readonly client: number }[]> {
+async function issuedTokens(on: readonly Connection[], count: number): Promise<{ readonly token: string; readonly client: number }[]> {
   const minted: { token: string; client: number }[] = [];
   const mint = async (connection: Connection, client: number): Promise<void> => {
     for (let left = Math.ceil(count / on.length); left > 0; left--) minted.push({ token: await ownToken(connection, client), client });
@@ -135,7 +135,7 @@ export const WORKLOADS = {
   },
   introspection: {
     async prepare(on, _seconds, _port, minting = on) {
-      const tokens = await ownTokens(minting, LIVE);
+      const tokens = await issuedTokens(minting, LIVE);
       for (const token of tokens) await introspected(pick(on, token.client), token); // seen once, so that every operation sees one again
       let next = 0;
       return () => (connection) => introspected(connection, pick(tokens, next++));
@@ -143,7 +143,7 @@ export const WORKLOADS = {
   },
   introspection_first_seen: {
     async prepare(on, seconds) {
-      const tokens = await ownTokens(on, Math.ceil(FRESH_PER_SECOND * seconds));
+      const tokens = await issuedTokens(on, Math.ceil(FRESH_PER_SECOND * seconds));
       return () => async (connection) => {
         const token = tokens.pop();
         return token !== undefined && introspected(connection, token);

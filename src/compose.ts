@@ -8,8 +8,8 @@ import { housekeeping } from "./compose/housekeeping.ts";
 import { observedCore } from "./compose/observed-core.ts";
 import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
+import { refusalLog } from "./compose/refusal-log.ts";
 import { sealing } from "./compose/sealing.ts";
-import { refusalTeller } from "./compose/told-refusals.ts";
 import type { Config, Role } from "./config.ts";
 import { databaseClock } from "./core/database-clock.ts";
 import { startGrpcListener } from "./grpc/listener.ts";
@@ -21,7 +21,7 @@ import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness, watchWrites } from "./store/readiness.ts";
-import { revocationMarks } from "./store/revocation-marks.ts";
+import { revocationEvents } from "./store/revocation-events.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
 import type { LogSink } from "./telemetry/stdout.ts";
@@ -93,7 +93,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
     closing.push(() => ephemeral.close());
     const keys = role === "front" ? undefined : await keysOf(config, database);
-    const refusals = refusalTeller(log);
+    const refusals = refusalLog(log);
     const core =
       keys && refusals.observing(await composeCore(config, sql, keys, { log, databaseClock: clock, ephemeral, failed, closing }));
     const loads: (() => Promise<unknown>)[] = [];
@@ -104,7 +104,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
       const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
       const local: TokenCore = observedCore(localTokenCore(core), metrics);
-      const revocations = revocationMarks(sql);
+      const revocations = revocationEvents(sql);
       const listener = await opened({ setting: "GRPC_PORT", port, host }, () =>
         startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations }),
       );

@@ -8,11 +8,11 @@ import { registerDelegationCommands } from "./cli/delegations.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
-import { registerRealmCommands, registerUserCommands } from "./cli/people-and-realms.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
+import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 

@@ -12,8 +12,14 @@ try {
   if (!CLIENT_SECRET) throw new Error("CLIENT_SECRET is not set");
   const subjectToken = (await text(process.stdin)).trim(); // not among the arguments, where every user of the machine could read it
   if (subjectToken === "") throw new Error("it reads the person's access token from its standard input, and there was none");
-  const errand = await runErrand({ issuer: ISSUER, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, resource: RESOURCE, subjectToken });
-  console.log(JSON.stringify(errand));
+  const pendingAction = await runErrand({
+    issuer: ISSUER,
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+    resource: RESOURCE,
+    subjectToken,
+  });
+  console.log(JSON.stringify(pendingAction));
 } catch (error) {
   console.error(`the agent did not do it: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

@@ -17,7 +17,7 @@ export interface Told {
   readonly reset: boolean;
 }
 
-export interface KnownMarks {
+export interface KnownRevocations {
   take(told: Told, now: number): void;
   /** Whether one of these digests is marked and was not lifted. */
   anyEnded(digests: readonly string[]): boolean;
@@ -30,7 +30,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");
 
 /** What of the marks still matters, by digest. A new beginning takes the place of what was known once it is complete. */
-export function knownMarks(): KnownMarks {
+export function knownRevocations(): KnownRevocations {
   let known = new Map<string, Mark>();
   let coming: Map<string, Mark> | undefined;
   let pruned = 0;
@@ -63,14 +63,14 @@ interface Named {
 }
 
 /** Tokens that one may have come of; ours stops at four. */
-const MOST_FOREBEARS = 10;
+const MAX_ANCESTORS = 10;
 /** What stands before the dot in the `jti` of a token that an agent got by exchange. */
 const DELEGATED = "d";
 
 /**
  * The digests of what may end a token before its time, its own and those of every token that it was exchanged from; undefined for a token that
  * cannot be judged by marks, as it does not say who it is or what it came of.
- * @see RevocationMark in the proto countersign.introspection.v1
+ * @see RevocationEvent in the proto countersign.introspection.v1
  */
 export async function endsOf(claims: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
   const line = lineOf(claims);
@@ -86,7 +86,7 @@ function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | u
   if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // who acts does so for a person
   if (kind !== DELEGATED) return [claims];
   const { exchanged_from: above } = claims;
-  const told = Array.isArray(above) && above.length > 0 && above.length <= MOST_FOREBEARS && above.every(isNamed);
+  const told = Array.isArray(above) && above.length > 0 && above.length <= MAX_ANCESTORS && above.every(isNamed);
   return told ? [claims, ...above] : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { MessageShape } from "@bufbuild/protobuf";
 import type { Channel, OpenChannel } from "./grpc-channel.ts";
-import { type KnownMarks, knownMarks } from "./revocation-marks.ts";
+import { type KnownRevocations, knownRevocations } from "./revocation-marks.ts";
 import type { Clocks } from "./time.ts";
 
 type Service = OpenChannel["service"];
@@ -16,13 +16,13 @@ export interface RevocationWatch {
   ready(milliseconds: number): Promise<void>;
   /** Seconds since it was last heard that all is known; infinite before that. */
   age(): number;
-  readonly marks: Pick<KnownMarks, "anyEnded">;
+  readonly marks: Pick<KnownRevocations, "anyEnded">;
   close(): void;
 }
 
 /** Watches revocations for as long as the guard lives; after a break it goes on from where it was. */
 export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
-  let marks = knownMarks();
+  let marks = knownRevocations();
   let cursor = "";
   let heardAt = Number.NEGATIVE_INFINITY;
   let pause = FIRST_PAUSE;
@@ -64,7 +64,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   }
 
   function forget(): void {
-    marks = knownMarks();
+    marks = knownRevocations();
     cursor = "";
     heardAt = Number.NEGATIVE_INFINITY;
   }

@@ -1,11 +1,11 @@
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import type { AgentPauses, Cut, DelegationBook } from "./delegations.ts";
+import type { AgentPauses, Cut, DelegationRepository } from "./delegations.ts";
 import { type Caller, whence } from "./sessions.ts";
 
 /** What a person needs to see and stop those who act for her. */
 export interface AgentPorts {
-  readonly delegations: DelegationBook;
+  readonly delegations: DelegationRepository;
   readonly agentPauses: AgentPauses;
 }
 
@@ -18,7 +18,7 @@ const byHerself = (event: AuditEvent, userId: string, caller: Caller): AuditEntr
 });
 
 /** Ends what an agent holds of this person, one delegation or all. @throws {Refusal} not_found, for what is another's too */
-export async function endOwn(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {
+export async function endOtherSessions(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {
   const ended = await delegations.cut({ kind: "person", userId }, what, byHerself("delegation.cut", userId, caller));
   if (ended === undefined) throw new Refusal("not_found", "delegation_unknown", { description: "There is no such delegation." });
 }

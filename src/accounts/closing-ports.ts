@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Letter } from "./ports.ts";
+import type { MailMessage } from "./ports.ts";
 
 /** The end of an account. */
 export interface AccountClosing {
@@ -8,5 +8,5 @@ export interface AccountClosing {
    * API keys and what others allowed them; the address becomes free. The audit trail stays. A last letter is queued.
    * @returns `last_operator` when nobody would be left to operate the service, `gone` when there is no such account
    */
-  close(userId: string, letter: Letter, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;
+  close(userId: string, letter: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;
 }

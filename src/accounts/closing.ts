@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { AccountClosing } from "./closing-ports.ts";
-import { accountClosedLetter } from "./mails.ts";
+import { accountClosedMail } from "./mails.ts";
 import { type ProofPorts, provePassword } from "./password-proof.ts";
 import type { User } from "./ports.ts";
 import { type Caller, whence } from "./sessions.ts";
@@ -17,7 +17,7 @@ export interface ClosingPorts extends ProofPorts {
  */
 export async function closeAccount(user: User, password: string, ports: ClosingPorts, caller: Caller): Promise<void> {
   await provePassword(user, password, "user.deleted", ports, caller);
-  const outcome = await ports.closing.close(user.id, accountClosedLetter(caller.language, ports.issuer), {
+  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, ports.issuer), {
     event: "user.deleted",
     outcome: "success",
     reason: "by_owner",

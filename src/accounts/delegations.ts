@@ -95,7 +95,7 @@ export type Cut =
   | { readonly kind: "grant"; readonly id: string };
 
 /** Delegations as people and operators see and end them. They are kept for a day after their expiry. */
-export interface DelegationBook {
+export interface DelegationRepository {
   /** Newest first. @param after `next` of the page before */
   list(
     whose: Whose,

@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
-import { passwordChangedLetter, resetLetter } from "./mails.ts";
+import { passwordChangedMail, resetMail } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import type { PasswordChanges } from "./password-ports.ts";
@@ -34,7 +34,7 @@ export async function forgotPassword(email: string, ports: ForgottenPasswordPort
   const issued = ports.passwordChanges.issueReset(
     email,
     { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 },
-    resetLetter(caller.language, ports.issuer, token, RESET_MINUTES),
+    resetMail(caller.language, ports.issuer, token, RESET_MINUTES),
     {
       event: "password.reset_requested",
       outcome: "success",
@@ -82,7 +82,7 @@ export async function resetPassword(token: string, password: string, ports: Forg
   const user = await ports.passwordChanges.reset(
     tokenHashOf(token),
     await ports.passwords.hash(password, caller.limitKey),
-    passwordChangedLetter(caller.language, ports.issuer),
+    passwordChangedMail(caller.language, ports.issuer),
     {
       event: "password.changed",
       outcome: "success",

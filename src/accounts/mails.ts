@@ -1,6 +1,6 @@
 import type { Language } from "../language.ts";
 import { accountClosedTexts, type MailTexts, mailFrameTexts, passwordChangedTexts, resetTexts, verificationTexts } from "./mail-texts.ts";
-import type { Letter } from "./ports.ts";
+import type { MailMessage } from "./ports.ts";
 
 /** Where a verification link leads. @param issuer the service's base URL */
 export const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
@@ -11,23 +11,23 @@ export const resetLink = (issuer: string, token: string): string => `${issuer}/r
 const hostOf = (issuer: string): string => new URL(issuer).host;
 
 /** The letter that proves an address. */
-export const verificationLetter = (language: Language, issuer: string, token: string, hours: number): Letter =>
+export const verificationMail = (language: Language, issuer: string, token: string, hours: number): MailMessage =>
   letter(language, verificationTexts[language](hostOf(issuer), hours), verificationLink(issuer, token));
 
 /** The letter that leads to a new password. */
-export const resetLetter = (language: Language, issuer: string, token: string, minutes: number): Letter =>
+export const resetMail = (language: Language, issuer: string, token: string, minutes: number): MailMessage =>
   letter(language, resetTexts[language](hostOf(issuer), minutes), resetLink(issuer, token));
 
 /** The letter that tells the owner of a new password; whoever did not choose it can choose another one. */
-export const passwordChangedLetter = (language: Language, issuer: string): Letter =>
+export const passwordChangedMail = (language: Language, issuer: string): MailMessage =>
   letter(language, passwordChangedTexts[language](hostOf(issuer)), `${issuer}/forgot`);
 
 /** The letter that says good-bye. */
-export const accountClosedLetter = (language: Language, issuer: string): Letter =>
+export const accountClosedMail = (language: Language, issuer: string): MailMessage =>
   letter(language, accountClosedTexts[language](hostOf(issuer)));
 
 /** A letter as text, and as HTML of a kind that every mail program shows. Nothing in it is fetched from anywhere. */
-function letter(language: Language, texts: MailTexts, link?: string): Letter {
+function letter(language: Language, texts: MailTexts, link?: string): MailMessage {
   const { hello, copyLink } = mailFrameTexts[language];
   const { subject, lead, action, close } = texts;
   const text = [hello, ...lead, ...(link === undefined ? [] : [link]), close.join("\n")].join("\n\n");

@@ -19,7 +19,7 @@ const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
  * Attempts that are under way in this process. Four keep two hashing threads busy while the others are at the database, and take at most
  * half of its connections. What waits holds nothing but memory.
  */
-const UNDER_WAY = { width: 4, queue: 128, share: 96, wait: 1000 } as const;
+const IN_FLIGHT = { width: 4, queue: 128, share: 96, wait: 1000 } as const;
 /**
  * Refusals wait before they are answered: a client that sends again at once would otherwise keep the event loop from everyone else. With
  * the attempts that wait they are fewer than the 512 requests that a front answers at a time.
@@ -82,7 +82,7 @@ function spentBudgets(now: () => number) {
  * @param held where refusals wait; no job runs there
  */
 export function passwordAttempts(failures: SignInFailures, now: () => number, held: FairQueue = fairQueue(HELD)): PasswordAttempts {
-  const queue = fairQueue(UNDER_WAY);
+  const queue = fairQueue(IN_FLIGHT);
   const spent = spentBudgets(now);
 
   async function reserve(key: SecretHash, budget: FailureBudget, remembered: number): Promise<void> {

@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { deviceOf } from "./device.ts";
-import { passwordChangedLetter } from "./mails.ts";
+import { passwordChangedMail } from "./mails.ts";
 import type { PasswordChanges } from "./password-ports.ts";
 import { type ProofPorts, provePassword } from "./password-proof.ts";
 import { assertGoodPassword } from "./password-rules.ts";
@@ -49,7 +49,7 @@ export async function changePassword(user: User, given: PasswordsGiven, ports: P
   const told = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...whence(caller) } as const;
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },
-    passwordChangedLetter(caller.language, issuer),
+    passwordChangedMail(caller.language, issuer),
     {
       change: { event: "password.changed", reason: "by_owner", ...told },
       session: { event: "session.started", reason: "password_changed", ...told },

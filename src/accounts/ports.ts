@@ -18,14 +18,14 @@ export interface User {
 }
 
 /** A message, whoever it goes to. */
-export interface Letter {
+export interface MailMessage {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
 /** A message that waits in the outbox until a mail server has taken it. */
-export interface Mail extends Letter {
+export interface Mail extends MailMessage {
   readonly to: string;
 }
 
@@ -130,7 +130,7 @@ export interface SignInFailures {
 }
 
 /** Where a session was started, in what words its owner may tell it by. */
-export interface SessionPlace {
+export interface SessionOrigin {
   /** Network address. */
   readonly address: string;
   /** What browser or program, such as `Firefox`. */
@@ -145,7 +145,7 @@ export interface NewSessionRecord {
   readonly userId: string;
   /** Seconds. */
   readonly ttl: number;
-  readonly place?: SessionPlace;
+  readonly place?: SessionOrigin;
   /** Hash of the cookie that came along: that session ends in the same statement. */
   readonly replaces?: SecretHash;
   /** Of the password that was proved: nothing starts when it has been changed meanwhile. None where something else was proved. */

@@ -2,7 +2,7 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
-import { verificationLetter } from "./mails.ts";
+import { verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
@@ -45,7 +45,7 @@ function newVerification(
   const token = newHexSecret(randomBytes);
   return {
     verification: { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 },
-    mail: { to: email, ...verificationLetter(language, issuer, token, VERIFICATION_HOURS) },
+    mail: { to: email, ...verificationMail(language, issuer, token, VERIFICATION_HOURS) },
   };
 }
 

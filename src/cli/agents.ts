@@ -30,7 +30,7 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
     running(terminal, async (clientId: string, options: Options) => {
       const admin = await managing(terminal);
       told(await admin.operator.agents.resume.mutate({ clientId }), options, "resumed", "was not paused by operators");
-      const stillPaused = await heldByPeople(admin, clientId);
+      const stillPaused = await pausedByUsers(admin, clientId);
       if (stillPaused !== undefined) terminal.complain(stillPaused);
     }),
   );
@@ -43,7 +43,7 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
 }
 
 /** What resuming leaves: a pause that people took is theirs to end. */
-async function heldByPeople(admin: AdminClient, clientId: string): Promise<string | undefined> {
+async function pausedByUsers(admin: AdminClient, clientId: string): Promise<string | undefined> {
   const people = (await everyPause(admin, clientId)).flatMap(({ userId }) => (userId === null ? [] : [userId]));
   const [id] = people;
   if (id === undefined) return undefined;

@@ -6,11 +6,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import { type ExportLine, headerLine, interleave } from "../audit-chain/export.ts";
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
 import { verification } from "../audit-chain/verify.ts";
-import { auditVerdict, shortfallWords, tailLine } from "./audit-words.ts";
+import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
-import { asId, userId } from "./people-and-realms.ts";
 import { running, type Terminal } from "./terminal.ts";
+import { asId, userId } from "./users-and-realms.ts";
 
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];

@@ -3,9 +3,9 @@ import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
-import { userId } from "./people-and-realms.ts";
 import { asJson, type Cell, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
+import { userId } from "./users-and-realms.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];

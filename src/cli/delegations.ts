@@ -2,9 +2,9 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./managing.ts";
-import { asId, userId } from "./people-and-realms.ts";
 import { asJson, type Cell, printable, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
+import { asId, userId } from "./users-and-realms.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];

@@ -25,7 +25,7 @@ type Members = Readonly<Record<string, unknown>>;
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
 /** @param detail what is wrong, in fixed words */
-const unfit = (reason: string, detail = ""): never => {
+const invalid = (reason: string, detail = ""): never => {
   throw new Refusal("invalid_client", reason, { description: `the client metadata document is not acceptable${detail}` });
 };
 
@@ -37,8 +37,8 @@ const unfit = (reason: string, detail = ""): never => {
  */
 export function clientOfDocument(document: unknown, url: string, policy: DocumentPolicy): Client {
   const members = membersOf(document);
-  if (members.client_id !== url) unfit("document_of_another_client");
-  for (const secret of ["client_secret", "client_secret_expires_at"]) if (secret in members) unfit("document_with_secret");
+  if (members.client_id !== url) invalid("document_of_another_client");
+  for (const secret of ["client_secret", "client_secret_expires_at"]) if (secret in members) invalid("document_with_secret");
   const keys = keysOf(members);
   const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null);
   return {
@@ -70,40 +70,40 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
 
 /** The members that say something: null stands for absence. */
 function membersOf(document: unknown): Members {
-  if (typeof document !== "object" || document === null || Array.isArray(document)) return unfit("document_not_an_object");
+  if (typeof document !== "object" || document === null || Array.isArray(document)) return invalid("document_not_an_object");
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
 }
 
 function texts(value: unknown, reason: string): readonly string[] {
-  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) return unfit(reason);
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) return invalid(reason);
   return value;
 }
 
 function nameOf({ client_name: name }: Members): string {
-  return typeof name === "string" && displayNameFault(name) === undefined ? name : unfit("document_name_malformed");
+  return typeof name === "string" && displayNameFault(name) === undefined ? name : invalid("document_name_malformed");
 }
 
 /** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */
 function redirectUrisOf({ redirect_uris: listed }: Members, tokenEndpointAuthMethod: AuthMethod): readonly string[] {
   const client = { environment: null, tokenEndpointAuthMethod };
   const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, client));
-  return permitted.length === 0 ? unfit("document_without_redirect") : [...new Set(permitted)];
+  return permitted.length === 0 ? invalid("document_without_redirect") : [...new Set(permitted)];
 }
 
 function grantsOf({ grant_types: listed }: Members): readonly GrantType[] {
   const named = listed === undefined ? ["authorization_code"] : texts(listed, "document_grants_malformed");
   const grants = DOCUMENT_GRANTS.filter((grant) => named.includes(grant));
-  return grants.includes("authorization_code") ? grants : unfit("document_without_code_grant");
+  return grants.includes("authorization_code") ? grants : invalid("document_without_code_grant");
 }
 
 function responsesOf({ response_types: listed }: Members): readonly "code"[] {
-  if (listed !== undefined && !texts(listed, "document_responses_malformed").includes("code")) unfit("document_without_code_response");
+  if (listed !== undefined && !texts(listed, "document_responses_malformed").includes("code")) invalid("document_without_code_response");
   return ["code"];
 }
 
 function scopesOf({ scope }: Members, allowed: readonly string[]): readonly string[] {
   if (scope === undefined) return allowed;
-  if (typeof scope !== "string") return unfit("document_scope_malformed");
+  if (typeof scope !== "string") return invalid("document_scope_malformed");
   const named = parsedScope(scope);
   return allowed.filter((name) => named.includes(name));
 }
@@ -112,14 +112,14 @@ function parsedScope(scope: string): readonly string[] {
   try {
     return parseScope(scope);
   } catch {
-    return unfit("document_scope_malformed");
+    return invalid("document_scope_malformed");
   }
 }
 
 function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jwksUri"> {
-  if (jwks !== undefined && jwksUri !== undefined) return unfit("document_with_two_key_sources");
-  if (jwks !== undefined) assertUsableKeys(asPublicKeySet(jwks) ?? unfit("document_keys_malformed"));
-  if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri))) return unfit("document_keys_uri_malformed");
+  if (jwks !== undefined && jwksUri !== undefined) return invalid("document_with_two_key_sources");
+  if (jwks !== undefined) assertUsableKeys(asPublicKeySet(jwks) ?? invalid("document_keys_malformed"));
+  if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri))) return invalid("document_keys_uri_malformed");
   return { jwks: (jwks as Client["jwks"]) ?? null, jwksUri: jwksUri ?? null };
 }
 
@@ -129,7 +129,7 @@ const KNOWN_TYPES: readonly unknown[] = Object.values(PROFILES).map(({ kty }) =>
 function assertUsableKeys(keys: readonly PublishedKey[]): void {
   keys.forEach((key, index) => {
     const fault = KNOWN_TYPES.includes(key.kty) ? keyFault(key) : undefined;
-    if (fault !== undefined) unfit("document_key_unusable", `: jwks.keys.${index} ${fault}`);
+    if (fault !== undefined) invalid("document_key_unusable", `: jwks.keys.${index} ${fault}`);
   });
 }
 
@@ -146,10 +146,10 @@ const isKeysUri = (uri: string): boolean => {
 function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
   const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
   const list = listed === undefined ? [] : texts(listed, "document_methods_malformed");
-  if (named !== undefined && named !== "none" && named !== "private_key_jwt") return unfit("document_method_not_possible");
-  if (named === "private_key_jwt" && !hasKeys) return unfit("document_without_keys");
+  if (named !== undefined && named !== "none" && named !== "private_key_jwt") return invalid("document_method_not_possible");
+  if (named === "private_key_jwt" && !hasKeys) return invalid("document_without_keys");
   const open = named === "none" || list.includes("none") || (named === undefined && list.length === 0 && !hasKeys);
-  if (!open && !hasKeys) return unfit("document_method_not_possible");
+  if (!open && !hasKeys) return invalid("document_method_not_possible");
   // Where nothing needs to be proven the client is a public one, whatever else it can do.
   const keyed: readonly AuthMethod[] = hasKeys && open ? ["private_key_jwt"] : [];
   return { tokenEndpointAuthMethod: open ? "none" : "private_key_jwt", alternativeAuthMethods: keyed };

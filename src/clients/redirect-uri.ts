@@ -52,9 +52,9 @@ export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthM
  * @see OAuth 2.1 §2.3.1, RFC 8252 §7, specification §4.6
  */
 export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>
-  isPermittedPlace(uri, client) && !hasResponseParameter(uri);
+  isPermittedTarget(uri, client) && !hasResponseParameter(uri);
 
-function isPermittedPlace(uri: string, client: RedirectingClient): boolean {
+function isPermittedTarget(uri: string, client: RedirectingClient): boolean {
   const { environment } = client;
   if (!PLAIN.test(uri)) return false;
   const [, scheme, host, port] = WEB.exec(uri) ?? [];
@@ -70,7 +70,7 @@ function isPermittedPlace(uri: string, client: RedirectingClient): boolean {
 export function redirectUriFault(uri: string, client: RedirectingClient): string | undefined {
   if (isPermittedRedirectUri(uri, client)) return undefined;
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
-  if (isPermittedPlace(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
+  if (isPermittedTarget(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
   if (WEB.test(uri)) return "is not permitted in the client's environment";
   return isPermittedRedirectUri(uri, { ...client, tokenEndpointAuthMethod: "none" })
     ? "has a scheme without a dot, which only public clients may have (token_endpoint_auth_method none)"

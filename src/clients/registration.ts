@@ -51,10 +51,10 @@ function registrableGrants(requested: readonly string[]): readonly GrantType[] {
   for (const name of requested) {
     if (name === STRIPPED_GRANT) continue;
     const grant = SELF_SERVICE_GRANT_TYPES.find((known) => known === name);
-    if (grant === undefined) throw unfit("grant_not_registrable", "grant_types contains a grant that cannot be registered.");
+    if (grant === undefined) throw invalid("grant_not_registrable", "grant_types contains a grant that cannot be registered.");
     kept.add(grant);
   }
-  if (kept.size === 0) throw unfit("no_grant", "grant_types leaves no grant.");
+  if (kept.size === 0) throw invalid("no_grant", "grant_types leaves no grant.");
   return [...kept];
 }
 
@@ -76,24 +76,24 @@ function registrableRedirectUris(requested: readonly string[], needed: boolean, 
 
 function registrableResponses(requested: readonly string[] | undefined, usesCode: boolean): readonly "code"[] {
   const wanted = requested ?? (usesCode ? ["code"] : []);
-  if (wanted.some((name) => name !== "code")) throw unfit("response_type_unknown", "response_types may contain code alone.");
-  if (wanted.length > 0 !== usesCode) throw unfit("response_types_inconsistent", "response_types does not fit grant_types.");
+  if (wanted.some((name) => name !== "code")) throw invalid("response_type_unknown", "response_types may contain code alone.");
+  if (wanted.length > 0 !== usesCode) throw invalid("response_types_inconsistent", "response_types does not fit grant_types.");
   return usesCode ? ["code"] : [];
 }
 
 function registrableMethod(requested: string | undefined): RegistrableMetadata["tokenEndpointAuthMethod"] {
   if (requested === undefined || requested === STRIPPED_METHOD) return "client_secret_basic";
   const method = REGISTRABLE_AUTH_METHODS.find((known) => known === requested);
-  if (method === undefined) throw unfit("auth_method_not_registrable", "token_endpoint_auth_method cannot be registered.");
+  if (method === undefined) throw invalid("auth_method_not_registrable", "token_endpoint_auth_method cannot be registered.");
   return method;
 }
 
 /** What no request could ever use is better told now (RFC 6749 §4.4 and §6). */
 function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): void {
   if (grantTypes.every((grant) => grant === "refresh_token"))
-    throw unfit("refresh_token_alone", "grant_types has refresh_token, but no grant that would issue one.");
+    throw invalid("refresh_token_alone", "grant_types has refresh_token, but no grant that would issue one.");
   if (method === "none" && grantTypes.includes("client_credentials"))
-    throw unfit("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
+    throw invalid("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
 }
 
 /**
@@ -108,4 +108,4 @@ function registrableScopes(requested: string | undefined, usesCode: boolean, pol
   return kept.length === 0 ? allowed : kept;
 }
 
-const unfit = (reason: string, description: string): Refusal => new Refusal("invalid_client_metadata", reason, { description });
+const invalid = (reason: string, description: string): Refusal => new Refusal("invalid_client_metadata", reason, { description });

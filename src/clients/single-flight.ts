@@ -2,12 +2,12 @@
 export function singleFlight<T, Brought extends readonly unknown[] = []>(
   work: (key: string, ...brought: Brought) => Promise<T>,
 ): (key: string, ...brought: Brought) => Promise<T> {
-  const underWay = new Map<string, Promise<T>>();
+  const inFlight = new Map<string, Promise<T>>();
   return (key, ...brought) => {
-    const known = underWay.get(key);
+    const known = inFlight.get(key);
     if (known !== undefined) return known;
-    const started = work(key, ...brought).finally(() => underWay.delete(key));
-    underWay.set(key, started);
+    const started = work(key, ...brought).finally(() => inFlight.delete(key));
+    inFlight.set(key, started);
     return started;
   };
 }

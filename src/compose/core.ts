@@ -7,10 +7,10 @@ import { sharedDocuments } from "../clients/shared-documents.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import type { IdentityAssertionPorts } from "../core/asserted-identity.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import { clockWatch } from "../core/clock-watch.ts";
 import type { DatabaseClock } from "../core/database-clock.ts";
+import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
 import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { derivedSecret } from "../core/signing/derived-secret.ts";
@@ -27,7 +27,7 @@ import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import { clientDirectory } from "../store/client-directory.ts";
-import { consentBook } from "../store/consents.ts";
+import { consentRepository } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
@@ -71,9 +71,9 @@ export async function composeCore(
   keys: Keys,
   { log, databaseClock, ephemeral, failed, closing }: CoreSurroundings,
 ): Promise<TokenCoreImplementation> {
-  const tellWait = () => keys.current() === undefined && log.warn("signing_key_waits");
-  tellWait();
-  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(tellWait), failed);
+  const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
+  logWait();
+  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed);
   const watch = clockWatch(databaseClock.measure, (seconds) => log.warn("clock_offset", { seconds }));
   await watch.look();
   const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
@@ -98,7 +98,7 @@ export async function composeCore(
     identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql) : undefined,
     detachedSignatures: detachedSignatures(sql),
     selfContained: config.pqc.delivery === "self-contained",
-    consents: consentBook(sql),
+    consents: consentRepository(sql),
     ...clientSources(config, sql, keys, ephemeral),
     // The limiter refuses what is past its points; here the last failure itself is to be told.
     throttle: authenticationThrottle(
@@ -147,7 +147,7 @@ function assertInTime(notAfter: number | undefined, now: number | undefined): vo
 /** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
 function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemeral) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
-  // Each has a lane of its own: strangers who name slow hosts must not keep us from the keys of clients that are registered.
+  // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients.
   const ownFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
   const [key] = keys.own;
   const shared =

@@ -12,27 +12,27 @@ import type { DatabaseClock } from "../core/database-clock.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
-import { createApp } from "../front/app.ts";
-import { PENDING_RATE } from "../front/authorize.ts";
-import { discoveryRoutes } from "../front/discovery.ts";
-import { docsRoutes } from "../front/docs.ts";
-import { hasForwardedHeaders } from "../front/forwarded-headers.ts";
-import { healthRoutes } from "../front/health.ts";
-import { introspectRoutes } from "../front/introspect.ts";
-import { jwksRoutes } from "../front/jwks.ts";
-import { lifecycle } from "../front/lifecycle.ts";
-import { clientAddress } from "../front/middleware/address.ts";
-import { requestIds } from "../front/middleware/request-id.ts";
+import { clientAddress } from "../front/http/address.ts";
+import { createApp } from "../front/http/app.ts";
+import { hasForwardedHeaders } from "../front/http/forwarded-headers.ts";
+import { lifecycle } from "../front/http/lifecycle.ts";
+import { requestIds } from "../front/http/request-id.ts";
+import { listen } from "../front/http/server.ts";
+import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { discoveryRoutes } from "../front/oauth/discovery.ts";
+import { introspectRoutes } from "../front/oauth/introspect.ts";
+import { jwksRoutes } from "../front/oauth/jwks.ts";
+import { registerRoutes } from "../front/oauth/register.ts";
+import { revokeRoutes } from "../front/oauth/revoke.ts";
+import { tokenRoutes } from "../front/oauth/token.ts";
+import { userinfoRoutes } from "../front/oauth/userinfo.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/site.ts";
-import { peopleRoutes, type WalletRoutes } from "../front/people.ts";
-import { registerRoutes } from "../front/register.ts";
-import { revokeRoutes } from "../front/revoke.ts";
-import { listen } from "../front/server.ts";
-import { systemRoutes } from "../front/system.ts";
-import { tokenRoutes } from "../front/token.ts";
-import { userinfoRoutes } from "../front/userinfo.ts";
-import { walletOffRoutes } from "../front/wallet-off.ts";
+import { docsRoutes } from "../front/system/docs.ts";
+import { healthRoutes } from "../front/system/health.ts";
+import { systemRoutes } from "../front/system/system.ts";
+import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
+import { walletOffRoutes } from "../front/wallet/wallet-off.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -44,7 +44,7 @@ import { clientDirectory } from "../store/client-directory.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
 import { consents } from "../store/consents.ts";
-import { delegationBook } from "../store/delegation-book.ts";
+import { delegationRepository } from "../store/delegation-repository.ts";
 import { type Ephemeral, monotonicSeconds } from "../store/ephemeral/memory.ts";
 import { outbox } from "../store/outbox.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
@@ -56,17 +56,17 @@ import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { mailingStores } from "./account-stores.ts";
 import { managementPorts } from "./management.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
-import { mailingStores } from "./people-stores.ts";
-import type { RefusalTeller } from "./told-refusals.ts";
+import type { RefusalLog } from "./refusal-log.ts";
 
 export interface FrontSurroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCoreImplementation | undefined;
   readonly log: Log;
-  readonly refusals: RefusalTeller;
+  readonly refusals: RefusalLog;
   readonly metrics: Metrics;
   /** Takes the patterns of the routes that are served, so that they can label a metric. */
   readonly routes: Set<string>;
@@ -127,7 +127,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       clock: systemClock,
       randomBytes,
     }),
-    ...peopleRoutes({
+    ...userRoutes({
       wallets,
       core,
       fault,
@@ -138,7 +138,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       sessions: sessions(sql),
       attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
       consents: consents(sql),
-      delegations: delegationBook(sql),
+      delegations: delegationRepository(sql),
       agentPauses: agentPauses(sql),
       scopeDescriptions: scopeDescriptions(sql),
       refusals: auditLog(sql),
@@ -260,7 +260,7 @@ async function walletsOf(config: Config, sql: Sql, { log, ephemeral }: FrontSurr
 /** Loaded after the start, or when the description is first asked for. */
 async function describeApi(issuer: string): Promise<object> {
   const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }, { walletPaths }] = await Promise.all([
-    import("../front/openapi.ts"),
+    import("../front/system/openapi.ts"),
     import("../front/schemas/oauth-paths.ts"),
     import("../front/schemas/account-paths.ts"),
     import("../front/schemas/client-paths.ts"),

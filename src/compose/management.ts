@@ -11,7 +11,7 @@ import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import { clientRegistry } from "../store/client-registry.ts";
 import { managedClients } from "../store/clients-admin.ts";
-import { delegationBook } from "../store/delegation-book.ts";
+import { delegationRepository } from "../store/delegation-repository.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { publishedKeys } from "../store/published-keys.ts";
 import { realms } from "../store/realms.ts";
@@ -40,7 +40,7 @@ export const managementPorts = (
   managedScopes: managedScopes(sql),
   publishedKeys: publishedKeys(sql, KEYS_OUTLIVE),
   auditTrail: auditTrail(sql),
-  delegations: delegationBook(sql),
+  delegations: delegationRepository(sql),
   agentPauses: agentPauses(sql),
   provisioner: provisioner(sql, passwords),
   clock: systemClock,

@@ -9,12 +9,12 @@ export function periodically(
   failed: (error: unknown) => void,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
-  let underWay: Promise<void> | undefined;
+  let inFlight: Promise<void> | undefined;
   const turn = (): void => {
-    underWay ??= work(stopping.signal)
+    inFlight ??= work(stopping.signal)
       .then(() => undefined, failed)
       .finally(() => {
-        underWay = undefined;
+        inFlight = undefined;
       });
   };
   const timer = setInterval(turn, seconds * 1000);
@@ -23,7 +23,7 @@ export function periodically(
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      await underWay;
+      await inFlight;
     },
   };
 }

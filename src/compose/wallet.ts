@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import { walletPageRoutes } from "../front/pages/wallet.ts";
-import type { WalletRoutes } from "../front/people.ts";
+import { walletPageRoutes } from "../front/pages/wallet/page.ts";
+import type { WalletRoutes } from "../front/user-routes.ts";
 import { walletRoutes } from "../front/wallet/routes.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";

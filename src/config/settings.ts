@@ -7,9 +7,9 @@ import { LIFETIME_SETTINGS } from "./settings/lifetimes.ts";
 import { LISTENER_SETTINGS } from "./settings/listeners.ts";
 import { MAIL_SETTINGS } from "./settings/mail.ts";
 import { OPERATION_SETTINGS } from "./settings/operation.ts";
-import { PEOPLE_SETTINGS } from "./settings/people.ts";
 import { SPLIT_SETTINGS } from "./settings/split.ts";
 import { STORAGE_SETTINGS } from "./settings/storage.ts";
+import { USER_SETTINGS } from "./settings/users.ts";
 import { WALLET_SETTINGS } from "./settings/wallets.ts";
 
 /** Every setting there is. The loader, the list of known names and docs/settings.md are all read off this one table, in its order. */
@@ -20,7 +20,7 @@ export const SETTINGS = z.object({
   ...SPLIT_SETTINGS,
   ...MAIL_SETTINGS,
   ...LIFETIME_SETTINGS,
-  ...PEOPLE_SETTINGS,
+  ...USER_SETTINGS,
   ...CLIENT_SETTINGS,
   ...FEATURE_SETTINGS,
   ...WALLET_SETTINGS,

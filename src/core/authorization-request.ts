@@ -101,7 +101,7 @@ function parseMaxAge(maxAge: string | undefined): number | undefined {
 /** The subject of an ID token of ours; it may have expired (OIDC Core §3.1.2.1). */
 function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
   if (idTokenHint === undefined) return undefined;
-  const verified = core.ownTokens.verify(idTokenHint, "JWT");
+  const verified = core.issuedTokens.verify(idTokenHint, "JWT");
   const hint = verified && asIdTokenHint(verified);
   if (hint === undefined)
     throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is no ID token of this issuer" });

@@ -8,7 +8,7 @@ import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { answerableClient, type GoodRequest, judgeRequest } from "./authorization-request.ts";
 import type { Core } from "./core.ts";
-import { consentCovers, consentMark, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
+import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
 
 export const clientView = (client: Client) => ({
@@ -54,7 +54,7 @@ async function answerTo(
     if (code !== undefined) return { case: "code" as const, value: code };
   }
   const { client, scopes, resources } = good;
-  const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentMark(client));
+  const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentFingerprint(client));
   const missing = missingConsent(scopes, resources, consent);
   const authorization = {
     client: clientView(client),
@@ -119,7 +119,7 @@ async function storeCode(
 ) {
   const { client, scopes, resources } = good;
   const code = decision ? codeOf(decision) : newSecret(core.randomBytes);
-  const mark = consentMark(client);
+  const mark = consentFingerprint(client);
   const binding = {
     clientId: client.clientId,
     redirectUri: request.redirectUri,
@@ -130,7 +130,7 @@ async function storeCode(
     userId,
     sessionId,
     authTime,
-    ...(mark !== undefined && { documentClient: client, clientMark: mark }),
+    ...(mark !== undefined && { documentClient: client, clientFingerprint: mark }),
   };
   const issued = await core.codes.issue(hashSecret(code), binding, core.lifetimes.authorizationCode, {
     event: "code.issued",

@@ -45,7 +45,7 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
-  const verified = core.ownTokens.verify(token, "at+jwt");
+  const verified = core.issuedTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
   if (claims === undefined) return refuse("not_an_access_token");
   const reference = tokenReference(claims);

@@ -2,7 +2,7 @@ import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type PublishedKey } from "../clients/key-set.ts";
 import type { RemoteKeys } from "../clients/ports.ts";
-import { type ForeignAlgorithm, isForeignAlgorithm } from "../clients/signature-algorithms.ts";
+import { type AssertionAlgorithm, isAssertionAlgorithm } from "../clients/signature-algorithms.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
@@ -24,7 +24,7 @@ const refuse = (reason: string): never => {
 
 /** An assertion whose form is good. Who signed it is not known yet. */
 export interface Assertion extends ParsedJwt {
-  readonly alg: ForeignAlgorithm;
+  readonly alg: AssertionAlgorithm;
   readonly kid: string | undefined;
   /** The client that it names, and that must turn out to have signed it. */
   readonly clientId: string;
@@ -48,7 +48,7 @@ export function readAssertion(type: string, text: string): Assertion {
   if (parsed === undefined) return refuse("assertion_malformed");
   if (hasForbiddenMember(parsed)) refuse("assertion_brings_its_key");
   const { alg, kid, typ } = parsed.header;
-  if (!isForeignAlgorithm(alg)) return refuse("assertion_algorithm_not_accepted");
+  if (!isAssertionAlgorithm(alg)) return refuse("assertion_algorithm_not_accepted");
   if (kid !== undefined && typeof kid !== "string") return refuse("assertion_malformed");
   if (typ !== undefined && !(typeof typ === "string" && ASSERTION_TYPES.test(typ))) refuse("assertion_of_another_kind");
   const claims = parseObject(parsed.payload);

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Core } from "./core.ts";
+import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { CallContext } from "./implementation.ts";
 
 /**

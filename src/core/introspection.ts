@@ -46,7 +46,7 @@ interface Asked {
 
 /** Costs a stranger's request no signature: only what was verified before is looked at. */
 function asked(token: string, core: Core): Asked {
-  const known = core.ownTokens.remembered(token, "at+jwt");
+  const known = core.issuedTokens.remembered(token, "at+jwt");
   const claims = known && asAccessToken(known);
   const state = claims && core.tokens.of(tokenReference(claims));
   state?.catch(() => undefined); // nobody asks for it when the caller is refused first
@@ -54,7 +54,7 @@ function asked(token: string, core: Core): Asked {
 }
 
 function verified(token: string, core: Core): AccessTokenClaims | undefined {
-  const claims = core.ownTokens.verify(token, "at+jwt");
+  const claims = core.issuedTokens.verify(token, "at+jwt");
   return claims && asAccessToken(claims);
 }
 

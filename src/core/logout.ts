@@ -13,7 +13,7 @@ const refuse = (reason: string, description: string): never => {
  * @see OpenID Connect RP-Initiated Logout §2 and §3
  */
 export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {
-  const verified = core.ownTokens.verify(idTokenHint, "JWT");
+  const verified = core.issuedTokens.verify(idTokenHint, "JWT");
   const hint = verified && asIdTokenHint(verified);
   if (hint === undefined) return refuse("id_token_hint_invalid", "id_token_hint is no ID token of this issuer");
   const { sub, aud } = hint;

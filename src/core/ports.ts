@@ -4,12 +4,12 @@ import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } fr
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { IdentityAssertionPorts } from "./asserted-identity.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
-import type { NewGrant, Subject } from "./person-grant.ts";
+import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { TokenStates } from "./token-state.ts";
+import type { NewGrant, Subject } from "./user-grant.ts";
 
 /** Seconds. */
 export interface Lifetimes {
@@ -36,12 +36,12 @@ export interface CodeBinding {
   readonly authTime: number;
   /** The client as its metadata document described it when the code was issued; absent for registered clients. Goes on to the grant. */
   readonly documentClient?: Client;
-  /** What of that document the consent is bound to (consentMark). */
-  readonly clientMark?: string;
+  /** What of that document the consent is bound to (consentFingerprint). */
+  readonly clientFingerprint?: string;
 }
 
 /** A code as it stands. `now` is the database's clock at the read; all times in seconds since the epoch. */
-export interface CodeState extends Omit<CodeBinding, "clientMark"> {
+export interface CodeState extends Omit<CodeBinding, "clientFingerprint"> {
   readonly expiresAt: number;
   /** The grant that it was redeemed for; null while it is unused. */
   readonly grantId: string | null;
@@ -61,7 +61,7 @@ export interface AuthorizationCodes {
   /**
    * Stores a code if, at that moment, the user is enabled, the session lives, the client is enabled and a consent covers scopes and
    * resources. For the client of a metadata document the consent must not have been used for another mark, and is bound to this one
-   * (consentMark). One conditional statement. A code that is there already is left as it is, without a second record.
+   * (consentFingerprint). One conditional statement. A code that is there already is left as it is, without a second record.
    * @returns whether it is there
    */
   issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
@@ -119,13 +119,13 @@ export interface Grants {
 export interface ConsentView {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
-  /** Which of the scopes at which of the resources (scopesByPlace). */
+  /** Which of the scopes at which of the resources (scopesByResource). */
   readonly allowed: Readonly<Record<string, readonly string[]>>;
 }
 
-export interface ConsentBook {
+export interface ConsentRepository {
   /**
-   * @param mark of the client of a metadata document (consentMark): what was allowed it under another mark is void, from this call on
+   * @param mark of the client of a metadata document (consentFingerprint): what was allowed it under another mark is void, from this call on
    */
   of(userId: string, clientId: string, mark?: string): Promise<ConsentView | undefined>;
 }
@@ -204,7 +204,7 @@ export interface CorePorts {
   readonly detachedSignatures: DetachedSignatures;
   /** Whether the token answer carries the second signature too (PQC_TOKEN_DELIVERY=self-contained). */
   readonly selfContained: boolean;
-  readonly consents: ConsentBook;
+  readonly consents: ConsentRepository;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
   /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */

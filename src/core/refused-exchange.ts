@@ -4,7 +4,7 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, RefusedTokenExchange } from "../gen/countersign/token/v1/token_pb.ts";
 import { presentedCredential } from "./client-authentication.ts";
 import type { CorePorts } from "./ports.ts";
-import { because } from "./refused-request.ts";
+import { because } from "./refusal-audit.ts";
 
 /** A token exchange before its agent has proved itself. */
 export interface UnprovenExchange {

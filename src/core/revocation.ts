@@ -27,7 +27,7 @@ export async function revoke(token: string, client: Client, requestId: string, c
       await core.families.revoke(family.familyId, { ...audit, userId: family.subject.userId, grantId: family.grantId });
     return;
   }
-  const verified = core.ownTokens.verify(token, "at+jwt");
+  const verified = core.issuedTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
   if (claims?.client_id !== client.clientId) return;
   const reference = tokenReference(claims);

@@ -8,16 +8,15 @@ import { clientView, issueCode, validateAuthorization } from "./authorization.ts
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateClient, countingUnproven, registeredMethod } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
-import { groundOf } from "./document-client.ts";
 import { explainAuthorizationRequest } from "./explain/authorization-request.ts";
 import { explainRefusal } from "./explain/refusal.ts";
 import { explainTokenRequest } from "./explain/token-request.ts";
-import { authorizationCodeGrant } from "./grants/authorization-code.ts";
-import { clientCredentialsGrant } from "./grants/client-credentials.ts";
-import { jwtBearerGrant } from "./grants/jwt-bearer.ts";
+import { authorizationCodeGrant } from "./grants/authorization-code/grant.ts";
+import { clientCredentialsGrant } from "./grants/client-credentials/grant.ts";
+import { jwtBearerGrant } from "./grants/jwt-bearer/grant.ts";
 import { loginTokens } from "./grants/login.ts";
-import { refreshTokenGrant } from "./grants/refresh-token.ts";
-import { tokenExchangeGrant } from "./grants/token-exchange.ts";
+import { refreshTokenGrant } from "./grants/refresh-token/grant.ts";
+import { tokenExchangeGrant } from "./grants/token-exchange/grant.ts";
 import type { TokenCoreImplementation } from "./implementation.ts";
 import { inTime } from "./in-time.ts";
 import { introspection } from "./introspection.ts";
@@ -25,12 +24,13 @@ import { validateLogout } from "./logout.ts";
 import { GRANT_RULES } from "./policy/grant-type.ts";
 import { assertRules } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
+import { auditingRefusals } from "./refusal-audit.ts";
 import { recordingUnproven, refuseUnreadable } from "./refused-exchange.ts";
-import { tellingRefusals } from "./refused-request.ts";
 import { revoke } from "./revocation.ts";
-import { ownTokens } from "./signing/own-tokens.ts";
+import { issuedTokens } from "./signing/issued-tokens.ts";
 import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
+import { prefetch } from "./token-request-context.ts";
 
 /** The grant types by the names that the contract gives their members; the other two look after themselves. */
 const GRANT_TYPE: Record<
@@ -47,7 +47,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole: Core = {
     ...ports,
     sign: createSigner(),
-    ownTokens: ownTokens(ports.issuer, ports.keys),
+    issuedTokens: issuedTokens(ports.issuer, ports.keys),
     successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
   };
 
@@ -57,7 +57,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const request = { credential, requestId };
       if (grant.case === "refusedTokenExchange") return refuseUnreadable(grant.value, request, core);
       core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
-      const ground = groundOf(grant, core);
+      const ground = prefetch(grant, core);
       const authenticate = () => authenticateClient(credential, registeredMethod, { ...core, clients: ground.clients });
       const client = await (grant.case === "tokenExchange" ? recordingUnproven(request, core, authenticate) : authenticate());
       if (grant.case === undefined) throw new Refusal("unsupported_grant_type", "grant_missing");
@@ -67,7 +67,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
         return countingUnproven(asker, core, () => tokenExchangeGrant(grant.value, client, requestId, core));
       if (grant.case === "jwtBearer") return countingUnproven(asker, core, () => jwtBearerGrant(grant.value, client, requestId, core));
       const grantType = GRANT_TYPE[grant.case];
-      return tellingRefusals({ client, grantType, requestId }, core, async () => {
+      return auditingRefusals({ client, grantType, requestId }, core, async () => {
         assertRules(GRANT_RULES, { client, grantType, grant });
         switch (grant.case) {
           case "authorizationCode":

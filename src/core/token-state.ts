@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Subject } from "./person-grant.ts";
+import type { Subject } from "./user-grant.ts";
 
 /**
  * What the state of an access token hangs on. A person's token has `userId`, and either the grant that it comes from or the delegation

@@ -31,7 +31,7 @@ export interface FrontAccess {
 }
 
 /**
- * Whether a call may use TokenCoreService. A resource server's credential is never enough, nor is it ever harmless company.
+ * Whether a call may use TokenCoreService. A resource server's credential is never enough, nor may it accompany one that is.
  * @param certified whether the connection showed a certificate of the configured authority
  */
 export function frontGate({ secret, mutualTls }: FrontAccess): (authorization: readonly string[], certified: boolean) => boolean {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 import { keepConnections } from "./connections.ts";
-import type { Conversation } from "./conversation.ts";
-import { keepConversations } from "./conversations.ts";
 import { type CoreAddress, connectToCore, frontMetadata } from "./core-channel.ts";
+import type { CoreStream } from "./core-stream.ts";
+import { keepCoreStreams } from "./core-streams.ts";
 import { hasEffect, lastEffect, timeLimit } from "./deadline.ts";
 import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
 import { isLoopback } from "./loopback.ts";
@@ -35,14 +35,14 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
   const spread = SPREAD[isLoopback(new URL(address.url).hostname) ? "near" : "far"];
   const connections = keepConnections(() => connectToCore(address), spread.connections);
   const metadata = frontMetadata(address);
-  const conversations = keepConversations(connections, spread.streams, metadata, () => performance.now());
+  const streams = keepCoreStreams(connections, spread.streams, metadata, () => performance.now());
   let turn = 0;
   /** A stream, if need be one that is just being opened: behind a core that hangs a call of its own might be sent to that core again. */
-  const stream = async (until: number): Promise<Conversation | undefined> => {
+  const stream = async (until: number): Promise<CoreStream | undefined> => {
     const patience = Math.min(until, performance.now() + OPENING.wait);
     for (;;) {
-      const found = conversations.pick();
-      if (found !== undefined || !conversations.opening() || performance.now() > patience) return found;
+      const found = streams.pick();
+      if (found !== undefined || !streams.opening() || performance.now() > patience) return found;
       await sleep(OPENING.look);
     }
   };
@@ -77,7 +77,7 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
       );
     },
     async close() {
-      conversations.close();
+      streams.close();
       connections.close();
     },
   };

@@ -11,13 +11,13 @@ import {
 import { loadOnce } from "../load-once.ts";
 
 /** A method of a standard service that a library implements. */
-interface ForeignMethod {
+interface LazyMethod {
   readonly definition: MethodDefinition<unknown, unknown>;
   readonly handle: UntypedHandleCall;
 }
 
 /** By path. */
-type ForeignMethods = ReadonlyMap<string, ForeignMethod>;
+type LazyMethods = ReadonlyMap<string, LazyMethod>;
 
 /** Which methods there will be, told before the library that implements them is loaded. */
 export interface Announced {
@@ -26,8 +26,8 @@ export interface Announced {
 }
 
 /** Collects what a library registers, in place of a server. */
-export function collectMethods(register: (registrar: Pick<Server, "addService">) => void): ForeignMethods {
-  const methods = new Map<string, ForeignMethod>();
+export function collectMethods(register: (registrar: Pick<Server, "addService">) => void): LazyMethods {
+  const methods = new Map<string, LazyMethod>();
   register({
     addService(service, implementation) {
       for (const [name, definition] of Object.entries<MethodDefinition<unknown, unknown>>(service)) {
@@ -53,9 +53,9 @@ export interface LazyService {
 /**
  * Serves methods whose library is loaded after the start, or when they are first called: it would cost a quarter of the cold start.
  */
-export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<ForeignMethods>): LazyService {
+export function serveLazily(server: Server, { unary, streams }: Announced, load: () => Promise<LazyMethods>): LazyService {
   const loaded = loadOnce(load);
-  const method = async (path: string): Promise<ForeignMethod> => {
+  const method = async (path: string): Promise<LazyMethod> => {
     const found = (await loaded()).get(path);
     if (found === undefined) throw new Error(`${path} is not implemented by its library`);
     return found;
@@ -92,7 +92,7 @@ export function serveLazily(server: Server, { unary, streams }: Announced, load:
 }
 
 function answerOnce(
-  { definition, handle }: ForeignMethod,
+  { definition, handle }: LazyMethod,
   bytes: Buffer,
   done: (error: Partial<ServerErrorResponse> | null, answer?: Buffer) => void,
 ): void {
@@ -111,7 +111,7 @@ function answerOnce(
 }
 
 /** Hands a stream of bytes to a handler of messages, be it for one request or for many. */
-function relay({ definition, handle }: ForeignMethod, call: ServerDuplexStream<Buffer, Buffer>): void {
+function relay({ definition, handle }: LazyMethod, call: ServerDuplexStream<Buffer, Buffer>): void {
   const decode = (use: (message: unknown) => void) => (bytes: Buffer) => {
     try {
       use(definition.requestDeserialize(bytes));

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { logVerbosity, Server, setLogVerbosity } from "@grpc/grpc-js";
-import type { RevocationMarks } from "../core/revocation-marks.ts";
+import type { RevocationEvents } from "../core/revocation-events.ts";
 import {
   type IntrospectBatchRequest,
   IntrospectionService,
@@ -37,7 +37,7 @@ export interface GrpcListenerOptions {
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
   /** What WatchRevocations tells; without it the method is not offered. */
-  readonly revocations?: RevocationMarks | undefined;
+  readonly revocations?: RevocationEvents | undefined;
 }
 
 export interface GrpcListener {
@@ -115,7 +115,7 @@ export async function startGrpcListener({
       run,
       revocationFeed(revocations, (fault) => onFault(fault, "WatchRevocations")),
     );
-  const conversations = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
+  const coreStreams = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
 
   const authority = isIPv6(host) ? `[${host}]` : host;
@@ -129,8 +129,8 @@ export async function startGrpcListener({
     async close(graceSeconds) {
       standard.setServing(false);
       standard.close();
-      conversations?.close();
       streams?.close();
+      coreStreams?.close();
       // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
       server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));

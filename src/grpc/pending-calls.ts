@@ -18,7 +18,7 @@ interface Pending {
 export interface Awaited {
   readonly answer: Promise<Answer | undefined>;
   /** It has been handed to the socket, and may have arrived. */
-  markSent(): void;
+  sendEvents(): void;
 }
 
 /** What the calls of one stream are waiting for. */
@@ -74,7 +74,7 @@ export function pendingCalls(onSettled: () => void): PendingCalls {
       pending.set(id, call);
       return {
         answer: promise,
-        markSent: () => {
+        sendEvents: () => {
           call.sent = true;
         },
       };

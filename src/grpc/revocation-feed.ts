@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { RevocationMark, RevocationMarks } from "../core/revocation-marks.ts";
+import type { RevocationEvent, RevocationEvents } from "../core/revocation-events.ts";
 import { isRefusal } from "../errors.ts";
 
 /** Milliseconds between two looks at the marks while somebody watches. */
@@ -9,7 +9,7 @@ const LOOK_AFTER_FAILURE = 1_000;
 
 /** What is new, and the cursor that stands for having been told it. */
 export interface Told {
-  readonly marks: readonly RevocationMark[];
+  readonly marks: readonly RevocationEvent[];
   readonly cursor: string;
 }
 
@@ -28,7 +28,7 @@ export interface RevocationFeed {
  * One look at the marks serves everybody who watches this process; nobody watching, nobody looks. Each look reads from the last cursor, so
  * that what was committed late is found; what had been told already is left out.
  */
-export function revocationFeed(source: RevocationMarks, failed: (fault: unknown) => void): RevocationFeed {
+export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
   const listeners = new Set<(told: Told) => void>();
   let looking: Promise<string> | undefined;
 

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
 import { revocationDigest } from "../core/revocation-digest.ts";
-import type { RevocationMark } from "../core/revocation-marks.ts";
+import type { RevocationEvent } from "../core/revocation-events.ts";
 import { Refusal } from "../errors.ts";
 import {
   IntrospectionService,
@@ -135,7 +135,7 @@ function pipeTo(call: Call) {
   };
 }
 
-const printed = (mark: RevocationMark) => ({
+const printed = (mark: RevocationEvent) => ({
   digest: revocationDigest(mark),
   sequence: BigInt(mark.sequence),
   lifted: mark.lifted,

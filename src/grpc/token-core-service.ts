@@ -1,7 +1,7 @@
 import type { handleBidiStreamingCall, Server } from "@grpc/grpc-js";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { type FrontAccess, frontGate } from "./caller-auth.ts";
-import { type ConversationHost, conversationHost } from "./conversation-host.ts";
+import { type CoreStreamServer, coreStreamServer } from "./core-stream-server.ts";
 import { timeLimit } from "./deadline.ts";
 import { asBuffer, type Received, servedMethod } from "./definition.ts";
 import { REQUEST_BYTES } from "./limits.ts";
@@ -10,7 +10,7 @@ import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall
 import { notAfterOf } from "./unary-call.ts";
 
 /** Puts TokenCoreService on a server, behind the front's credential. @returns the host of its streams, to be closed before the server */
-export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<ConversationHost, "close"> {
+export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<CoreStreamServer, "close"> {
   const gate = frontGate(access);
   const admits = (call: Pick<UnaryCall, "metadata" | "getAuthContext">): boolean =>
     gate(authorizationOf(call), call.getAuthContext().sslPeerCertificate !== undefined);
@@ -23,7 +23,7 @@ export function serveTokenCore(server: Server, core: TokenCore, access: FrontAcc
       admits,
     });
   }
-  const host = conversationHost(core, run);
+  const host = coreStreamServer(core, run);
   const converse: handleBidiStreamingCall<Received, Uint8Array> = (stream) => {
     if (admits(stream)) host.begin(stream);
     else stream.emit("error", NOT_ADMITTED);

@@ -1,4 +1,4 @@
-import type { AgentPauses, DelegationBook } from "../accounts/delegations.ts";
+import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
@@ -104,7 +104,7 @@ export interface ManagementPorts {
   readonly managedScopes: ManagedScopes;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
-  readonly delegations: DelegationBook;
+  readonly delegations: DelegationRepository;
   readonly agentPauses: AgentPauses;
   readonly provisioner: Provisioner;
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
-import { issueWords } from "../protocol/issue-words.ts";
+import { issueWords } from "../protocol/issue-messages.ts";
 import {
   allGrants,
   clientId,

@@ -6,7 +6,7 @@ import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
 import { parseBearer } from "../protocol/client-credential.ts";
-import { issueWords } from "../protocol/issue-words.ts";
+import { issueWords } from "../protocol/issue-messages.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 
 /** What every call brings along. */

@@ -2,8 +2,8 @@ import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher } from "undici";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import { concurrencyLimit, QueueFull } from "../concurrency-limit.ts";
 import { fetchTarget, mayReachLoopback, type TargetRules } from "./fetch-target.ts";
-import { LaneFull, lane } from "./lane.ts";
 import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
 import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
 
@@ -33,8 +33,8 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
  * these are connected to: a name that changes its mind afterwards changes nothing. Every call has a connection of its own.
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
-  const fetches = lane(AT_ONCE, WAITING);
-  const lookups = lane(LOOKUPS_AT_ONCE, WAITING);
+  const fetches = concurrencyLimit(AT_ONCE, WAITING);
+  const lookups = concurrencyLimit(LOOKUPS_AT_ONCE, WAITING);
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
     return (address) => isPublicAddress(address) || (local && isLoopbackAddress(address));
@@ -58,7 +58,7 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
       return await fetches(fetchIt, signal);
     } catch (cause) {
       if (cause instanceof FetchFailure) throw cause;
-      if (cause instanceof LaneFull) throw new FetchFailure("too_many_fetches", cause);
+      if (cause instanceof QueueFull) throw new FetchFailure("too_many_fetches", cause);
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
     }
   };

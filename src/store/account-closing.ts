@@ -1,12 +1,12 @@
 import type { AccountClosing } from "../accounts/closing-ports.ts";
-import type { Letter } from "../accounts/ports.ts";
+import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { record } from "./audit-rows.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
-import { LETTER_INPUT, letterRow, queueLetter } from "./letters.ts";
+import { MAIL_INPUT, mailRow, queueMail } from "./mail-messages.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
-import { endAllSessions } from "./session-endings.ts";
+import { endAllSessions } from "./session-revocation.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
@@ -24,12 +24,12 @@ const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
 const DROP_CREDENTIALS = statement("account_drop_credentials", "delete from credentials where user_id = $1::uuid");
 
-const LAST_LETTER = statement(
+const LAST_MAIL = statement(
   "account_last_letter",
   `with letter as (
      select input.*, null::uuid as user_id, users.email as recipient
-     from jsonb_to_recordset($2::jsonb) as input(${LETTER_INPUT}, ttl int), users where users.id = $1::uuid)
-   ${queueLetter("letter", "notice")}`,
+     from jsonb_to_recordset($2::jsonb) as input(${MAIL_INPUT}, ttl int), users where users.id = $1::uuid)
+   ${queueMail("letter", "notice")}`,
 );
 
 const DELETE_CLIENTS = statement(
@@ -50,7 +50,7 @@ const END_GRANTS = statement("account_end_grants", `with ${endGrants(CONCERNED)}
 // What is being stored below a delegation holds that, and then its grant and its person (Delegations.record).
 const DROP_DELEGATIONS = statement("account_drop_delegations", deleteInOrder("delegations", "id", "user_id = $1::uuid", "path"));
 const DROP_GRANTS = statement("account_drop_grants", deleteInOrder("grants", "id", "user_id = $1::uuid"));
-const DROP_LETTERS = statement("account_drop_letters", deleteInOrder("outbox", "id", "user_id = $1::uuid"));
+const DROP_MAIL = statement("account_drop_letters", deleteInOrder("outbox", "id", "user_id = $1::uuid"));
 
 // Everything else that is the person's goes by its foreign key. A trigger marks the person for guards (migration 0007).
 const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid");
@@ -99,21 +99,21 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       }
       await endAllSessions(tx, userId);
       for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [userId, clients]);
-      await queueLastLetter(tx, userId, letter);
-      for (const each of [DROP_DELEGATIONS, DROP_GRANTS, DROP_LETTERS, DELETE_USER]) await tx.query(each, [userId]);
+      await queueLastMail(tx, userId, letter);
+      for (const each of [DROP_DELEGATIONS, DROP_GRANTS, DROP_MAIL, DELETE_USER]) await tx.query(each, [userId]);
       await record(tx, audit);
       return "closed";
     });
   },
 });
 
-const queueLastLetter = (tx: Pick<Sql, "query">, userId: string, letter: Letter): Promise<unknown> =>
-  tx.query(LAST_LETTER, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
+const queueLastMail = (tx: Pick<Sql, "query">, userId: string, letter: MailMessage): Promise<unknown> =>
+  tx.query(LAST_MAIL, [userId, jsonRows([{ ...mailRow(letter), ttl: NEWS }])]);
 
 /** Closes an account of any size at once; its rows, and what others allowed its clients, are removed after the commit. */
-async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], letter: Letter): Promise<void> {
+async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], letter: MailMessage): Promise<void> {
   for (const clientId of clients) await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
-  await queueLastLetter(tx, userId, letter);
+  await queueLastMail(tx, userId, letter);
   await tx.query(MARK_DELETED, [userId]);
   await enqueueRemoval(tx, begun("user_deleted", userId, EVERY_EPOCH));
 }

@@ -1,7 +1,7 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
 import type { AuditActor } from "../audit.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { personOf } from "./delegation-rows.ts";
+import { userOf } from "./delegation-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 
@@ -63,16 +63,16 @@ const pauseOf = (row: PauseColumns): AgentPause => ({
 export const agentPauses = (sql: Sql): AgentPauses => ({
   list: async (whose, { agent, userId }, limit, after) => {
     if (agent !== undefined && !isStorable(agent)) return { items: [], next: null };
-    const filter = [personOf(whose), open(agent), open(userId), open(after)];
+    const filter = [userOf(whose), open(agent), open(userId), open(after)];
     return pageOf(await sql.query<PauseColumns>(LIST, [...filter, limit + 1]), limit, pauseOf);
   },
   pause: async (whose, agent, audit) => {
     if (!isStorable(agent)) return undefined;
-    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, personOf(whose), jsonRows([auditRow(audit)])]);
+    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, userOf(whose), jsonRows([auditRow(audit)])]);
     return row?.changed;
   },
   resume: async (whose, agent, audit) => {
     if (!isStorable(agent)) return false;
-    return (await sql.query(RESUME, [agent, personOf(whose), jsonRows([auditRow(audit)])])).length === 1;
+    return (await sql.query(RESUME, [agent, userOf(whose), jsonRows([auditRow(audit)])])).length === 1;
   },
 });

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
-import type { NewGrant } from "../core/person-grant.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
-import { scopesByPlace } from "../core/scopes-by-place.ts";
+import { scopesByResource } from "../core/scopes-by-resource.ts";
+import type { NewGrant } from "../core/user-grant.ts";
 import type { SecretHash } from "../secret.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
@@ -139,8 +139,8 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   auth_time: binding.authTime,
   ttl,
   document_client: keptClient(binding.documentClient),
-  client_mark: binding.clientMark,
-  wanted: scopesByPlace(binding.scopes, binding.resources),
+  client_mark: binding.clientFingerprint,
+  wanted: scopesByResource(binding.scopes, binding.resources),
   audit: newAuditRow(audit),
 });
 

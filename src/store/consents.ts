@@ -1,6 +1,6 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
-import type { ConsentBook, ConsentView } from "../core/ports.ts";
-import { scopesByPlace } from "../core/scopes-by-place.ts";
+import type { ConsentRepository, ConsentView } from "../core/ports.ts";
+import { scopesByResource } from "../core/scopes-by-resource.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -89,7 +89,7 @@ const consentOf = (row: ConsentColumns): Consent => ({
 export const consents = (sql: Sql): Consents => ({
   ofUser: async (userId) => (isUuid(userId) ? (await sql.query<ConsentColumns>(OF_USER, [userId])).map(consentOf) : []),
   give: async ({ id, userId, clientId, clientName, scopes, resources }, audit) => {
-    const allowed = scopesByPlace(scopes, resources);
+    const allowed = scopesByResource(scopes, resources);
     const row = { id, user_id: userId, client_id: clientId, client_name: clientName, scopes, resources, allowed, audit: auditRow(audit) };
     await sql.query(GIVE, [jsonRows([row])]);
   },
@@ -106,7 +106,7 @@ export const consents = (sql: Sql): Consents => ({
 });
 
 /** The same rows as the token core asks for them. */
-export function consentBook(sql: Sql): ConsentBook {
+export function consentRepository(sql: Sql): ConsentRepository {
   interface Key {
     readonly userId: string;
     readonly clientId: string;

@@ -1,7 +1,7 @@
-import type { DelegationBook } from "../accounts/delegations.ts";
+import type { DelegationRepository } from "../accounts/delegations.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
-import { madeBy, personOf } from "./delegation-rows.ts";
+import { madeBy, userOf } from "./delegation-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -65,9 +65,9 @@ async function cutAgent(sql: Sql, parameters: Parameters<Sql["query"]>[1]): Prom
 }
 
 export const delegationCuts =
-  (sql: Sql): DelegationBook["cut"] =>
+  (sql: Sql): DelegationRepository["cut"] =>
   async (whose, what, audit) => {
-    const given = [jsonRows([auditRow(audit)]), personOf(whose)];
+    const given = [jsonRows([auditRow(audit)]), userOf(whose)];
     const verdict = await (async () => {
       if (what.kind === "agent") {
         if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;

@@ -1,5 +1,5 @@
-import type { NewGrant } from "../core/person-grant.ts";
 import type { NewFamily } from "../core/ports.ts";
+import type { NewGrant } from "../core/user-grant.ts";
 import { clientStands } from "./document-client.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 

@@ -1,6 +1,6 @@
 import type { AuditEvent } from "../audit.ts";
-import type { AssertedIdentity, IdentityAssertions } from "../core/asserted-identity.ts";
-import { ASSERTION_UNUSED, PERSON_ENABLED } from "../core/policy/assertion-grant.ts";
+import type { AssertedIdentity, IdentityAssertions } from "../core/grants/jwt-bearer/ports.ts";
+import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
 import { Refusal } from "../errors.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
@@ -63,7 +63,7 @@ async function ownerOf(tx: Tx, verifiedEmail: string | undefined, realmId: strin
   return (await tx.query<Person>(BY_VERIFIED_EMAIL, [emailKey(verifiedEmail), realmId]))[0];
 }
 
-async function personOf(tx: Tx, identity: AssertedIdentity): Promise<Person | undefined> {
+async function userOf(tx: Tx, identity: AssertedIdentity): Promise<Person | undefined> {
   const { issuer, subject, verifiedEmail, realmId, newUserId } = identity;
   const linked = async () => (await tx.query<Person>(LINKED, [issuer, subject]))[0];
   const known = await linked();
@@ -86,8 +86,8 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
 
   accept: (identity, grant, audit) =>
     sql.transaction(async (tx) => {
-      const person = await personOf(tx, identity);
-      if (person?.enabled !== true) return refuse("user_disabled", PERSON_ENABLED.name);
+      const person = await userOf(tx, identity);
+      if (person?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
       const userId = person.id;
       const row = { ...grantRow({ ...grant, userId }, undefined), audit: auditRow({ ...audit, userId }) };
       if ((await tx.query(OPEN, [jsonRows([row])])).length === 0) return refuse("client_disabled", "client_enabled");

@@ -1,7 +1,7 @@
 import { Migrator } from "@mikro-orm/migrations";
-import { entities } from "./entities/all.ts";
 import { migrations } from "./migrations/all.ts";
 import { MIGRATION_TABLE } from "./migrations/names.ts";
+import { entities } from "./tables/all.ts";
 
 /** What MikroORM is told on either database. Standard output belongs to the log, so that it says nothing by itself. */
 export const settings = {

@@ -1,10 +1,10 @@
 import type { PasswordChanges } from "../accounts/password-ports.ts";
-import type { Letter, User } from "../accounts/ports.ts";
+import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit, record } from "./audit-rows.ts";
-import { LETTER_INPUT, letterRow, queueLetter, unsend } from "./letters.ts";
-import { endSignIns } from "./session-endings.ts";
+import { MAIL_INPUT, mailRow, queueMail, unsend } from "./mail-messages.ts";
+import { endSignIns } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { endUnproven } from "./unproven-accounts.ts";
@@ -14,7 +14,7 @@ import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts"
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(email_key text, token_hash text, ttl int, ${LETTER_INPUT}, audit jsonb)),
+     select * from jsonb_to_recordset($1::jsonb) as i(email_key text, token_hash text, ttl int, ${MAIL_INPUT}, audit jsonb)),
    person as (
      select input.*, users.id as user_id, users.email as recipient from input join users using (email_key) where users.enabled),
    link as (
@@ -23,7 +23,7 @@ const ISSUE = statement(
      on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at
      returning user_id),
    unsent as (${unsend("(select user_id from link)", "reset")}),
-   queued as (${queueLetter("person", "reset")}),
+   queued as (${queueMail("person", "reset")}),
    told as (select audit || jsonb_build_object('user_id', user_id) as audit from person)
    ${insertAudit("told")}`,
 );
@@ -66,17 +66,17 @@ const REPLACE = statement(
 
 const TELL = statement(
   "password_tell",
-  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${LETTER_INPUT}, ttl int)),
+  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${MAIL_INPUT}, ttl int)),
    person as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
    unsent as (${unsend("$1::uuid", "reset")})
-   ${queueLetter("person", "notice")}`,
+   ${queueMail("person", "notice")}`,
 );
 
 /** News of this kind is worth sending for a day. */
 const NEWS = 86_400;
 
-const tell = (tx: Pick<Sql, "query">, userId: string, letter: Letter): Promise<unknown> =>
-  tx.query(TELL, [userId, jsonRows([{ ...letterRow(letter), ttl: NEWS }])]);
+const tell = (tx: Pick<Sql, "query">, userId: string, letter: MailMessage): Promise<unknown> =>
+  tx.query(TELL, [userId, jsonRows([{ ...mailRow(letter), ttl: NEWS }])]);
 
 /** The link came by mail, so the address is proven with it. */
 async function prove(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
@@ -90,7 +90,7 @@ const only = ([row]: readonly UserColumns[]): User | undefined => (row === undef
 export const passwordChanges = (sql: Sql): PasswordChanges => ({
   issueReset: async (email, { tokenHash, ttl }, letter, audit) => {
     const key = isStorable(email) ? emailKey(email) : null;
-    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...letterRow(letter), audit: auditRow(audit) }])]);
+    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(letter), audit: auditRow(audit) }])]);
   },
   ownerOfReset: async (tokenHash) => only(await sql.query<UserColumns>(OWNER, [tokenHash])),
   reset: (tokenHash, passwordHash, letter, audit) =>

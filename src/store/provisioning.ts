@@ -4,7 +4,7 @@ import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-rows.ts";
 import { applyClient } from "./provisioned-clients.ts";
-import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-people.ts";
+import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { describeScope } from "./scope-descriptions.ts";
 import { type Sql, statement } from "./sql.ts";

@@ -5,7 +5,7 @@ import type { SecretHash } from "../secret.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
-import { sessionEndings } from "./session-endings.ts";
+import { sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { isUnavailable } from "./unavailable.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";

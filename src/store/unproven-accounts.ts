@@ -1,5 +1,5 @@
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
-import { endAllSessions } from "./session-endings.ts";
+import { endAllSessions } from "./session-revocation.ts";
 import { deleteInOrder, type Sql, statement } from "./sql.ts";
 
 const OF_USER = "user_id = $1::uuid";

@@ -5,7 +5,7 @@ import type { ManagedUsers } from "../management/ports.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { open, pageOf } from "./pages.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
-import { endSignIns } from "./session-endings.ts";
+import { endSignIns } from "./session-revocation.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
 

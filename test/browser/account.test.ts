@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
-import { type People, startPeople } from "../support/people.ts";
+import { type People, startUsers } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 import { signIn as fillSignIn, PASSWORD } from "../support/visits.ts";
 
@@ -10,7 +10,7 @@ const NEW = "a brand new battery";
 let browser: Browser;
 let people: People;
 beforeAll(async () => {
-  [browser, people] = await Promise.all([startChromium(), startPeople()]);
+  [browser, people] = await Promise.all([startChromium(), startUsers()]);
 });
 afterAll(async () => {
   await browser.close();

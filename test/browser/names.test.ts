@@ -2,13 +2,13 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { authorizePath, type People, startUsers } from "../support/people.ts";
 import { PASSWORD } from "../support/visits.ts";
 
 let browser: Browser;
 let people: People;
 beforeAll(async () => {
-  [browser, people] = await Promise.all([startChromium(), startPeople()]);
+  [browser, people] = await Promise.all([startChromium(), startUsers()]);
 });
 afterAll(async () => {
   await browser.close();

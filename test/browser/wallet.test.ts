@@ -22,7 +22,7 @@ afterAll(() => Promise.all([browser.close(), close()]));
 
 /** The wallet page of somebody who is signed in. */
 async function atWalletPage(options: BrowserContextOptions = {}) {
-  const { email } = await at.aPerson();
+  const { email } = await at.aUser();
   const opened = await openPage(browser, options);
   await opened.page.goto(`${server.url}/login`);
   await opened.page.getByLabel(/E-mail|E-Mail/).fill(email);

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { knownMarks } from "../../guard-sdk/src/revocation-marks.ts";
+import { knownRevocations } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
 import { revocationDigest } from "../../src/core/revocation-digest.ts";
 import { tokenCore } from "../../src/core/service.ts";
@@ -17,7 +17,7 @@ import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-cuts.ts";
-import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
 import { managedUsers } from "../../src/store/users-admin.ts";
@@ -93,13 +93,13 @@ export async function openWorld(database: Sql) {
       await sql.query(on, [jsonRows(rows)]);
       return rows.map(() => undefined);
     });
-  const marks = knownMarks();
+  const marks = knownRevocations();
   let cursor: string | undefined;
   let looking = Promise.resolve();
   /** A look that has not begun yet serves whoever asks meanwhile. */
   let next: Promise<void> | undefined;
   const look = async (): Promise<void> => {
-    const page = await revocationMarks(sql).since(cursor);
+    const page = await revocationEvents(sql).since(cursor);
     const news = page.marks.map((mark) => ({ ...mark, digest: revocationDigest(mark), sequence: BigInt(mark.sequence) }));
     marks.take({ marks: news, cursor: page.cursor, reset: page.whole }, 0);
     cursor = page.cursor;

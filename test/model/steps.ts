@@ -298,7 +298,7 @@ const enableClient = (which: number, enabled: boolean) =>
     else model.disabled.add(clientId);
   });
 
-const enablePerson = (enabled: boolean) =>
+const enableUser = (enabled: boolean) =>
   new Step(`${enabled ? "enable" : "disable"} the person`, async (model) => {
     const requestId = model.act();
     await model.lane.users.setEnabled(model.userId, enabled, anAudit("user.changed", { requestId }));
@@ -351,7 +351,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       fc.tuple(fc.nat(3), fc.boolean()).map((given) => enableClient(...given)),
     ),
   },
-  { weight: 1, arbitrary: fc.constantFrom(signOut, takeConsentBack, enablePerson(false), enablePerson(true)) },
+  { weight: 1, arbitrary: fc.constantFrom(signOut, takeConsentBack, enableUser(false), enableUser(true)) },
   // Far enough from every lifetime that the seconds which the test itself takes make no difference.
   { weight: 2, arbitrary: fc.constantFrom(100, 400, 800, 90_000).map(wait) },
 );

@@ -10,7 +10,7 @@ import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProc
 import { freshRedis } from "../support/redis.ts";
 
 /** Few enough at once that nobody is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
-const { CROWD_SEED = "1", CROWD_PEOPLE = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
+const { CROWD_SEED = "1", CROWD_USERS = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
 interface Fleet {
@@ -72,7 +72,7 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
     const fronts = fleet.fronts.map(({ url }) => conversation(url, fleet.outbox));
     const crowd = aCrowd(fronts, seeded(Number(CROWD_SEED)));
     await crowd.operatorSignsIn();
-    for (let people = 0; people < Number(CROWD_PEOPLE); people += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
+    for (let people = 0; people < Number(CROWD_USERS); people += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
     for (let moment = 0; moment < Number(CROWD_MOMENTS); moment += 1)
       told.push(...(await Promise.all([crowd.join(), crowd.moment(Number(CROWD_ACTS))])).flat());
   }, 300_000);

@@ -8,12 +8,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { registerApiKeyCommands } from "../../src/cli/api-keys.ts";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerKeyCommands } from "../../src/cli/keys.ts";
-import { registerRealmCommands, registerUserCommands } from "../../src/cli/people-and-realms.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerScopeCommands } from "../../src/cli/scopes.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
 import { running, type ServerAccess } from "../../src/cli/terminal.ts";
+import { registerRealmCommands, registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { systemClock } from "../../src/clock.ts";
 import { statement } from "../../src/store/sql.ts";
 import { PASSWORD } from "../support/flow.ts";

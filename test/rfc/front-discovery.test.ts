@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUTH_METHODS, GRANT_TYPES } from "../../src/clients/client.ts";
-import { discoveryRoutes } from "../../src/front/discovery.ts";
-import { jwksRoutes } from "../../src/front/jwks.ts";
+import { discoveryRoutes } from "../../src/front/oauth/discovery.ts";
+import { jwksRoutes } from "../../src/front/oauth/jwks.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { rawRequest, startFront, type TestFront } from "../support/front.ts";
 

@@ -1,10 +1,10 @@
 import { Router } from "@koa/router";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
-import { formBody, jsonBody } from "../../src/front/middleware/body.ts";
-import { apiErrorPrinter, errorsAs, oauthErrorPrinter } from "../../src/front/middleware/errors.ts";
-import { sendJson } from "../../src/front/middleware/headers.ts";
-import type { FrontState, RouteGroup } from "../../src/front/routes.ts";
+import { formBody, jsonBody } from "../../src/front/http/body.ts";
+import { apiErrorPrinter, errorsAs, oauthErrorPrinter } from "../../src/front/http/errors.ts";
+import { sendJson } from "../../src/front/http/headers.ts";
+import type { FrontState, RouteGroup } from "../../src/front/http/routes.ts";
 import { ISSUER, postForm, rawRequest, startFront, type TestFront } from "../support/front.ts";
 
 let release: () => void = () => {};

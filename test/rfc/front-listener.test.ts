@@ -1,11 +1,11 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { createApp } from "../../src/front/app.ts";
-import { type Lifecycle, lifecycle } from "../../src/front/lifecycle.ts";
-import { apiErrorPrinter } from "../../src/front/middleware/errors.ts";
-import { sendJson } from "../../src/front/middleware/headers.ts";
-import type { RouteGroup } from "../../src/front/routes.ts";
-import { type FrontListener, type ListenerTimes, listen } from "../../src/front/server.ts";
+import { createApp } from "../../src/front/http/app.ts";
+import { apiErrorPrinter } from "../../src/front/http/errors.ts";
+import { sendJson } from "../../src/front/http/headers.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/http/lifecycle.ts";
+import type { RouteGroup } from "../../src/front/http/routes.ts";
+import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
 
 let listener: FrontListener | undefined;

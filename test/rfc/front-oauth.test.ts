@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { SELF_SERVICE_GRANT_TYPES } from "../../src/clients/client.ts";
 import { Refusal } from "../../src/errors.ts";
-import { introspectRoutes } from "../../src/front/introspect.ts";
-import { revokeRoutes } from "../../src/front/revoke.ts";
-import { tokenRoutes } from "../../src/front/token.ts";
-import { userinfoRoutes } from "../../src/front/userinfo.ts";
+import { introspectRoutes } from "../../src/front/oauth/introspect.ts";
+import { revokeRoutes } from "../../src/front/oauth/revoke.ts";
+import { tokenRoutes } from "../../src/front/oauth/token.ts";
+import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import type { ClientCredential } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete } from "../../src/protocol/token-request.ts";

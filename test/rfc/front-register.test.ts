@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { AuditEntry } from "../../src/audit.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
 import { Refusal } from "../../src/errors.ts";
-import { registerRoutes } from "../../src/front/register.ts";
+import { registerRoutes } from "../../src/front/oauth/register.ts";
 import { hashSecret } from "../../src/secret.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 

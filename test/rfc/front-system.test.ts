@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { docsRoutes } from "../../src/front/docs.ts";
-import { healthRoutes } from "../../src/front/health.ts";
-import { type Lifecycle, lifecycle } from "../../src/front/lifecycle.ts";
-import { openApiDocument } from "../../src/front/openapi.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/http/lifecycle.ts";
 import { accountPaths } from "../../src/front/schemas/account-paths.ts";
 import { oauthPaths } from "../../src/front/schemas/oauth-paths.ts";
-import { systemRoutes } from "../../src/front/system.ts";
+import { docsRoutes } from "../../src/front/system/docs.ts";
+import { healthRoutes } from "../../src/front/system/health.ts";
+import { openApiDocument } from "../../src/front/system/openapi.ts";
+import { systemRoutes } from "../../src/front/system/system.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 
 interface World {

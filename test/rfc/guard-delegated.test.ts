@@ -7,7 +7,7 @@ import { signingKey } from "../../src/core/signing/keys.ts";
 import { createSigner } from "../../src/core/signing/signer.ts";
 import { developmentKey } from "../../src/development-keys.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
-import { delegationBook } from "../../src/store/delegation-book.ts";
+import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import { statement } from "../../src/store/sql.ts";
 import { anAudit } from "../support/accounts.ts";
 import { CRM, type delegating, test } from "../support/delegation.ts";
@@ -171,8 +171,8 @@ async function aLine(server: Server, agents: readonly string[] = ["agent-1", "ag
   return { userId: person.id, grantId: grant?.id ?? "", refreshToken, root, first, second, deep: accessTokens.at(-1) ?? "" };
 }
 
-const cut = (server: Server, what: Parameters<ReturnType<typeof delegationBook>["cut"]>[1]) =>
-  delegationBook(server.database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"));
+const cut = (server: Server, what: Parameters<ReturnType<typeof delegationRepository>["cut"]>[1]) =>
+  delegationRepository(server.database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"));
 
 const run = (server: Server, text: string, parameter: string) =>
   server.database.sql.query(statement(`test_${text.slice(0, 40)}`, text), [parameter]);

@@ -2,7 +2,7 @@ import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProvisionFile } from "../../src/management/provision.ts";
 import { refusedWith } from "../support/admin.ts";
-import { addUser, aNewId, type ManagementFront, managementPeople, startManagement } from "../support/management.ts";
+import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -12,7 +12,7 @@ const admin = (token: string) => createAdminClient({ url: api.url, token });
 
 beforeAll(async () => {
   api = await startManagement();
-  ({ ada, bob, operator } = await managementPeople(api));
+  ({ ada, bob, operator } = await managementUsers(api));
 });
 afterAll(() => api.close());
 

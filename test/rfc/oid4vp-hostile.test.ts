@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CredentialIssuer, credentialIssuer } from "../support/credential-issuer.ts";
 import { runText } from "../support/database.ts";
-import type { Linking, LinkingPerson } from "../support/linking.ts";
+import type { Linking, LinkingUser } from "../support/linking.ts";
 import type { TestServer } from "../support/server.ts";
 import { type AskedPresentation, aWallet, bind, encoded, nowSeconds, type Wallet, walletKey } from "../support/wallet.ts";
 import { startWalletServer } from "../support/wallet-server.ts";
@@ -97,7 +97,7 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
 
 describe("a hostile wallet gets nothing but a rejected link", () => {
   test.for(attacks)("%s", async ([, make, reason]) => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `hostile ${reason}` } });
     const { handle, invocation_uri } = await at.begin(person);
     const asked = await wallet.open(invocation_uri);
@@ -120,12 +120,12 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
 });
 
 describe("links without end", () => {
-  const begins = (count: number, person: LinkingPerson, address: (n: number) => string) =>
+  const begins = (count: number, person: LinkingUser, address: (n: number) => string) =>
     Promise.all(Array.from({ length: count }, (_, n) => at.start(person, { "x-csrf-token": person.csrf, "x-forwarded-for": address(n) })));
   const statuses = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 
   test("a user begins 20 in 15 minutes, from whatever address; the next is 429 and says when", async () => {
-    const answers = await begins(21, await at.aPerson(), (n) => `192.0.2.${n}`);
+    const answers = await begins(21, await at.aUser(), (n) => `192.0.2.${n}`);
     expect(statuses(answers)).toEqual([...Array(20).fill(200), 429]);
     const refused = answers.find(({ status }) => status === 429);
     expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(800);
@@ -133,7 +133,7 @@ describe("links without end", () => {
   });
 
   test("an address begins 60, for whatever users", async () => {
-    const persons = [await at.aPerson(), await at.aPerson(), await at.aPerson(), await at.aPerson()];
+    const persons = [await at.aUser(), await at.aUser(), await at.aUser(), await at.aUser()];
     const answers = (await Promise.all(persons.map((person) => begins(16, person, () => "192.0.2.200")))).flat();
     expect(statuses(answers)).toEqual([...Array(60).fill(200), ...Array(4).fill(429)]);
   });
@@ -141,7 +141,7 @@ describe("links without end", () => {
 
 describe("replay", () => {
   test("64 answers to one state: one is taken", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "parallel" } });
     const { handle, invocation_uri } = await at.begin(person);
     const asked = await wallet.open(invocation_uri);
@@ -153,7 +153,7 @@ describe("replay", () => {
   });
 
   test("a presentation that was seen on its way is worth nothing at another request, nor at its own", async () => {
-    const [victim, thief, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+    const [victim, thief, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "seen" } });
     const theirs = await at.begin(victim);
     const asked = await wallet.open(theirs.invocation_uri);
@@ -180,7 +180,7 @@ describe("POST /auth/link/wallet/response", () => {
   });
 
   test("a form that is neither presentation nor error is 400, and uses nothing up", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const { state } = await wallet.open(invocation_uri);
     for (const body of [
@@ -199,7 +199,7 @@ describe("POST /auth/link/wallet/response", () => {
   });
 
   test("an oversized body is 413, and uses nothing up", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const { state } = await wallet.open(invocation_uri);
     const response = await post(`state=${state}&vp_token=${"x".repeat(70_000)}`);
@@ -227,7 +227,7 @@ describe("the issuer's side", () => {
     for (const statuses of [[0, 0, 1, 2], undefined]) {
       trusted.statuses = statuses;
       for (const idx of [0, 2, 3]) {
-        const [person, wallet] = [await at.aPerson(), aWallet()];
+        const [person, wallet] = [await at.aUser(), aWallet()];
         const status = { status_list: { uri: `${trusted.url}/statuses`, idx } };
         const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `status ${statuses} ${idx}`, status } });
         outcomes.push([(await at.link(person, wallet, credential)).body.status, ...(await at.refusals(person))]);
@@ -245,7 +245,7 @@ describe("the issuer's side", () => {
   });
 
   test("a status list is asked for only after the issuer's signature has held", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const asked = trusted.publisher.requests().length;
     const status = { status_list: { uri: `${stranger.url}/statuses`, idx: 1 } };
     await at.link(person, wallet, await trusted.issue({ holder: wallet.holder, by: walletKey(), claims: { status } }));
@@ -255,7 +255,7 @@ describe("the issuer's side", () => {
 });
 
 test("no secret of a link reaches the log, an audit record or the database as it is", async () => {
-  const [person, wallet] = [await at.aPerson(), aWallet()];
+  const [person, wallet] = [await at.aUser(), aWallet()];
   const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "canary-subject" } });
   const { handle, invocation_uri } = await at.begin(person);
   const asked = await wallet.open(invocation_uri);

@@ -53,7 +53,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   };
 
   test("a foreign library takes the request, and its presentation links the wallet", async () => {
-    const [person, mine] = [await at.aPerson(), wallet()];
+    const [person, mine] = [await at.aUser(), wallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const asked = await mine.open(invocation_uri);
     expect(asked).toMatchObject({ clientId, responseUri: `https://${HOST}/auth/link/wallet/response` });
@@ -62,14 +62,14 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   });
 
   test("the invocation says no more than who asks and where the request is", async () => {
-    const { invocation_uri } = await at.begin(await at.aPerson());
+    const { invocation_uri } = await at.begin(await at.aUser());
     const { client_id, request_uri, ...rest } = Object.fromEntries(new URL(invocation_uri).searchParams);
     expect([client_id, rest]).toEqual([clientId, { request_uri_method: "post" }]);
     expect(request_uri).toMatch(new RegExp(`^https://${HOST}/auth/link/wallet/request/[\\w-]{43}$`));
   });
 
   test("the request object has its type, its chain, every wallet as audience, and the link's own time", async () => {
-    const { invocation_uri, expires_at } = await at.begin(await at.aPerson());
+    const { invocation_uri, expires_at } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri).searchParams.get("request_uri") ?? "";
     const { response, header, claims } = await objectAt(uri);
     expect([response.status, response.headers.get("content-type"), response.headers.get("cache-control")]).toEqual([
@@ -83,7 +83,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   });
 
   test("a wallet's nonce comes back as a claim, and the request may be fetched again", async () => {
-    const { invocation_uri } = await at.begin(await at.aPerson());
+    const { invocation_uri } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri).searchParams.get("request_uri") ?? "";
     const first = await objectAt(uri, { method: "POST", body: new URLSearchParams({ wallet_nonce: "w-1" }) });
     const second = await objectAt(uri, { method: "POST", body: new URLSearchParams({ wallet_nonce: "w-2" }) });
@@ -93,7 +93,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   });
 
   test("a request that was answered, has expired or never was is 404", async () => {
-    const [person, mine] = [await at.aPerson(), wallet()];
+    const [person, mine] = [await at.aUser(), wallet()];
     const [answered, expired] = [await at.begin(person), await at.begin(person)];
     await mine.decline(answered.invocation_uri);
     await at.letExpire(person);
@@ -105,7 +105,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   });
 
   test("a presentation for our client_id without its prefix is for somebody else", async () => {
-    const [person, mine] = [await at.aPerson(), wallet()];
+    const [person, mine] = [await at.aUser(), wallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const asked = await mine.open(invocation_uri);
     const credential = await issuer.issue({ holder: mine.holder, claims: { sub: "prefix" } });
@@ -120,7 +120,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     const stranger = privateCa().serverFor("localhost");
     const outcomes: unknown[] = [];
     for (const { cert: leaf } of [certified, stranger]) {
-      const [person, mine] = [await at.aPerson(), wallet()];
+      const [person, mine] = [await at.aUser(), wallet()];
       const x5c = [new X509Certificate(leaf).raw.toString("base64")];
       const credential = await issuer.issue({ holder: mine.holder, by, claims: { sub: "certified" }, header: { kid: undefined, x5c } });
       outcomes.push([(await at.link(person, mine, credential)).body.status, ...(await at.refusals(person))]);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { csrfToken } from "../../src/accounts/sessions.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { authorizePath, type People, startUsers } from "../support/people.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
 
 const PASSWORD = "correct horse battery";
 
 let people: People;
 beforeAll(async () => {
-  people = await startPeople();
+  people = await startUsers();
 });
 afterAll(() => people.close());
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runText } from "../support/database.ts";
-import { type People, startPeople } from "../support/people.ts";
+import { type People, startUsers } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 
 const PASSWORD = "correct horse battery";
@@ -8,7 +8,7 @@ const NEW = "a brand new battery";
 
 let people: People;
 beforeAll(async () => {
-  people = await startPeople();
+  people = await startUsers();
 });
 afterAll(() => people.close());
 
@@ -106,7 +106,7 @@ describe("POST /auth/reset-password", () => {
     const answers = await Promise.all(passwords.map((password) => reset(token, password)));
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    // Hashing has a lane of its own, and whoever finds it full is told to come back: nothing has happened then.
+    // Hashing has its own concurrency limit; a caller who finds it full gets a 503, and nothing has happened.
     expect(statuses.filter((status) => ![200, 400, 503].includes(status))).toEqual([]);
     expect(await signIn(email, passwords[statuses.indexOf(200)] ?? "")).toBe(200);
     expect((await reset(token)).status).toBe(400);

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pageRoutes } from "../../src/front/pages/routes.ts";
 import { siteOf } from "../../src/front/pages/site.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { authorizePath, type People, startUsers } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 
 const PASSWORD = "correct horse battery";
 
 let people: People;
 beforeAll(async () => {
-  people = await startPeople();
+  people = await startUsers();
 });
 afterAll(() => people.close());
 

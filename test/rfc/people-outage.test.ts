@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";
-import { peopleRoutes } from "../../src/front/people.ts";
-import type { PeoplePorts } from "../../src/front/people-ports.ts";
+import type { UserPorts } from "../../src/front/user-ports.ts";
+import { userRoutes } from "../../src/front/user-routes.ts";
 import { remoteTokenCore } from "../../src/grpc/core-client.ts";
 import type { TokenCoreImplementation } from "../../src/grpc/local.ts";
 import { coreWith } from "../support/fake-core.ts";
@@ -25,7 +25,7 @@ const fronts: TestFront[] = [];
 afterAll(() => Promise.all(fronts.map((front) => front.close())));
 
 /** A front of which the given parts work; whatever else is asked is out of reach. */
-async function front(core: Partial<TokenCoreImplementation>, ports: Partial<PeoplePorts> = {}) {
+async function front(core: Partial<TokenCoreImplementation>, ports: Partial<UserPorts> = {}) {
   const away = new Proxy({}, { get: () => gone });
   const rest = {
     users: away,
@@ -40,7 +40,7 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<Peop
   const mails = { mailbox: away, address: away };
   const limits = { signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
-  const running = await startFront({ groups: peopleRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as PeoplePorts) });
+  const running = await startFront({ groups: userRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as UserPorts) });
   fronts.push(running);
   return running;
 }
@@ -93,7 +93,7 @@ describe("security §3: when core or storage is gone", () => {
   });
 
   test("once the core found client and redirect URI good, the client is told by redirect", async () => {
-    const sessions = { byHash: async () => signedIn } as unknown as PeoplePorts["sessions"];
+    const sessions = { byHash: async () => signedIn } as unknown as UserPorts["sessions"];
     const { url } = await front({ validateAuthorization: good, issueCode: gone }, { sessions });
     const response = await ask(url + authorizePath(), { cookie });
     expect(response.status).toBe(302);
@@ -103,7 +103,7 @@ describe("security §3: when core or storage is gone", () => {
 
   test("sign-in and sign-up are 503, alike for every address; a failed count means that no hash is computed", async () => {
     let hashes = 0;
-    const passwords: PeoplePorts["passwords"] = {
+    const passwords: UserPorts["passwords"] = {
       hash: async () => String(++hashes),
       verify: async () => {
         hashes += 1;

@@ -21,7 +21,7 @@ const invocationOf = ({ html }: Visit): string => (link.exec(html)?.[1] ?? "").r
 const credential = (wallet: ReturnType<typeof aWallet>, sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
 
 test("the page is one of the person's own, and says which account the wallet will be linked to before there is anything to scan", async () => {
-  const person = await at.aPerson();
+  const person = await at.aUser();
   const page = await person.browser.follow(PATH);
   expect(page.status).toBe(200);
   expect(page.html).toContain(`The wallet will be linked to the account <strong>${person.email}</strong>`);
@@ -31,7 +31,7 @@ test("the page is one of the person's own, and says which account the wallet wil
 });
 
 test("a wallet on another device: the QR code is part of the page, and the page follows the link without scripts", async () => {
-  const person = await at.aPerson();
+  const person = await at.aUser();
   const page = await person.browser.submit(await person.browser.follow(PATH), { device: "other" });
   expect(page.html).toMatch(/<svg class="qr" viewBox="0 0 \d+ \d+" role="img" aria-label="QR code with the request to your wallet"/);
   expect(page.html).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
@@ -46,7 +46,7 @@ test("a wallet on another device: the QR code is part of the page, and the page 
 
 describe("a wallet on the same device", () => {
   test("brings the browser back with a response code, which completes the link", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "same"));
     expect(body.redirect_uri).toMatch(new RegExp(`^${server.url}${PATH}\\?response_code=[\\w-]{43}$`));
@@ -59,7 +59,7 @@ describe("a wallet on the same device", () => {
   });
 
   test("OID4VP session fixation: somebody else's request cannot be finished in one's own browser, nor without the response code", async () => {
-    const [attacker, victim, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+    const [attacker, victim, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const page = await attacker.browser.submit(await attacker.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "victim"));
     expect((await victim.browser.follow(body.redirect_uri ?? "")).status).toBe(404);
@@ -69,7 +69,7 @@ describe("a wallet on the same device", () => {
   });
 
   test("a refusal brings the browser back as well, and says what happened", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.decline(invocationOf(page));
     expect((await person.browser.follow(body.redirect_uri ?? "")).html).toContain("You declined in the wallet.");
@@ -77,7 +77,7 @@ describe("a wallet on the same device", () => {
 });
 
 test("what became of a link is said in words", async () => {
-  const [owner, other, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+  const [owner, other, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
   await at.link(owner, wallet, await credential(wallet, "owned"));
   const { handle, invocation_uri } = await at.begin(other);
   await wallet.answer(invocation_uri, await credential(wallet, "owned"));
@@ -85,7 +85,7 @@ test("what became of a link is said in words", async () => {
 });
 
 test("a linked wallet is shown with its issuer, and unlinked by a button", async () => {
-  const [person, wallet] = [await at.aPerson(), aWallet()];
+  const [person, wallet] = [await at.aUser(), aWallet()];
   await at.link(person, wallet, await credential(wallet, "shown"));
   const page = await person.browser.follow(PATH);
   expect(page.html).toContain("Linked wallet");
@@ -95,11 +95,11 @@ test("a linked wallet is shown with its issuer, and unlinked by a button", async
     headers: { origin: server.url },
   });
   expect(unlinked.html).toContain("The wallet is no longer linked.");
-  expect((await at.link(await at.aPerson(), wallet, await credential(wallet, "shown"))).body.status).toBe("linked");
+  expect((await at.link(await at.aUser(), wallet, await credential(wallet, "shown"))).body.status).toBe("linked");
 });
 
 test("forms that are not ours begin and end nothing", async () => {
-  const [person, wallet] = [await at.aPerson(), aWallet()];
+  const [person, wallet] = [await at.aUser(), aWallet()];
   await at.link(person, wallet, await credential(wallet, "forms"));
   for (const path of [PATH, `${PATH}/unlink`]) {
     const headers = { "content-type": "application/x-www-form-urlencoded", origin: "https://evil.test" };
@@ -107,12 +107,12 @@ test("forms that are not ours begin and end nothing", async () => {
     expect(response.status).toBe(403);
   }
   expect((await person.browser.follow(PATH)).html).toContain("Linked wallet");
-  const page = await (await at.aPerson()).browser.follow(`${PATH}?handle=${"x".repeat(43)}`);
+  const page = await (await at.aUser()).browser.follow(`${PATH}?handle=${"x".repeat(43)}`);
   expect(page.status).toBe(404);
 });
 
 test("the page speaks German to those who ask for it", async () => {
-  const person = await at.aPerson();
+  const person = await at.aUser();
   const page = await person.browser.follow(PATH, { headers: { "accept-language": "de" } });
   expect(page.html).toContain("Wallet verknüpfen");
 });

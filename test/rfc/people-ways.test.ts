@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { authorizePath, type People, startUsers } from "../support/people.ts";
 import { aBrowser, type Browser, formsOf } from "../support/person.ts";
 
 const PASSWORD = "correct horse battery";
@@ -8,7 +8,7 @@ const AGENTS = "?next=%2Faccount%2Fagents";
 
 let people: People;
 beforeAll(async () => {
-  people = await startPeople();
+  people = await startUsers();
 });
 afterAll(() => people.close());
 

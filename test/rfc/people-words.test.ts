@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOGUE } from "../../src/errors.ts";
 import { runText } from "../support/database.ts";
-import { authorizePath, type People, startPeople } from "../support/people.ts";
+import { authorizePath, type People, startUsers } from "../support/people.ts";
 import { aBrowser } from "../support/person.ts";
 
 const PASSWORD = "correct horse battery";
 
 let people: People;
 beforeAll(async () => {
-  people = await startPeople();
+  people = await startUsers();
 });
 afterAll(() => people.close());
 

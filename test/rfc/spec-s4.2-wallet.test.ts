@@ -19,7 +19,7 @@ const MESSAGE = { message: expect.any(String) };
 
 describe("POST /auth/link/wallet", () => {
   test("starts an OID4VP presentation request in linking mode: handle, invocation_uri and expires_at, in seconds", async () => {
-    const person = await at.aPerson();
+    const person = await at.aUser();
     const response = await at.start(person, { "x-csrf-token": person.csrf });
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
     const body = (await response.json()) as { handle: string; invocation_uri: string; expires_at: number };
@@ -36,7 +36,7 @@ describe("POST /auth/link/wallet", () => {
   });
 
   test("needs the X-CSRF-Token of GET /consents/: 401 with a message alone", async () => {
-    const [person, other] = [await at.aPerson(), await at.aPerson()];
+    const [person, other] = [await at.aUser(), await at.aUser()];
     for (const headers of [{}, { "x-csrf-token": "" }, { "x-csrf-token": other.csrf }, { "x-csrf-token": `${person.csrf}x` }]) {
       const response = await at.start(person, headers);
       expect([response.status, await response.json()]).toEqual([401, MESSAGE]);
@@ -44,7 +44,7 @@ describe("POST /auth/link/wallet", () => {
   });
 
   test("handle, state and nonce are three secrets, new for each link", async () => {
-    const person = await at.aPerson();
+    const person = await at.aUser();
     const wallet = aWallet();
     const links = [await at.begin(person), await at.begin(person)];
     const asked = await Promise.all(links.map(({ invocation_uri }) => wallet.open(invocation_uri)));
@@ -56,7 +56,7 @@ describe("POST /auth/link/wallet", () => {
 
 describe("the request (OID4VP 1.0 §5)", () => {
   test("without a certificate it goes by value and unsigned, named by the address of the answer", async () => {
-    const { invocation_uri } = await at.begin(await at.aPerson());
+    const { invocation_uri } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri);
     const response = `${server.url}/auth/link/wallet/response`;
     expect(`${uri.protocol}//${uri.host}`).toBe("openid4vp://authorize");
@@ -79,7 +79,7 @@ describe("the request (OID4VP 1.0 §5)", () => {
   });
 
   test("there is no request object where requests are unsigned", async () => {
-    const { invocation_uri } = await at.begin(await at.aPerson());
+    const { invocation_uri } = await at.begin(await at.aUser());
     const { state } = await aWallet().open(invocation_uri);
     const response = await fetch(`${server.url}/auth/link/wallet/request/${state}`);
     expect([response.status, await response.json()]).toEqual([404, MESSAGE]);
@@ -88,7 +88,7 @@ describe("the request (OID4VP 1.0 §5)", () => {
 
 describe("GET /auth/link/wallet/{handle}", () => {
   test("completes the link when the presentation response has arrived: a second credential record under the same user id", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const answered = await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "completes" } }));
     expect([answered.status, answered.body, answered.headers.get("cache-control")]).toEqual([200, {}, "no-store"]);
@@ -104,7 +104,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
   });
 
   test("an unknown handle and another person's are one and the same 404", async () => {
-    const [person, other] = [await at.aPerson(), await at.aPerson()];
+    const [person, other] = [await at.aUser(), await at.aUser()];
     const { handle } = await at.begin(person);
     const [theirs, unknown] = [await at.poll(other, handle), await at.poll(other, "x".repeat(43))];
     expect(theirs).toEqual({ status: 404, body: MESSAGE });
@@ -112,12 +112,12 @@ describe("GET /auth/link/wallet/{handle}", () => {
   });
 
   test("without a session it is 401 with a message alone", async () => {
-    const { handle } = await at.begin(await at.aPerson());
+    const { handle } = await at.begin(await at.aUser());
     expect(await at.poll({ browser: aBrowser(server.url) }, handle)).toEqual({ status: 401, body: MESSAGE });
   });
 
   test("another session of the same person sees the link, and does not complete it", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const elsewhere = await at.signIn(person.email, "correct horse battery");
     const { handle, invocation_uri } = await at.begin(person);
     await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "elsewhere" } }));
@@ -127,7 +127,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
   });
 
   test("64 polls at once link once", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(person);
     await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "polls" } }));
     const polls = await Promise.all(Array.from({ length: 64 }, () => at.poll(person, handle)));
@@ -143,7 +143,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
 
 describe("the states of a link", () => {
   test("conflict: the identity is linked to another account, which keeps it", async () => {
-    const [owner, other, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+    const [owner, other, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "conflict" } });
     expect((await at.link(owner, wallet, credential)).body.status).toBe("linked");
     expect(await at.link(other, wallet, credential)).toEqual({ status: 200, body: { status: "conflict", message: expect.any(String) } });
@@ -152,7 +152,7 @@ describe("the states of a link", () => {
   });
 
   test("conflict: the account is linked to another identity", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const credential = (sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
     await at.link(person, wallet, await credential("one"));
     expect(await at.link(person, wallet, await credential("two"))).toMatchObject({
@@ -162,7 +162,7 @@ describe("the states of a link", () => {
   });
 
   test("rejected: the person declined in the wallet", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(person);
     const declined = await wallet.decline(invocation_uri);
     expect([declined.status, declined.body]).toEqual([200, {}]);
@@ -172,7 +172,7 @@ describe("the states of a link", () => {
   });
 
   test("expired: its time is over, before or after the wallet answered; no answer is taken then", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "late" } });
     const [unanswered, answered] = [await at.begin(person), await at.begin(person)];
     await wallet.answer(answered.invocation_uri, credential);
@@ -184,7 +184,7 @@ describe("the states of a link", () => {
   });
 
   test("a wallet presentation never resolves or creates an account", async () => {
-    const [person, wallet] = [await at.aPerson(), aWallet()];
+    const [person, wallet] = [await at.aUser(), aWallet()];
     const count = () => runText<{ n: number }>(server.database.sql, "select count(*)::int as n from users");
     const before = await count();
     const { invocation_uri } = await at.begin(person);
@@ -197,7 +197,7 @@ describe("the states of a link", () => {
 });
 
 test("when a person's account goes, its wallet is free for another", async () => {
-  const [gone, next, wallet] = [await at.aPerson(), await at.aPerson(), aWallet()];
+  const [gone, next, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
   const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "inherited" } });
   await at.link(gone, wallet, credential);
   await runText(server.database.sql, "delete from users where id = $1::uuid", [gone.id]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashSecret } from "../../src/secret.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { addUser, aNewId, type ManagementFront, managementPeople, startManagement } from "../support/management.ts";
+import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -10,7 +10,7 @@ let operator: string;
 
 beforeAll(async () => {
   api = await startManagement();
-  ({ ada, bob, operator } = await managementPeople(api));
+  ({ ada, bob, operator } = await managementUsers(api));
 });
 afterAll(() => api.close());
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Environment } from "../../src/clients/client.ts";
 import { statement } from "../../src/store/sql.ts";
-import { aNewId, type ManagementFront, managementPeople, startManagement } from "../support/management.ts";
+import { aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -9,7 +9,7 @@ let bob: string;
 
 beforeAll(async () => {
   api = await startManagement();
-  ({ ada, bob } = await managementPeople(api));
+  ({ ada, bob } = await managementUsers(api));
 });
 afterAll(() => api.close());
 

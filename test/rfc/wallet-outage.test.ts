@@ -3,9 +3,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { API_PURPOSE, csrfToken } from "../../src/accounts/sessions.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";
-import { walletPageRoutes } from "../../src/front/pages/wallet.ts";
-import { peopleRoutes } from "../../src/front/people.ts";
-import type { PeoplePorts } from "../../src/front/people-ports.ts";
+import { walletPageRoutes } from "../../src/front/pages/wallet/page.ts";
+import type { UserPorts } from "../../src/front/user-ports.ts";
+import { userRoutes } from "../../src/front/user-routes.ts";
 import { walletRoutes } from "../../src/front/wallet/routes.ts";
 import type { LinkingPorts } from "../../src/wallet/linking.ts";
 import { coreWith } from "../support/fake-core.ts";
@@ -39,8 +39,8 @@ async function front(sessions: object, links: object = away): Promise<TestFront>
   } as unknown as LinkingPorts;
   const ports = { users: away, consents: away, pendingRequests: away, attempts: away, passwords: away, realms: away, limits: {} };
   const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
-  const groups = peopleRoutes({
-    ...({ ...ports, ...known } as unknown as PeoplePorts), // what is missing is asked by nobody here
+  const groups = userRoutes({
+    ...({ ...ports, ...known } as unknown as UserPorts), // what is missing is asked by nobody here
     wallets: (kit) => [walletRoutes({ ...kit, linking }), walletPageRoutes({ ...kit, linking })],
   });
   const running = await startFront({ groups });

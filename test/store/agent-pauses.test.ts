@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
-import { delegationBook } from "../../src/store/delegation-book.ts";
+import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, auditOf } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
@@ -33,7 +33,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await pauses().pause(EVERYBODY, agent, PAUSED)).toBe(true);
     expect(await Promise.all([first, third, other.first].map(lives))).toEqual([false, false, true]);
     expect(await record(below(scene, grantId, agent, token))).toBe(false);
-    const tree = await delegationBook(database.sql).tree(EVERYBODY, grantId);
+    const tree = await delegationRepository(database.sql).tree(EVERYBODY, grantId);
     expect(new Set(tree?.delegations.map(({ ended }) => ended?.reason))).toEqual(new Set(["agent_paused"]));
     expect(await pauses().resume(EVERYBODY, agent, RESUMED)).toBe(true);
     expect(await Promise.all([first, third].map(lives))).toEqual([true, true]);
@@ -43,7 +43,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   test("what was cut during a pause stays so", async () => {
     const { agent, first, third } = await aChain();
     await pauses().pause(EVERYBODY, agent, PAUSED);
-    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
     await pauses().resume(EVERYBODY, agent, RESUMED);
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
   });
@@ -55,7 +55,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const [held, cut] = [below(scene, grantId, other, tokenOf(above)), below(scene, grantId, other, tokenOf(above))];
     for (const one of [above, held, cut]) expect(await record(one)).toBe(true);
     await pauses().pause(EVERYBODY, agent, PAUSED);
-    const book = delegationBook(database.sql);
+    const book = delegationRepository(database.sql);
     await book.cut(EVERYBODY, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
     const reasons = async () => {
       const tree = await book.tree(EVERYBODY, grantId);
@@ -136,12 +136,12 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
 
   test("pausing and resuming are marked, and so is a cut", async () => {
     const { agent, scene, first } = await aChain();
-    const edge = await revocationMarks(database.sql).edge();
+    const edge = await revocationEvents(database.sql).edge();
     await pauses().pause(EVERYBODY, agent, PAUSED);
     await pauses().pause(person(scene.userId), agent, PAUSED);
     await pauses().resume(EVERYBODY, agent, RESUMED);
-    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
-    const { marks } = await revocationMarks(database.sql).since(edge);
+    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    const { marks } = await revocationEvents(database.sql).since(edge);
     const about = marks.filter(({ key }) => key.startsWith(agent) || key === first.jti);
     expect(about.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`)).toEqual([
       `-agent ${agent}`,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { consentBook, consents } from "../../src/store/consents.ts";
+import { consentRepository, consents } from "../../src/store/consents.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
@@ -19,7 +19,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     scene = await aScene(database.sql);
   });
   const store = () => consents(database.sql);
-  const book = () => consentBook(database.sql);
+  const book = () => consentRepository(database.sql);
   const revoked = anAudit("consent.revoked");
 
   test("a consent is listed and known to the core", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { delegationBook } from "../../src/store/delegation-book.ts";
+import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
@@ -20,7 +20,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
   });
   afterAll(() => database.close());
   const { aRoot, aChain, below, tokenOf, record, lives } = delegating(() => database.sql);
-  const book = () => delegationBook(database.sql);
+  const book = () => delegationRepository(database.sql);
   const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id).sort();
 
   test("a tree is its grant, and each delegation after the one that it came of", async () => {

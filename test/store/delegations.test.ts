@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cut } from "../../src/accounts/delegations.ts";
 import type { AuditEntry } from "../../src/audit.ts";
-import { delegationBook } from "../../src/store/delegation-book.ts";
+import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import { grants } from "../../src/store/grants.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -29,8 +29,12 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const { first, second, third } = await aChain();
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(1);
-    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(0);
+    expect(await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+      1,
+    );
+    expect(await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+      0,
+    );
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, false, false]);
     const [entry, ...others] = (await auditOf(database.sql, "delegation.cut")).slice(before);
     expect([entry?.user_id, entry?.client_id, entry?.grant_id, others.length]).toEqual([second.userId, second.actor, second.grantId, 0]);
@@ -41,15 +45,17 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(other)).toBe(true);
     const what = { kind: "agent", clientId: mine.agent, userId: mine.scene.userId } as const;
-    expect(await delegationBook(database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"))).toBe(3);
+    expect(await delegationRepository(database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"))).toBe(3);
     expect([await lives(mine.first), await lives(other)]).toEqual([false, true]);
-    expect(await delegationBook(database.sql).cut(EVERYBODY, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut"))).toBe(1);
+    expect(
+      await delegationRepository(database.sql).cut(EVERYBODY, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut")),
+    ).toBe(1);
     expect(await lives(other)).toBe(false);
   });
 
   test("what is no id cuts nothing", async () => {
     const cut: (what: Cut, audit: AuditEntry) => Promise<number | undefined> = (...given) =>
-      delegationBook(database.sql).cut(EVERYBODY, ...given);
+      delegationRepository(database.sql).cut(EVERYBODY, ...given);
     expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBeUndefined();
     expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBeUndefined();
   });
@@ -92,7 +98,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const chain = await aChain();
     const other = await aRoot();
     expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
-    await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
+    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
     expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
   });
 
@@ -101,7 +107,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
       const { scene, grantId, agent, first } = await aChain();
       const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
       const stored = born.map(record);
-      await delegationBook(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+      await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
       await Promise.all(stored);
       expect(await Promise.all(born.map(lives))).toEqual(born.map(() => false));
     }

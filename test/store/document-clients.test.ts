@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Client } from "../../src/clients/client.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientRegistry } from "../../src/store/client-registry.ts";
-import { consentBook, consents } from "../../src/store/consents.ts";
+import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -41,8 +41,13 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       { id: scene.consentId, userId: scene.userId, clientId: client.clientId, clientName: client.name, scopes, resources: [RESOURCE] },
       anAudit("consent.given"),
     );
-  const issue = (clientMark = "mark", code = aHash()) =>
-    authorizationCodes(database.sql).issue(code, aBinding(scene, { documentClient: client, clientMark }), 60, anAudit("code.issued"));
+  const issue = (clientFingerprint = "mark", code = aHash()) =>
+    authorizationCodes(database.sql).issue(
+      code,
+      aBinding(scene, { documentClient: client, clientFingerprint }),
+      60,
+      anAudit("code.issued"),
+    );
   const opened = async () => {
     const [code, grant, family] = [aHash(), aGrant(scene), aFamily()];
     expect(await issue("mark", code)).toBe(true);
@@ -89,7 +94,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
   });
 
   describe("a consent", () => {
-    const allowed = (mark?: string) => consentBook(database.sql).of(scene.userId, client.clientId, mark);
+    const allowed = (mark?: string) => consentRepository(database.sql).of(scene.userId, client.clientId, mark);
 
     test("is bound to what the document was like when it was first used", async () => {
       expect(await issue("one")).toBe(true);
@@ -116,7 +121,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       const codes = authorizationCodes(database.sql);
       for (let round = 0; round < 2; round++)
         expect(await codes.issue(aHash(), aBinding(registered), 60, anAudit("code.issued"))).toBe(true);
-      expect((await consentBook(database.sql).of(registered.userId, registered.clientId))?.scopes).toEqual(["crm:read"]);
+      expect((await consentRepository(database.sql).of(registered.userId, registered.clientId))?.scopes).toEqual(["crm:read"]);
     });
 
     test("used for the first time by many at once binds to one mark", async () => {

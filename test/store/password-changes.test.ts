@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Letter } from "../../src/accounts/ports.ts";
+import type { MailMessage } from "../../src/accounts/ports.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
@@ -22,7 +22,7 @@ async function aClientRow(sql: Sql, ownerId: string): Promise<string> {
   return clientId;
 }
 
-const letter = (words: string): Letter => ({ subject: words, text: words, html: `<p>${words}</p>` });
+const letter = (words: string): MailMessage => ({ subject: words, text: words, html: `<p>${words}</p>` });
 const asked = () => anAudit("password.reset_requested");
 const changed = () => anAudit("password.changed");
 

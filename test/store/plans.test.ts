@@ -4,7 +4,7 @@ import { auditLog } from "../../src/store/audit-log.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { consentBook } from "../../src/store/consents.ts";
+import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";
@@ -163,7 +163,7 @@ if (TEST_DATABASE_URL !== undefined)
       await families.revoke(anId(), anAudit("token.revoked"));
       await many(() => sessions(sql).byHash(aHash()));
       await grants(sql).open(aGrant(scene), aFamily(), scene.sessionId, anAudit("token.issued"));
-      await many(() => consentBook(sql).of(scene.userId, "client-1", undefined));
+      await many(() => consentRepository(sql).of(scene.userId, "client-1", undefined));
       await many(() => consumedIds(sql).consume("client_assertion", "issuer", anId(), 60));
       await many(() => delegations(sql).record({ ...delegation, ...more } as never, anAudit("token.issued")));
       await many(() => auditLog(sql).recordIssue(anAudit("token.issued", { clientId: "client-1" })));

@@ -9,7 +9,7 @@ import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { continueRemoval, pendingRemovals } from "../../src/store/removals.ts";
-import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
@@ -160,7 +160,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const scene = await aScene(sql);
     const { grant, family } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
-    const marks = revocationMarks(sql);
+    const marks = revocationEvents(sql);
     const edge = await marks.edge();
     expect(await managedClients(sql).delete(await idOf(scene), { kind: "all" }, anAudit("client.deleted"))).toBe(true);
     const state = () => tokenStates(sql).of({ jti: anId(), clientId: scene.clientId, userId: scene.userId, grantId: grant.id });

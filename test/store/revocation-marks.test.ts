@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/store/orm.ts";
-import { revocationMarks } from "../../src/store/revocation-marks.ts";
+import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { statement } from "../../src/store/sql.ts";
 import { databaseKinds } from "../support/database.ts";
 
@@ -20,7 +20,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
 
   /** Kind, key and whether it was lifted, of all that was marked while `work` ran. */
   async function marked(work: () => Promise<unknown>) {
-    const marks = revocationMarks(database.sql);
+    const marks = revocationEvents(database.sql);
     const edge = await marks.edge();
     // An older transaction, of whomever, holds the edge back: what was told may be told again.
     const before = new Set((await marks.since(edge)).marks.map(({ sequence }) => sequence));
@@ -63,7 +63,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
   });
 
   test("without a cursor, or with a foreign one, all that still matters is told", async () => {
-    const { since } = revocationMarks(database.sql);
+    const { since } = revocationEvents(database.sql);
     await run(database, "insert into revocations (jti, client_id, expires_at) values ('over', 'c', now() - interval '1 minute')");
     for (const cursor of [undefined, "999999999999999", "-1", "rubbish"]) {
       const { whole, marks } = await since(cursor);
@@ -79,7 +79,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
   // One connection cannot have two transactions at once, so the embedded database cannot show this; nor can it happen there.
   if (name === "postgresql")
     test("what is committed late is told by a cursor that was read meanwhile, and so is what was committed before it", async () => {
-      const { edge, since } = revocationMarks(database.sql);
+      const { edge, since } = revocationEvents(database.sql);
       let cursor = "";
       await database.sql.transaction(async (tx) => {
         await tx.query(statement("test_late", token("late")), []);

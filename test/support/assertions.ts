@@ -38,7 +38,7 @@ export function jws(claims: object, key: TestKey, header: object = {}): string {
   return `${input}.${signatureOf(input, key).toString("base64url")}`;
 }
 
-export interface AssertionWish {
+export interface AssertionRequest {
   readonly clientId: string;
   readonly audience: unknown;
   /** Seconds since the epoch. */
@@ -48,7 +48,7 @@ export interface AssertionWish {
 }
 
 /** A client assertion that is good in all its parts, but for what `claims` and `header` change. */
-export const anAssertion = (key: TestKey, { clientId, audience, now, claims = {}, header = {} }: AssertionWish): string =>
+export const anAssertion = (key: TestKey, { clientId, audience, now, claims = {}, header = {} }: AssertionRequest): string =>
   jws({ iss: clientId, sub: clientId, aud: audience, iat: now, exp: now + 300, jti: randomUUID(), ...claims }, key, {
     kid: key.jwk.kid,
     ...header,

@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "../../src/clients/client.ts";
-import type { Subject } from "../../src/core/person-grant.ts";
 import type { CodeState, FamilyState } from "../../src/core/ports.ts";
 import type { TokenState } from "../../src/core/token-state.ts";
+import type { Subject } from "../../src/core/user-grant.ts";
 import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,

@@ -10,7 +10,7 @@ import { apiKeyDirectory } from "../../src/store/api-keys.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { consentBook } from "../../src/store/consents.ts";
+import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
@@ -54,7 +54,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     selfContained: false,
     delegations: delegations(sql),
     identityAssertions: undefined,
-    consents: consentBook(sql),
+    consents: consentRepository(sql),
     throttle: aThrottle(clock),
     audit: auditLog(sql),
     log: { info: () => undefined },

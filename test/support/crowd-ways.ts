@@ -1,4 +1,4 @@
-import type { Conversation, TestClient } from "./flow.ts";
+import type { CoreStream, TestClient } from "./flow.ts";
 import type { Browser } from "./person.ts";
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
@@ -59,9 +59,9 @@ export interface Member {
 }
 
 /** What the members of a crowd can do, each time at any of the fronts. */
-export function waysOf(fronts: readonly Conversation[], random: () => number) {
+export function waysOf(fronts: readonly CoreStream[], random: () => number) {
   const pick = <Thing>(things: readonly Thing[]): Thing | undefined => things[Math.floor(random() * things.length)];
-  const front = (): Conversation => pick(fronts) as Conversation;
+  const front = (): CoreStream => pick(fronts) as CoreStream;
   let operator = "";
 
   const call = async (
@@ -77,7 +77,7 @@ export function waysOf(fronts: readonly Conversation[], random: () => number) {
   };
   const asOperator = (procedure: string, input: object) => call("POST", `/trpc/operator.${procedure}`, operator, input);
   const browserOf = (member: Member) => pick(member.browsers) as Browser;
-  const ownPage = async (member: Member, path: string, entries: Record<string, string>): Promise<readonly number[]> => {
+  const accountPageHandler = async (member: Member, path: string, entries: Record<string, string>): Promise<readonly number[]> => {
     const browser = browserOf(member);
     const page = await browser.follow(path);
     if (!Object.keys(entries).every((name) => page.html.includes(`name="${name}"`))) return [page.status];
@@ -115,12 +115,12 @@ export function waysOf(fronts: readonly Conversation[], random: () => number) {
     return { status: visit.status, fields };
   };
 
-  const leave = (member: Member) => ownPage(member, "/account/delete", { currentPassword: member.password });
+  const leave = (member: Member) => accountPageHandler(member, "/account/delete", { currentPassword: member.password });
 
   const operatorSignsIn = async (): Promise<void> => {
     const login = { email: "operator@example.test", password: "operator password 1" };
     operator = ((await call("POST", "/auth/login", undefined, login)).body as { access_token: string }).access_token;
   };
 
-  return { pick, front, call, asOperator, operatorSignsIn, browserOf, ownPage, signIn, redeem, codeFor, leave };
+  return { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave };
 }

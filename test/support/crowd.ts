@@ -1,5 +1,5 @@
 import { AGENTS, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB, waysOf } from "./crowd-ways.ts";
-import { type Conversation, PASSWORD } from "./flow.ts";
+import { type CoreStream, PASSWORD } from "./flow.ts";
 import { aBrowser } from "./person.ts";
 
 /** What came of one act: its name and the statuses of its answers. */
@@ -11,8 +11,11 @@ export interface Told {
 }
 
 /** People, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
-export function aCrowd(fronts: readonly Conversation[], random: () => number) {
-  const { pick, front, call, asOperator, operatorSignsIn, browserOf, ownPage, signIn, redeem, codeFor, leave } = waysOf(fronts, random);
+export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
+  const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = waysOf(
+    fronts,
+    random,
+  );
   const members: Member[] = [];
 
   const acts = {
@@ -66,18 +69,20 @@ export function aCrowd(fronts: readonly Conversation[], random: () => number) {
       return { statuses: [one?.status ?? 0, other?.status ?? 0] };
     },
     "pause or end an agent": async (member: Member) => ({
-      statuses: await ownPage(member, "/account/agents", { agent: pick(AGENTS) ?? "" }),
+      statuses: await accountPageHandler(member, "/account/agents", { agent: pick(AGENTS) ?? "" }),
     }),
     "change the password": async (member: Member) => {
       const password = member.password === PASSWORD ? `${PASSWORD} and more` : PASSWORD;
-      const statuses = await ownPage(member, "/account/security", { currentPassword: member.password, password });
+      const statuses = await accountPageHandler(member, "/account/security", { currentPassword: member.password, password });
       if (statuses.at(-1) === 200 && statuses.length === 2) member.password = password;
       return { statuses };
     },
     "sign out everywhere": async (member: Member) => ({
       statuses: [(await call("POST", "/auth/logout", pick(member.bearers))).status, await signIn(member)],
     }),
-    "sign out the others": async (member: Member) => ({ statuses: await ownPage(member, "/account/security", { "end-others": "" }) }),
+    "sign out the others": async (member: Member) => ({
+      statuses: await accountPageHandler(member, "/account/security", { "end-others": "" }),
+    }),
     "take a consent back": async (member: Member) => {
       const browser = browserOf(member);
       const { status, body } = await browser.json("/consents/", undefined, "GET");

@@ -146,7 +146,7 @@ export function conversation(url: string, outbox: string) {
   };
 }
 
-export type Conversation = ReturnType<typeof conversation>;
+export type CoreStream = ReturnType<typeof conversation>;
 
 /** The claims of a JWT, unverified. */
 // biome-ignore lint/suspicious/noExplicitAny: claims are looked into one by one.

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { type AppOptions, createApp } from "../../src/front/app.ts";
-import { lifecycle } from "../../src/front/lifecycle.ts";
+import { type AppOptions, createApp } from "../../src/front/http/app.ts";
+import { lifecycle } from "../../src/front/http/lifecycle.ts";
 
 export const ISSUER = "http://localhost:3000";
 

@@ -4,7 +4,7 @@ import { aBrowser, type Browser } from "./person.ts";
 import type { TestServer } from "./server.ts";
 import type { Wallet } from "./wallet.ts";
 
-export interface LinkingPerson {
+export interface LinkingUser {
   readonly browser: Browser;
   readonly csrf: string;
   readonly id: string;
@@ -27,24 +27,24 @@ export function linkingAt(server: TestServer, at: string = server.url) {
     const { csrfToken } = (await (await browser.request("/consents/")).json()) as { csrfToken: string };
     return { browser, csrf: csrfToken };
   }
-  async function aPerson(): Promise<LinkingPerson> {
+  async function aUser(): Promise<LinkingUser> {
     const [email, password] = [`wallet-${++people}@example.test`, "correct horse battery"];
     const { body } = await aBrowser(at).json("/auth/register", { email, password });
     return { ...(await signIn(email, password)), id: body.id, email };
   }
-  const start = ({ browser }: Pick<LinkingPerson, "browser">, headers: Record<string, string> = {}): Promise<Response> =>
+  const start = ({ browser }: Pick<LinkingUser, "browser">, headers: Record<string, string> = {}): Promise<Response> =>
     browser.request("/auth/link/wallet", { method: "POST", headers });
-  async function begin(person: Pick<LinkingPerson, "browser" | "csrf">): Promise<Begun> {
+  async function begin(person: Pick<LinkingUser, "browser" | "csrf">): Promise<Begun> {
     const response = await start(person, { "x-csrf-token": person.csrf });
     expect(response.status).toBe(200);
     return (await response.json()) as Begun;
   }
-  async function poll({ browser }: Pick<LinkingPerson, "browser">, handle: string) {
+  async function poll({ browser }: Pick<LinkingUser, "browser">, handle: string) {
     const response = await browser.request(`/auth/link/wallet/${handle}`);
     return { status: response.status, body: (await response.json()) as { status?: string; message?: string } };
   }
   /** Why links of a person were refused, oldest first. */
-  const refusals = async (person: Pick<LinkingPerson, "id">): Promise<readonly string[]> =>
+  const refusals = async (person: Pick<LinkingUser, "id">): Promise<readonly string[]> =>
     (
       await runText<{ reason: string }>(
         server.database.sql,
@@ -53,15 +53,15 @@ export function linkingAt(server: TestServer, at: string = server.url) {
       )
     ).map(({ reason }) => reason);
   /** Lets the time of a person's links run out. */
-  const letExpire = (person: Pick<LinkingPerson, "id">) =>
+  const letExpire = (person: Pick<LinkingUser, "id">) =>
     runText(server.database.sql, "update wallet_links set expires_at = now() - interval '1 second' where user_id = $1::uuid", [person.id]);
   /** All of it, by an honest wallet. */
-  async function link(person: LinkingPerson, wallet: Wallet, credential: string) {
+  async function link(person: LinkingUser, wallet: Wallet, credential: string) {
     const { handle, invocation_uri } = await begin(person);
     await wallet.answer(invocation_uri, credential);
     return poll(person, handle);
   }
-  return { signIn, aPerson, start, begin, poll, refusals, letExpire, link };
+  return { signIn, aUser, start, begin, poll, refusals, letExpire, link };
 }
 
 export type Linking = ReturnType<typeof linkingAt>;

@@ -37,7 +37,7 @@ export async function addUser(database: Database, email: string, role: "develope
 }
 
 /** A core that knows the bearers of a test: the token of a person is her id, of an operator `op:` and her id. */
-const coreOfPeople = () =>
+const coreWithUsers = () =>
   coreWith({
     verifyAccessToken: async ({ accessToken, use }) => {
       const [, operator, sub] = /^(op\.)?([0-9a-f-]{36})$/.exec(accessToken) ?? [];
@@ -71,7 +71,7 @@ export async function startManagement(members: Partial<ManagementPorts> = {}): P
 }
 
 /** Two developers, and an operator by the bearer that makes her one. */
-export async function managementPeople({ database }: Pick<ManagementFront, "database">) {
+export async function managementUsers({ database }: Pick<ManagementFront, "database">) {
   const [ada, bob] = [await addUser(database, "ada@example.test"), await addUser(database, "bob@example.test")];
   return { ada, bob, operator: `op.${await addUser(database, "op@example.test", "operator")}` };
 }
@@ -94,7 +94,7 @@ export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */
 export const managementPorts = (database: Database): ManagementPorts => ({
-  ...composed({ defaultClientEnvironment: "development" }, database.sql, coreOfPeople(), {
+  ...composed({ defaultClientEnvironment: "development" }, database.sql, coreWithUsers(), {
     hash: async () => "no hash",
     verify: async () => ({ kind: "wrong" }),
   }),

@@ -21,7 +21,7 @@ const DECEIVING = "<img src=x onerror=alert(1)>\u202eknaB\u200d\u0007";
 const decoded = (mail: string): string => mail.replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
 
 /** A whole server whose clients are those above; it takes addresses from X-Forwarded-For, so that each test may have limits of its own. */
-export async function startPeople() {
+export async function startUsers() {
   const server = await startServer({ env: { TRUST_PROXY: "true" }, provision: { users: [], clients: CLIENTS } });
   const outbox = join(server.dataDir, "outbox");
 
@@ -63,7 +63,7 @@ export async function startPeople() {
   return { url: server.url, database: server.database, close: server.close, mailsTo, tokenFor, resetTokenFor, registerDeceiver };
 }
 
-export type People = Awaited<ReturnType<typeof startPeople>>;
+export type People = Awaited<ReturnType<typeof startUsers>>;
 
 /** RFC 7636 appendix B. */
 const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";

@@ -1,12 +1,12 @@
 import type { Page } from "playwright-core";
 import { startCallback, startChromium } from "./chromium.ts";
-import { authorizePath, startPeople } from "./people.ts";
+import { authorizePath, startUsers } from "./people.ts";
 
 export const PASSWORD = "correct horse battery";
 
 /** A browser, a server with people, and the client on this machine that sends them there. */
 export async function startVisits(who: string) {
-  const [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startPeople()]);
+  const [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startUsers()]);
   let count = 0;
   return {
     browser,

@@ -3,11 +3,11 @@ import type { AuthorizationRequest } from "../../gen/countersign/token/v1/token_
 import { printScope } from "../../protocol/scope.ts";
 import { answerableClient, judgeRequest } from "../authorization-request.ts";
 import type { Core } from "../core.ts";
-import { ACCESS_TOKEN_TYPE } from "../policy/exchange-request.ts";
+import { ACCESS_TOKEN_TYPE } from "../grants/token-exchange/request-rules.ts";
 import { assertMayUseGrant, GRANT_HELD } from "../policy/grant-type.ts";
 import type { RuleHead } from "../policy/rule.ts";
 import { requestableScopes, SCOPE_ALLOWED } from "../policy/scope.ts";
-import { openHearing } from "./hearing.ts";
+import { openTrace } from "./rule-trace.ts";
 
 const ANSWERABLE: RuleHead = {
   name: "client_and_redirect_uri",
@@ -26,7 +26,7 @@ const PARAMETERS: RuleHead = {
  * @param address on whose behalf; what is fetched for a metadata document is counted
  */
 export async function explainAuthorizationRequest(request: AuthorizationRequest, address: string, core: Core) {
-  const hearing = openHearing();
+  const hearing = openTrace();
   const client = await hearing.learn(ANSWERABLE, () => answerableClient(request, address, core));
   const known = client as Client; // rules are judged only while nothing has been refused
   await hearing.learn(GRANT_HELD, () => assertMayUseGrant(known, "authorization_code"));

@@ -11,17 +11,17 @@ import {
   registeredMethod,
 } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
-import type { Ground } from "../document-client.ts";
-import type { Hearing } from "./hearing.ts";
+import type { Prefetched } from "../token-request-context.ts";
+import type { RuleTrace } from "./rule-trace.ts";
 
 /**
  * Who asks. An operator knows no secret of a client's: where nothing is presented for a client that has to prove itself, that is taken for
  * granted. What is presented is judged as it would be, but uses up nothing and counts as no attempt.
  */
-export async function hearClient(
-  hearing: Hearing,
+export async function traceClient(
+  hearing: RuleTrace,
   credential: ClientCredential | undefined,
-  ground: Ground,
+  ground: Prefetched,
   core: Core,
 ): Promise<Client | undefined> {
   const presented = await hearing.learn(CLIENT_RULES.credential, () => presentedCredential(credential));
@@ -42,7 +42,7 @@ export async function hearClient(
   return hearing.isOpen() ? client : undefined;
 }
 
-const factsOf = async (presented: Presented, ground: Ground): Promise<ClientFacts> => ({
+const factsOf = async (presented: Presented, ground: Prefetched): Promise<ClientFacts> => ({
   presented,
   client: await ground.clients.byClientId(presented.clientId),
   methodRule: registeredMethod,

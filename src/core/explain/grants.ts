@@ -13,11 +13,10 @@ import type {
 import { printScope } from "../../protocol/scope.ts";
 import { hashSecret } from "../../secret.ts";
 import type { Core } from "../core.ts";
-import type { Ground } from "../document-client.ts";
-import { CLIENT_CREDENTIALS_RULES, decideClientCredentials } from "../grants/client-credentials.ts";
-import { identityOf, readAssertionOf, servedPorts, toldBare } from "../grants/jwt-bearer.ts";
-import { exchangeFacts } from "../grants/token-exchange.ts";
-import { assertSignedByIssuer } from "../identity-assertion.ts";
+import { CODE_RULES, decideCode } from "../grants/authorization-code/rules.ts";
+import { CLIENT_CREDENTIALS_RULES, decideClientCredentials } from "../grants/client-credentials/grant.ts";
+import { assertSignedByIssuer } from "../grants/jwt-bearer/assertion.ts";
+import { identityOf, readAssertionOf, servedPorts, withoutDetails } from "../grants/jwt-bearer/grant.ts";
 import {
   ASSERTION_GRANT_RULES,
   ASSERTION_READ,
@@ -26,23 +25,24 @@ import {
   ASSERTION_UNUSED,
   decideIdentityAssertion,
   GRANT_SERVED,
-  PERSON_ENABLED,
-} from "../policy/assertion-grant.ts";
-import { CODE_RULES, decideCode } from "../policy/authorization-code.ts";
+  USER_ENABLED,
+} from "../grants/jwt-bearer/rules.ts";
+import { decideRefresh, REFRESH_RULES } from "../grants/refresh-token/rules.ts";
+import { exchangeFacts } from "../grants/token-exchange/grant.ts";
+import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../grants/token-exchange/request-rules.ts";
+import { decideExchange, TOKEN_RULES } from "../grants/token-exchange/rules.ts";
 import { actorsOf } from "../policy/delegation.ts";
-import { decideExchange, TOKEN_RULES } from "../policy/exchange.ts";
-import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../policy/exchange-request.ts";
 import { GRANT_RULES } from "../policy/grant-type.ts";
 import { tokenLifetime } from "../policy/lifetime.ts";
-import { decideRefresh, REFRESH_RULES } from "../policy/refresh-token.ts";
+import type { Prefetched } from "../token-request-context.ts";
 import { ASSERTION_LIFETIME } from "../tokens/identity-assertion.ts";
-import { type Hearing, openHearing } from "./hearing.ts";
+import { openTrace, type RuleTrace } from "./rule-trace.ts";
 
 type WouldBeGranted = MessageInitShape<typeof WouldBeGrantedSchema>;
 
 /** What came of a hearing. */
-export interface Heard {
-  readonly hearing: Hearing;
+export interface Evaluated {
+  readonly hearing: RuleTrace;
   /** Undefined when something was refused. */
   readonly granted: WouldBeGranted | undefined;
 }
@@ -59,36 +59,36 @@ const granting = (scopes: readonly string[], audience: readonly string[], core: 
  * Judges a grant by the rules of its own file, on what is in the stores at this moment. Reads alone.
  * @param client undefined when the hearing has come to a refusal before
  */
-export async function hearGrant(
-  hearing: Hearing,
+export async function traceGrant(
+  hearing: RuleTrace,
   grant: TokenRequest["grant"],
   client: Client | undefined,
-  ground: Ground,
+  ground: Prefetched,
   core: Core,
-): Promise<Heard> {
-  const heard = (granted: WouldBeGranted | undefined): Heard => ({ hearing, granted });
+): Promise<Evaluated> {
+  const heard = (granted: WouldBeGranted | undefined): Evaluated => ({ hearing, granted });
   const common = (grantType: GrantType) => hearing.hear(GRANT_RULES, client && { client, grantType, grant });
   switch (grant.case) {
     case "authorizationCode":
       await common("authorization_code");
-      return heard(await hearCode(hearing, grant.value, client, ground, core));
+      return heard(await traceCode(hearing, grant.value, client, ground, core));
     case "refreshToken":
       await common("refresh_token");
-      return heard(await hearRefresh(hearing, grant.value, client, ground, core));
+      return heard(await traceRefresh(hearing, grant.value, client, ground, core));
     case "clientCredentials":
       await common("client_credentials");
-      return heard(await hearClientCredentials(hearing, grant.value, client, core));
+      return heard(await traceClientCredentials(hearing, grant.value, client, core));
     case "tokenExchange":
-      return heard(await hearExchange(hearing, grant.value, client, core));
+      return heard(await traceExchange(hearing, grant.value, client, core));
     case "jwtBearer":
-      return hearAssertion(hearing, grant.value, client, core);
+      return traceAssertion(hearing, grant.value, client, core);
     case "refusedTokenExchange":
     case undefined:
       throw new Refusal("unsupported_grant_type", "grant_missing");
   }
 }
 
-async function hearCode(hearing: Hearing, grant: AuthorizationCodeGrant, client: Client | undefined, ground: Ground, core: Core) {
+async function traceCode(hearing: RuleTrace, grant: AuthorizationCodeGrant, client: Client | undefined, ground: Prefetched, core: Core) {
   const found = hearing.isOpen() && client ? { client, grant, code: await ground.code() } : undefined;
   const facts = await hearing.hear(CODE_RULES, found);
   const decision = facts && decideCode(facts.code, facts.client, grant);
@@ -98,7 +98,7 @@ async function hearCode(hearing: Hearing, grant: AuthorizationCodeGrant, client:
   return { ...granting(scopes, decision.audience, core), sub, refreshToken, idToken: scopes.includes("openid") };
 }
 
-async function hearRefresh(hearing: Hearing, grant: RefreshTokenGrant, client: Client | undefined, ground: Ground, core: Core) {
+async function traceRefresh(hearing: RuleTrace, grant: RefreshTokenGrant, client: Client | undefined, ground: Prefetched, core: Core) {
   const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(grant)) };
   const found = hearing.isOpen() && client ? { client, grant, grace, family: await ground.family() } : undefined;
   const facts = await hearing.hear(REFRESH_RULES, found);
@@ -107,14 +107,14 @@ async function hearRefresh(hearing: Hearing, grant: RefreshTokenGrant, client: C
   return { ...granting(decision.scopes, decision.audience, core), sub: decision.family.subject.userId, refreshToken: true };
 }
 
-async function hearClientCredentials(hearing: Hearing, grant: ClientCredentialsGrant, client: Client | undefined, core: Core) {
+async function traceClientCredentials(hearing: RuleTrace, grant: ClientCredentialsGrant, client: Client | undefined, core: Core) {
   const facts = await hearing.hear(CLIENT_CREDENTIALS_RULES, client && { client, grant });
   if (facts === undefined) return undefined;
   const { scopes, audience } = decideClientCredentials(facts.client, grant);
   return { ...granting(scopes, audience, core), sub: facts.client.clientId };
 }
 
-async function hearExchange(hearing: Hearing, grant: TokenExchangeGrant, client: Client | undefined, core: Core) {
+async function traceExchange(hearing: RuleTrace, grant: TokenExchangeGrant, client: Client | undefined, core: Core) {
   const asked = await hearing.hear(REQUEST_RULES, client && { client, grant });
   const facts = await hearing.hear(TOKEN_RULES, asked && (await exchangeFacts(grant, asked.client, core)));
   if (facts === undefined) return undefined;
@@ -129,10 +129,10 @@ async function hearExchange(hearing: Hearing, grant: TokenExchangeGrant, client:
   };
 }
 
-async function hearAssertion(before: Hearing, grant: JwtBearerGrant, client: Client | undefined, core: Core): Promise<Heard> {
+async function traceAssertion(before: RuleTrace, grant: JwtBearerGrant, client: Client | undefined, core: Core): Promise<Evaluated> {
   const ports = await before.learn(GRANT_SERVED, () => servedPorts(core));
   const asked = await before.hear(ASSERTION_GRANT_RULES, client && { client, grant });
-  const hearing = openHearing(toldBare, before);
+  const hearing = openTrace(withoutDetails, before);
   const assertion = await hearing.learn(ASSERTION_READ, () => readAssertionOf(grant, ports ?? servedPorts(core), core));
   await hearing.learn(ASSERTION_SIGNED, async () => assertion && ports && assertSignedByIssuer(assertion, ports.keys));
   const found = asked &&
@@ -145,7 +145,7 @@ async function hearAssertion(before: Hearing, grant: JwtBearerGrant, client: Cli
   const refuseWhen = (wrong: boolean | undefined, reason: string) => () => {
     if (wrong !== false) throw new Refusal("invalid_grant", reason);
   };
-  await hearing.learn(PERSON_ENABLED, refuseWhen(outlook && !outlook.enabled, "user_disabled"));
+  await hearing.learn(USER_ENABLED, refuseWhen(outlook && !outlook.enabled, "user_disabled"));
   await hearing.learn(ASSERTION_UNUSED, refuseWhen(outlook?.used, "assertion_replayed"));
   const granted = decision && { ...granting(decision.scopes, decision.audience, core), actors: [...actorsOf(decision.act)] };
   return { hearing, granted: hearing.isOpen() ? granted : undefined };

@@ -3,7 +3,8 @@ import { Refusal } from "../../errors.ts";
 import { Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
 import { CLIENT_RULES } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
-import { CLIENT_CREDENTIALS_RULES } from "../grants/client-credentials.ts";
+import { CODE_RULES } from "../grants/authorization-code/rules.ts";
+import { CLIENT_CREDENTIALS_RULES } from "../grants/client-credentials/grant.ts";
 import {
   ASSERTION_GRANT_RULES,
   ASSERTION_READ,
@@ -11,16 +12,15 @@ import {
   ASSERTION_SIGNED,
   ASSERTION_UNUSED,
   GRANT_SERVED,
-  PERSON_ENABLED,
-} from "../policy/assertion-grant.ts";
-import { CODE_RULES } from "../policy/authorization-code.ts";
-import { TOKEN_RULES } from "../policy/exchange.ts";
-import { REQUEST_RULES } from "../policy/exchange-request.ts";
+  USER_ENABLED,
+} from "../grants/jwt-bearer/rules.ts";
+import { REFRESH_RULES } from "../grants/refresh-token/rules.ts";
+import { REQUEST_RULES } from "../grants/token-exchange/request-rules.ts";
+import { TOKEN_RULES } from "../grants/token-exchange/rules.ts";
 import { GRANT_RULES } from "../policy/grant-type.ts";
-import { REFRESH_RULES } from "../policy/refresh-token.ts";
 import type { RuleHead } from "../policy/rule.ts";
 import type { RefusedRequest } from "../ports.ts";
-import { type ToldVerdict, verdictOn } from "./hearing.ts";
+import { type RecordedVerdict, verdictOn } from "./rule-trace.ts";
 
 /** Every rule of a grant, in the order in which a request meets them. */
 const RULES_OF: Readonly<Record<GrantType, readonly RuleHead[]>> = {
@@ -34,7 +34,7 @@ const RULES_OF: Readonly<Record<GrantType, readonly RuleHead[]>> = {
     ASSERTION_READ,
     ASSERTION_SIGNED,
     ...ASSERTION_RULES,
-    PERSON_ENABLED,
+    USER_ENABLED,
     ASSERTION_UNUSED,
   ],
 };
@@ -43,7 +43,7 @@ const RULES_OF: Readonly<Record<GrantType, readonly RuleHead[]>> = {
 export const rulesOf = (grantType: GrantType): readonly RuleHead[] => [...Object.values(CLIENT_RULES), ...RULES_OF[grantType]];
 
 /** Nothing when the record does not say which rule it was, or this release has no such rule. */
-function verdictsOf({ grantType, rule, error, reason }: RefusedRequest): readonly ToldVerdict[] {
+function verdictsOf({ grantType, rule, error, reason }: RefusedRequest): readonly RecordedVerdict[] {
   const known = GRANT_TYPES.find((each) => each === grantType);
   const rules = known === undefined ? [] : rulesOf(known);
   const at = rules.findIndex(({ name }) => name === rule);

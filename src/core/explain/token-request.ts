@@ -1,9 +1,9 @@
 import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { Core } from "../core.ts";
-import { groundOf } from "../document-client.ts";
-import { hearClient } from "./client.ts";
-import { hearGrant } from "./grants.ts";
-import { openHearing } from "./hearing.ts";
+import { prefetch } from "../token-request-context.ts";
+import { traceClient } from "./client.ts";
+import { traceGrant } from "./grants.ts";
+import { openTrace } from "./rule-trace.ts";
 
 /**
  * What would be answered to a token request, and by which rules: those of the grants themselves, on what is in the stores at this moment.
@@ -11,9 +11,9 @@ import { openHearing } from "./hearing.ts";
  * @throws {Refusal} unsupported_grant_type for a request without a grant, temporarily_unavailable
  */
 export async function explainTokenRequest({ client: credential, grant }: TokenRequest, core: Core) {
-  const begun = openHearing();
-  const ground = groundOf(grant, core);
-  const client = await hearClient(begun, credential, ground, core);
-  const { hearing, granted } = await hearGrant(begun, grant, client, ground, core);
+  const begun = openTrace();
+  const ground = prefetch(grant, core);
+  const client = await traceClient(begun, credential, ground, core);
+  const { hearing, granted } = await traceGrant(begun, grant, client, ground, core);
   return { rules: [...hearing.verdicts], ...(granted && { granted }) };
 }

@@ -4,9 +4,9 @@ import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
-import type { NewGrant } from "../person-grant.ts";
 import { newJti } from "../tokens/access-token.ts";
-import { newRefresh } from "./authorization-code.ts";
+import type { NewGrant } from "../user-grant.ts";
+import { newRefresh } from "./authorization-code/grant.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
 /** What a first-party sign-in grants. */

@@ -2,9 +2,9 @@ import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { Core } from "../core.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import { type AccessTokenClaims, type Actor, accessTokenClaims, type Forebear } from "../tokens/access-token.ts";
+import { type AccessTokenClaims, type Actor, type AncestorToken, accessTokenClaims } from "../tokens/access-token.ts";
 
-export interface AccessTokenWish {
+export interface AccessTokenRequest {
   readonly subject: string;
   readonly client: Client;
   readonly scopes: readonly string[];
@@ -17,7 +17,7 @@ export interface AccessTokenWish {
    */
   readonly now?: number;
   readonly act?: Actor | undefined;
-  readonly exchangedFrom?: readonly Forebear[] | undefined;
+  readonly exchangedFrom?: readonly AncestorToken[] | undefined;
 }
 
 /** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
@@ -33,7 +33,7 @@ async function signed(claims: AccessTokenClaims, core: Core) {
 }
 
 /** The members that every token answer has (specification §2.6). */
-export async function accessTokenAnswer(wish: AccessTokenWish, core: Core) {
+export async function accessTokenAnswer(wish: AccessTokenRequest, core: Core) {
   const claims = accessTokenClaims({
     issuer: core.issuer,
     subject: wish.subject,

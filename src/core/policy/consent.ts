@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
 import type { ConsentView } from "../ports.ts";
-import { scopesByPlace } from "../scopes-by-place.ts";
+import { scopesByResource } from "../scopes-by-resource.ts";
 
 /** What of a request the person has not yet allowed this client anywhere. */
 export function missingConsent(
@@ -21,7 +21,7 @@ export function missingConsent(
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
   consent !== undefined &&
-  Object.entries(scopesByPlace(scopes, resources)).every(([place, wanted]) =>
+  Object.entries(scopesByResource(scopes, resources)).every(([place, wanted]) =>
     wanted.every((scope) => Object.hasOwn(consent.allowed, place) && consent.allowed[place]?.includes(scope)),
   );
 
@@ -36,7 +36,7 @@ const originOf = (uri: string): string => {
  * owners answer for changes.
  * @see draft-ietf-oauth-client-id-metadata-document "Changes"
  */
-export function consentMark(client: Client): string | undefined {
+export function consentFingerprint(client: Client): string | undefined {
   if (client.origin !== "metadata_document") return undefined;
   const methods = [client.tokenEndpointAuthMethod, ...(client.alternativeAuthMethods ?? [])].toSorted();
   const hosts = [...new Set(client.redirectUris.map(originOf))].toSorted();

@@ -73,7 +73,7 @@ export const narrowResource = (
  * @throws {Refusal} invalid_target
  * @see specification §2.2, §4.7
  */
-export function ownAudience(resources: readonly string[], client: Client): readonly string[] {
+export function clientAudience(resources: readonly string[], client: Client): readonly string[] {
   const requested = distinct(resources);
   if (!requested.every((resource) => isAbsoluteUri(resource) || [client.clientId, ...audienceOf(client)].includes(resource)))
     refuse("resource_malformed");

@@ -59,7 +59,7 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
  * @throws {Refusal} invalid_scope
  * @see specification §4.7, RFC 6749 §4.4.2
  */
-export function ownScopes(scope: string | undefined, client: Client): readonly string[] {
+export function clientScopes(scope: string | undefined, client: Client): readonly string[] {
   const requested = parseScope(scope);
   if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
   const allowed = allowedScopes(client);

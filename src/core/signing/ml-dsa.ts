@@ -63,7 +63,7 @@ async function portableEngine(seed: Uint8Array): Promise<Engine> {
 function keyOver(engine: Engine): MldsaKey {
   const waiting: (() => void)[] = [];
   let running = 0;
-  /** A lane that is free goes to whoever has waited longest, before anybody new can see it. */
+  /** A free worker goes to the longest waiter before a new caller can take it. */
   const release = (): void => {
     const first = waiting.shift();
     if (first === undefined) running--;

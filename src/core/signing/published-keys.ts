@@ -1,17 +1,17 @@
 import { constants, type KeyObject, verify } from "node:crypto";
 import type { PublishedKey } from "../../clients/key-set.ts";
-import { type ForeignAlgorithm, PROFILES, suits } from "../../clients/signature-algorithms.ts";
+import { type AssertionAlgorithm, PROFILES, suits } from "../../clients/signature-algorithms.ts";
 import { importedKey } from "../../clients/verification-key.ts";
 import type { ParsedJws } from "./jws.ts";
 
 /** Keys that a signature may be from. More than one is as bad as none: then nothing says which was meant. */
-export const fittingKeys = (keys: readonly PublishedKey[], alg: ForeignAlgorithm, kid: string | undefined): readonly PublishedKey[] =>
+export const fittingKeys = (keys: readonly PublishedKey[], alg: AssertionAlgorithm, kid: string | undefined): readonly PublishedKey[] =>
   keys.filter((key) => suits(key, alg) && (kid === undefined || key.kid === kid));
 
 const imported = new WeakMap<PublishedKey, KeyObject | string>();
 
 /** Whether the signature is by this key. The key suits the algorithm (fittingKeys). */
-export function isSignedBy(jws: ParsedJws, key: PublishedKey, alg: ForeignAlgorithm): boolean {
+export function isSignedBy(jws: ParsedJws, key: PublishedKey, alg: AssertionAlgorithm): boolean {
   const object = imported.get(key) ?? importedKey(key);
   imported.set(key, object);
   const { hash, padding, signatureLength } = PROFILES[alg];

@@ -3,7 +3,7 @@ import { derivedSecret } from "./derived-secret.ts";
 import type { SigningKey } from "./keys.ts";
 
 /** What a refresh asks for: the token, and what its answer is to be narrowed to. */
-export interface RefreshWish {
+export interface SuccessorInput {
   readonly refreshToken: string;
   readonly scope?: string | undefined;
   readonly resource: readonly string[];
@@ -15,15 +15,15 @@ export interface RefreshWish {
  * wish.
  * @returns 64 hexadecimal characters
  */
-export function successorOf(key: SigningKey): (wish: RefreshWish) => string {
+export function successorOf(key: SigningKey): (wish: SuccessorInput) => string {
   const known = made.get(key) ?? successorWith(key);
   made.set(key, known);
   return known;
 }
 
-const made = new WeakMap<SigningKey, (wish: RefreshWish) => string>();
+const made = new WeakMap<SigningKey, (wish: SuccessorInput) => string>();
 
-function successorWith(key: SigningKey): (wish: RefreshWish) => string {
+function successorWith(key: SigningKey): (wish: SuccessorInput) => string {
   const secret = derivedSecret(key, "refresh token successor");
   const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
   return ({ refreshToken, scope, resource }) => {

@@ -1,6 +1,6 @@
 import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { VerifiedClaims } from "../signing/own-tokens.ts";
+import type { VerifiedClaims } from "../signing/issued-tokens.ts";
 import type { TokenReference } from "../token-state.ts";
 import { isActor, isAncestry, isAudience, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
 
@@ -11,7 +11,7 @@ export interface Actor {
 }
 
 /** A token as one that was exchanged from it names it. */
-export interface Forebear {
+export interface AncestorToken {
   readonly jti: string;
   readonly client_id: string;
 }
@@ -32,7 +32,7 @@ export interface AccessTokenClaims {
    * Of an exchanged token: the tokens that it came of, the nearest first, so that whoever is told what ended knows that it ended this one
    * too.
    */
-  readonly exchanged_from?: readonly Forebear[];
+  readonly exchanged_from?: readonly AncestorToken[];
   /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
@@ -50,7 +50,7 @@ export interface AccessTokenContents {
   readonly lifetime: number;
   /** Of a token that was given to somebody who acts for the subject. */
   readonly act?: Actor | undefined;
-  readonly exchangedFrom?: readonly Forebear[] | undefined;
+  readonly exchangedFrom?: readonly AncestorToken[] | undefined;
 }
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
@@ -88,7 +88,7 @@ export const delegationJti = (delegationId: string): string => `${DELEGATED}.${p
 /**
  * What a token that is exchanged from this one came of. Undefined below a token of an earlier release, which does not say what it came of.
  */
-export function forebears({ jti, client_id, exchanged_from: above }: AccessTokenClaims): readonly Forebear[] | undefined {
+export function ancestors({ jti, client_id, exchanged_from: above }: AccessTokenClaims): readonly AncestorToken[] | undefined {
   const delegated = jti.startsWith(`${DELEGATED}.`);
   if (delegated && above === undefined) return undefined;
   return [{ jti, client_id }, ...(delegated && above !== undefined ? above : [])];

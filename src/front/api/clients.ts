@@ -2,11 +2,11 @@ import { TRPCError } from "@trpc/server";
 import { Refusal } from "../../errors.ts";
 import { managementCaller } from "../../management/router.ts";
 import { judgeCaller, refusalBehind } from "../../management/trpc.ts";
-import { jsonBody } from "../middleware/body.ts";
-import { apiErrorPrinter } from "../middleware/errors.ts";
-import { exactRouter } from "../middleware/exact-router.ts";
-import { noStore, sendJson } from "../middleware/headers.ts";
-import type { FrontContext, RouteGroup } from "../routes.ts";
+import { jsonBody } from "../http/body.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import { exactRouter } from "../http/exact-router.ts";
+import { noStore, sendJson } from "../http/headers.ts";
+import type { FrontContext, RouteGroup } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 type Procedures = ReturnType<typeof managementCaller>;
@@ -32,7 +32,7 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
   );
   router.post(
     COLLECTION,
-    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(unjudged(await bodyOf(ctx, options))), 201)),
+    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(unvalidated(await bodyOf(ctx, options))), 201)),
   );
   router.get(
     CLIENT,
@@ -40,7 +40,7 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
   );
   router.patch(
     CLIENT,
-    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.update({ id, patch: unjudged(await bodyOf(ctx, options)) }))),
+    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.update({ id, patch: unvalidated(await bodyOf(ctx, options)) }))),
   );
   router.delete(
     CLIENT,
@@ -64,7 +64,7 @@ export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
   router.post(
     `${CLIENT}/api-keys`,
     calling(async ({ apiKeys }, ctx, clientId) => {
-      const key = unjudged(await bodyOf(ctx, options));
+      const key = unvalidated(await bodyOf(ctx, options));
       sendJson(ctx, await apiKeys.create({ clientId, key }), 201);
     }),
   );
@@ -80,7 +80,7 @@ const COLLECTION = ["/api/clients/", "/api/clients"];
 const CLIENT = "/api/clients/:id";
 
 /** A body on its way to the procedure, whose schema is the first to judge it. */
-const unjudged = (body: unknown): never => body as never;
+const unvalidated = (body: unknown): never => body as never;
 
 /** Who may not ask learns nothing of what is wrong with the body. */
 async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Promise<unknown> {

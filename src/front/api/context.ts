@@ -2,8 +2,8 @@ import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import type { Bearers, ManagementPorts } from "../../management/ports.ts";
 import type { ManagementContext } from "../../management/trpc.ts";
+import type { FrontContext } from "../http/routes.ts";
 import type { ReportFault } from "../ports.ts";
-import type { FrontContext } from "../routes.ts";
 
 /** What the two faces of the management API need. */
 export interface ManagementRoutesOptions {

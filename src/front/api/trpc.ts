@@ -4,11 +4,11 @@ import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
 import { outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
-import { jsonBody } from "../middleware/body.ts";
-import { apiErrorPrinter } from "../middleware/errors.ts";
-import { exactRouter } from "../middleware/exact-router.ts";
-import { noStore, sendJson } from "../middleware/headers.ts";
-import { type ErrorPrinter, type FrontContext, queryText, type RouteGroup } from "../routes.ts";
+import { jsonBody } from "../http/body.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import { exactRouter } from "../http/exact-router.ts";
+import { noStore, sendJson } from "../http/headers.ts";
+import { type ErrorPrinter, type FrontContext, queryText, type RouteGroup } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";

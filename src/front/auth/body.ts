@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { isRefusal, Refusal } from "../../errors.ts";
-import { jsonBody } from "../middleware/body.ts";
-import type { FrontContext } from "../routes.ts";
+import { jsonBody } from "../http/body.ts";
+import type { FrontContext } from "../http/routes.ts";
 import { assertShape } from "../schemas/accounts.ts";
 
 /**

@@ -1,14 +1,14 @@
 import { forgotPassword, resetPassword } from "../../accounts/forgotten-password.ts";
-import { sendJson } from "../middleware/headers.ts";
-import type { PeoplePorts } from "../people-ports.ts";
-import { callerOf } from "../people-ports.ts";
-import type { Handler } from "../routes.ts";
+import { sendJson } from "../http/headers.ts";
+import type { Handler } from "../http/routes.ts";
 import { ForgotBody, ResetBody } from "../schemas/accounts.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { callerOf } from "../user-ports.ts";
 import { accountBody } from "./body.ts";
 
 /** POST /auth/forgot-password: the same answer for every address. */
 export const forgotPasswordRoute =
-  (ports: PeoplePorts): Handler =>
+  (ports: UserPorts): Handler =>
   async (ctx) => {
     const { email } = await accountBody(ctx, ForgotBody);
     await forgotPassword(email, ports, callerOf(ctx));
@@ -17,7 +17,7 @@ export const forgotPasswordRoute =
 
 /** POST /auth/reset-password: sets the password by the token of the mail, once. */
 export const resetPasswordRoute =
-  (ports: PeoplePorts): Handler =>
+  (ports: UserPorts): Handler =>
   async (ctx) => {
     const { token, password } = await accountBody(ctx, ResetBody);
     await resetPassword(token, password, ports, callerOf(ctx));

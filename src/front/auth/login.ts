@@ -1,15 +1,15 @@
 import { signIn } from "../../accounts/sign-in.ts";
-import type { Cookies } from "../cookies.ts";
-import { sendJson } from "../middleware/headers.ts";
-import type { PeoplePorts } from "../people-ports.ts";
-import { callerOf } from "../people-ports.ts";
-import type { Handler } from "../routes.ts";
+import type { Cookies } from "../http/cookies.ts";
+import { sendJson } from "../http/headers.ts";
+import type { Handler } from "../http/routes.ts";
 import { LoginBody } from "../schemas/accounts.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { callerOf } from "../user-ports.ts";
 import { accountBody } from "./body.ts";
 
 /** POST /auth/login: a token set, and the session cookie with it, so that API-first clients need no form (specification §2.5, §4.2). */
 export const loginRoute =
-  (ports: PeoplePorts, cookies: Cookies): Handler =>
+  (ports: UserPorts, cookies: Cookies): Handler =>
   async (ctx) => {
     const credentials = await accountBody(ctx, LoginBody);
     const { user, session, secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));

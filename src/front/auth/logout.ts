@@ -2,11 +2,11 @@ import { readSession, signOut, signOutEverywhere, signOutHere } from "../../acco
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../secret.ts";
-import type { Cookies } from "../cookies.ts";
-import { sendJson } from "../middleware/headers.ts";
-import type { PeoplePorts } from "../people-ports.ts";
-import { callerOf } from "../people-ports.ts";
-import { type FrontContext, type Handler, queryText } from "../routes.ts";
+import type { Cookies } from "../http/cookies.ts";
+import { sendJson } from "../http/headers.ts";
+import { type FrontContext, type Handler, queryText } from "../http/routes.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { callerOf } from "../user-ports.ts";
 
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
@@ -24,12 +24,12 @@ function bearerToken(ctx: FrontContext): string {
  * itself.
  */
 export const logoutRoute =
-  (ports: PeoplePorts, cookies: Cookies): Handler =>
+  (ports: UserPorts, cookies: Cookies): Handler =>
   async (ctx) => {
     const accessToken = bearerToken(ctx);
     const { sub, clientId } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
     if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
-      await endOwnSession(ctx, { userId: sub, clientId }, ports, cookies);
+      await revokeSession(ctx, { userId: sub, clientId }, ports, cookies);
     else {
       await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
       await endCookieSession(ctx, ports, cookies);
@@ -38,10 +38,10 @@ export const logoutRoute =
   };
 
 /** @throws {Refusal} invalid_request without a session cookie; one whose session has ended is good enough, somebody else's is left alone */
-async function endOwnSession(
+async function revokeSession(
   ctx: FrontContext,
   { userId, clientId }: { readonly userId: string; readonly clientId: string },
-  { sessions }: PeoplePorts,
+  { sessions }: UserPorts,
   cookies: Cookies,
 ): Promise<void> {
   const secret = cookies.session(ctx);
@@ -52,7 +52,7 @@ async function endOwnSession(
 }
 
 /** The browser that sent the request is signed out too, whoever was signed in there. */
-async function endCookieSession(ctx: FrontContext, { sessions }: PeoplePorts, cookies: Cookies): Promise<void> {
+async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cookies: Cookies): Promise<void> {
   const secret = cookies.session(ctx);
   if (secret === undefined) return;
   const signedIn = await readSession(secret, sessions);

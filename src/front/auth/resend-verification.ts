@@ -1,14 +1,14 @@
 import { resendVerification } from "../../accounts/registration.ts";
-import { sendJson } from "../middleware/headers.ts";
-import type { PeoplePorts } from "../people-ports.ts";
-import { callerOf } from "../people-ports.ts";
-import type { ErrorPrinter, Handler } from "../routes.ts";
+import { sendJson } from "../http/headers.ts";
+import type { ErrorPrinter, Handler } from "../http/routes.ts";
 import { ResendBody } from "../schemas/accounts.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { callerOf } from "../user-ports.ts";
 import { accountBody } from "./body.ts";
 
 /** POST /auth/resend-verification: the same answer for every address (specification §4.2). */
 export const resendVerificationRoute =
-  (ports: PeoplePorts): Handler =>
+  (ports: UserPorts): Handler =>
   async (ctx) => {
     const { email } = await accountBody(ctx, ResendBody);
     await resendVerification(email, ports, callerOf(ctx));

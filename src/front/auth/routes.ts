@@ -1,7 +1,7 @@
-import { apiErrorPrinter } from "../middleware/errors.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import type { RouteGroup } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import type { PageKit } from "../pages/kit.ts";
-import type { RouteGroup } from "../routes.ts";
 import { forgotPasswordRoute, resetPasswordRoute } from "./forgotten-password.ts";
 import { loginRoute } from "./login.ts";
 import { logoutRoute } from "./logout.ts";

@@ -1,13 +1,13 @@
 import { verifyEmail } from "../../accounts/registration.ts";
 import { parseForm } from "../../protocol/form.ts";
-import { sendJson } from "../middleware/headers.ts";
-import { wayBegun } from "../pages/errand.ts";
+import { sendJson } from "../http/headers.ts";
+import type { ErrorPrinter, FrontContext, Handler } from "../http/routes.ts";
+import { queryText } from "../http/routes.ts";
 import type { PageKit } from "../pages/kit.ts";
+import { returnToStarted } from "../pages/pending-action.ts";
 import { sendPage } from "../pages/send.ts";
-import { RESEND } from "../pages/sign-up.ts";
+import { RESEND } from "../pages/sign-up/page.ts";
 import { staleLinkView, verifiedView } from "../pages/views/notices.ts";
-import type { ErrorPrinter, FrontContext, Handler } from "../routes.ts";
-import { queryText } from "../routes.ts";
 import { languageOf } from "../texts/language.ts";
 
 /** What the link of the mail needs of what every page works with. */
@@ -27,7 +27,7 @@ export const verifyRoute =
       return;
     }
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users);
-    if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await wayBegun(kit, ctx)));
+    if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   };
 

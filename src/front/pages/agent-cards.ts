@@ -9,7 +9,7 @@ export interface AgentCard {
   /** When it last got something of hers; null where that is more than a day ago. */
   readonly lastActed: number | null;
   /** The person's own pause of it, and the operators' for everybody. */
-  readonly pausedByPerson: AgentPause | undefined;
+  readonly pausedByUser: AgentPause | undefined;
   readonly pausedByOperator: AgentPause | undefined;
 }
 
@@ -49,7 +49,7 @@ export function agentCards(delegations: readonly Delegation[], pauses: readonly 
       agent,
       held: own.filter(isHeld),
       lastActed: own[0]?.issuedAt ?? null,
-      pausedByPerson: paused.find(({ userId }) => userId !== null),
+      pausedByUser: paused.find(({ userId }) => userId !== null),
       pausedByOperator: paused.find(({ userId }) => userId === null),
     };
   });

@@ -1,8 +1,8 @@
 import { CATALOGUE, type Refusal } from "../../errors.ts";
-import type { ErrorPrinter } from "../routes.ts";
+import type { ErrorPrinter } from "../http/routes.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
-import { REQUEST_OVER, reasonWords } from "./refusal-words.ts";
+import { REQUEST_OVER, reasonWords } from "./refusal-view.ts";
 import { sendPage } from "./send.ts";
 import type { Site } from "./site.ts";
 import { noticeView, wideLink } from "./views/notices.ts";

@@ -2,21 +2,21 @@ import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
-import type { AuthorizationFlow } from "../authorize.ts";
-import type { Cookies } from "../cookies.ts";
-import type { FormGuard } from "../form-guard.ts";
-import type { PeoplePorts } from "../people-ports.ts";
-import { waitingHash } from "../request-id.ts";
-import type { FrontContext } from "../routes.ts";
-import { queryText } from "../routes.ts";
+import type { Cookies } from "../http/cookies.ts";
+import type { FormGuard } from "../http/form-guard.ts";
+import type { FrontContext } from "../http/routes.ts";
+import { queryText } from "../http/routes.ts";
+import type { AuthorizationFlow } from "../oauth/authorize.ts";
+import { waitingHash } from "../oauth/pending-request-id.ts";
 import { languageOf } from "../texts/language.ts";
-import { REQUEST_OVER, refusalFaults } from "./refusal-words.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { REQUEST_OVER, refusalFaults } from "./refusal-view.ts";
 import type { Site } from "./site.ts";
 import type { Fault } from "./views/layout.ts";
 
 /** What every page works with. */
 export interface PageKit {
-  readonly ports: PeoplePorts;
+  readonly ports: UserPorts;
   readonly cookies: Cookies;
   readonly guard: FormGuard;
   readonly flow: AuthorizationFlow;

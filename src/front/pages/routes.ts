@@ -1,16 +1,16 @@
-import type { FixedRoute, RouteGroup } from "../routes.ts";
-import { accountPage, profilePage, resendOwnPage, revokePage } from "./account.ts";
-import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents.ts";
+import type { FixedRoute, RouteGroup } from "../http/routes.ts";
+import { accountPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
+import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
-import { consentPage } from "./consent.ts";
-import { accountGonePage, deleteAccountPage } from "./delete-account.ts";
+import { consentPage } from "./consent/page.ts";
+import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
-import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password.ts";
+import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import type { PageKit } from "./kit.ts";
-import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security.ts";
-import { signInPage } from "./sign-in.ts";
-import { signOutPage } from "./sign-out.ts";
-import { resendPage, signUpPage, signUpSentPage } from "./sign-up.ts";
+import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security/page.ts";
+import { signInPage } from "./sign-in/page.ts";
+import { signOutPage } from "./sign-out/page.ts";
+import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): RouteGroup {

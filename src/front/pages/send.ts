@@ -1,5 +1,5 @@
-import { noStore, pageHeaders } from "../middleware/headers.ts";
-import type { FrontContext } from "../routes.ts";
+import { noStore, pageHeaders } from "../http/headers.ts";
+import type { FrontContext } from "../http/routes.ts";
 import { languageOf } from "../texts/language.ts";
 import type { Markup } from "./html.ts";
 

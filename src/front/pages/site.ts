@@ -1,4 +1,4 @@
-import { type Way, wayMembers } from "./way.ts";
+import { type ReturnTo, returnToMembers } from "./return-to.ts";
 
 /** The service as its pages speak of it. */
 export interface Site {
@@ -7,7 +7,7 @@ export interface Site {
   /** Whether wallets can be linked, so that there is a page for it. */
   readonly wallets: boolean;
   /** A path of ours below the issuer's own, which may have a query; with where the person is going. */
-  path(path: string, way?: Way): string;
+  path(path: string, way?: ReturnTo): string;
 }
 
 /** @param issuer base URL; links are built from nothing else */
@@ -18,7 +18,7 @@ export function siteOf(issuer: string, wallets = false): Site {
     host,
     wallets,
     path(path, way = {}) {
-      const members = wayMembers(way).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+      const members = returnToMembers(way).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
       return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
     },
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
-import { issuesOf } from "../../protocol/issue-words.ts";
+import { issuesOf } from "../../protocol/issue-messages.ts";
 
 const email = z
   .email({ error: "Enter an e-mail address, such as name@example.com." })

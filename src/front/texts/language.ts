@@ -1,6 +1,6 @@
 import Negotiator from "negotiator";
 import { type Catalogue, LANGUAGES, type Language } from "../../language.ts";
-import type { FrontContext } from "../routes.ts";
+import type { FrontContext } from "../http/routes.ts";
 
 export type { Catalogue, Language };
 export { LANGUAGES };

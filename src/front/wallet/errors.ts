@@ -1,6 +1,6 @@
 import { CATALOGUE, type Refusal } from "../../errors.ts";
-import { sendJson } from "../middleware/headers.ts";
-import type { ErrorPrinter } from "../routes.ts";
+import { sendJson } from "../http/headers.ts";
+import type { ErrorPrinter } from "../http/routes.ts";
 
 /** Whoever cannot be answered now is told 500: these paths have no 503 (specification §7.2). */
 const statusOf = (refusal: Refusal | undefined): number =>

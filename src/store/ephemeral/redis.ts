@@ -23,7 +23,7 @@ const connect = (url: string): Redis =>
   });
 
 /** Says that Redis is away once an outage, however often the connection is tried, and once that it is back. */
-function tellOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
+function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
   let away = false;
   let closed = false;
   const gone = (error?: unknown): void => {
@@ -56,7 +56,7 @@ const wordOf = (error: unknown): string | undefined =>
  */
 export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">): Ephemeral {
   const redis = connect(url);
-  const told = tellOutages(redis, log);
+  const told = logOutages(redis, log);
   const circuit = breaker(monotonicSeconds);
 
   const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {

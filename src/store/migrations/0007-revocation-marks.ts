@@ -61,7 +61,7 @@ const statements = [
   ...marking("mark_user_deleted", "delete on users", undefined, `perform mark_revocation('user', old.id::text, false, ${LONGEST});`),
 ];
 
-export class RevocationMarks extends Migration {
+export class RevocationEvents extends Migration {
   override up(): void {
     for (const statement of statements) this.addSql(statement);
   }

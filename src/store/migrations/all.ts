@@ -4,7 +4,7 @@ import { MetadataDocuments } from "./0003-metadata-documents.ts";
 import { Delegations } from "./0004-delegations.ts";
 import { AuditChain } from "./0005-audit-chain.ts";
 import { DetachedSignatures } from "./0006-detached-signatures.ts";
-import { RevocationMarks } from "./0007-revocation-marks.ts";
+import { RevocationEvents } from "./0007-revocation-marks.ts";
 import { ConfiguredKeys } from "./0008-configured-keys.ts";
 import { DelegationCuts } from "./0010-delegation-cuts.ts";
 import { AgentPauses } from "./0011-agent-pauses.ts";
@@ -19,7 +19,7 @@ import { ScopeDescriptions } from "./0019-scope-descriptions.ts";
 import { IdsInOrder } from "./0020-ids-in-order.ts";
 import { ConsentsByPlace } from "./0021-consents-by-place.ts";
 import { DelegationsInOrder } from "./0023-delegations-in-order.ts";
-import { AttemptsUnderWay } from "./0030-attempts-under-way.ts";
+import { AttemptsInFlight } from "./0030-attempts-under-way.ts";
 import { PendingRequestHolders } from "./0032-pending-request-holders.ts";
 import { RefusedExchanges } from "./0034-refused-exchanges.ts";
 import { LateEffects } from "./0035-late-effects.ts";
@@ -35,7 +35,7 @@ export const migrations = [
   { name: "0004_delegations", class: Delegations },
   { name: "0005_audit_chain", class: AuditChain },
   { name: "0006_detached_signatures", class: DetachedSignatures },
-  { name: "0007_revocation_marks", class: RevocationMarks },
+  { name: "0007_revocation_marks", class: RevocationEvents },
   { name: "0008_configured_keys", class: ConfiguredKeys },
   { name: "0010_delegation_cuts", class: DelegationCuts },
   { name: "0011_agent_pauses", class: AgentPauses },
@@ -50,7 +50,7 @@ export const migrations = [
   { name: "0020_ids_in_order", class: IdsInOrder },
   { name: "0021_consents_by_place", class: ConsentsByPlace },
   { name: "0023_delegations_in_order", class: DelegationsInOrder },
-  { name: "0030_attempts_under_way", class: AttemptsUnderWay },
+  { name: "0030_attempts_under_way", class: AttemptsInFlight },
   { name: "0032_pending_request_holders", class: PendingRequestHolders },
   { name: "0034_refused_exchanges", class: RefusedExchanges },
   { name: "0035_late_effects", class: LateEffects },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { accountClosedLetter, passwordChangedLetter, resetLetter, verificationLetter } from "../../../src/accounts/mails.ts";
+import { accountClosedMail, passwordChangedMail, resetMail, verificationMail } from "../../../src/accounts/mails.ts";
 import { LANGUAGES } from "../../../src/language.ts";
 
 const ISSUER = "https://id.example.test/auth";
@@ -7,10 +7,10 @@ const TOKEN = "a1".repeat(32);
 
 describe.for(LANGUAGES)("letters in %s", (language) => {
   const letters = {
-    verification: [verificationLetter(language, ISSUER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
-    reset: [resetLetter(language, ISSUER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
-    changed: [passwordChangedLetter(language, ISSUER), `${ISSUER}/forgot`],
-    closed: [accountClosedLetter(language, ISSUER), undefined],
+    verification: [verificationMail(language, ISSUER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
+    reset: [resetMail(language, ISSUER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
+    changed: [passwordChangedMail(language, ISSUER), `${ISSUER}/forgot`],
+    closed: [accountClosedMail(language, ISSUER), undefined],
   } as const;
 
   test.for(Object.entries(letters))(
@@ -33,6 +33,6 @@ describe.for(LANGUAGES)("letters in %s", (language) => {
 });
 
 test("no letter is the same in two languages", () => {
-  const [en, de] = LANGUAGES.map((language) => passwordChangedLetter(language, ISSUER));
+  const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, ISSUER));
   expect(en?.subject).not.toBe(de?.subject);
 });

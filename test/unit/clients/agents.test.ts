@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mayExchange, namedTargets } from "../../../src/clients/agents.ts";
 import { type Client, TOKEN_EXCHANGE } from "../../../src/clients/client.ts";
-import { REQUEST_RULES } from "../../../src/core/policy/exchange-request.ts";
+import { REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { assertRules } from "../../../src/core/policy/rule.ts";
 import { aClient, exchangeGrant } from "../../support/builders.ts";
 

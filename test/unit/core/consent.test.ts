@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
-import { consentMark, mayHaveCodeAtOnce, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
+import { consentFingerprint, mayHaveCodeAtOnce, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
 import { aClient } from "../../support/builders.ts";
 
 const published = (members: Partial<Client> = {}): Client =>
@@ -20,11 +20,11 @@ test.for([
   ["a new name", { name: "Renamed" }],
   ["other scopes and grants", { scopes: ["openid"], grantTypes: ["authorization_code"] }],
 ] as const)('CIMD "Changes": %s leaves a consent as it is', ([, members]) => {
-  expect(consentMark(published(members as Partial<Client>))).toBe(consentMark(published()));
+  expect(consentFingerprint(published(members as Partial<Client>))).toBe(consentFingerprint(published()));
 });
 
 test('CIMD "Changes": new keys alone leave a consent as it is', () => {
-  const withKeys = (x: string) => consentMark(published({ tokenEndpointAuthMethod: "private_key_jwt", jwks: { keys: [{ x }] } }));
+  const withKeys = (x: string) => consentFingerprint(published({ tokenEndpointAuthMethod: "private_key_jwt", jwks: { keys: [{ x }] } }));
   expect(withKeys("one")).toBe(withKeys("two"));
 });
 
@@ -36,17 +36,17 @@ test.for([
   ["keys at an address", { jwksUri: "https://client.example.test/keys" }],
   ["keys in the document", { jwks: { keys: [] } }],
 ] as const)('CIMD "Changes": %s makes it void', ([, members]) => {
-  expect(consentMark(published(members as Partial<Client>))).not.toBe(consentMark(published()));
+  expect(consentFingerprint(published(members as Partial<Client>))).not.toBe(consentFingerprint(published()));
 });
 
 test("keys at another address make it void", () => {
-  const at = (jwksUri: string) => consentMark(published({ jwksUri }));
+  const at = (jwksUri: string) => consentFingerprint(published({ jwksUri }));
   expect(at("https://client.example.test/one")).not.toBe(at("https://client.example.test/two"));
 });
 
 test("registered clients have no mark, and may be remembered whatever their redirects", () => {
   for (const origin of ["operator", "developer", "dynamic", "built_in"] as const) {
-    expect([consentMark(published({ origin })), mustAlwaysAsk(published({ origin }))]).toEqual([undefined, false]);
+    expect([consentFingerprint(published({ origin })), mustAlwaysAsk(published({ origin }))]).toEqual([undefined, false]);
   }
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideCode } from "../../../src/core/policy/authorization-code.ts";
+import { decideCode } from "../../../src/core/grants/authorization-code/rules.ts";
 import { aClient, aCode, aSubject, codeGrant, refusalOf } from "../../support/builders.ts";
 
 const client = aClient();

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MAX_ACTORS } from "../../../src/clients/agents.ts";
+import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
+import { decideExchange, TOKEN_RULES } from "../../../src/core/grants/token-exchange/rules.ts";
+import type { ExchangeFacts, PresentedToken } from "../../../src/core/grants/token-exchange/token-rules.ts";
 import { actorsOf, appendActor } from "../../../src/core/policy/delegation.ts";
-import { decideExchange, TOKEN_RULES } from "../../../src/core/policy/exchange.ts";
-import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/policy/exchange-request.ts";
-import type { ExchangeFacts, PresentedToken } from "../../../src/core/policy/exchange-tokens.ts";
 import { tokenLifetime } from "../../../src/core/policy/lifetime.ts";
 import { type AccessTokenClaims, type Actor, accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
 import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";

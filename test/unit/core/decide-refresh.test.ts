@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideRefresh } from "../../../src/core/policy/refresh-token.ts";
+import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
 import { hashSecret } from "../../../src/secret.ts";
 import { aClient, aFamily, aSubject, refreshGrant, refusalOf } from "../../support/builders.ts";
 

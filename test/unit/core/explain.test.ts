@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GRANT_TYPES } from "../../../src/clients/client.ts";
-import { openHearing } from "../../../src/core/explain/hearing.ts";
 import { rulesOf } from "../../../src/core/explain/refusal.ts";
+import { openTrace } from "../../../src/core/explain/rule-trace.ts";
 import { assertRules, named } from "../../../src/core/policy/rule.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
@@ -24,7 +24,7 @@ describe("a hearing", () => {
   test("asks no rule after the first refusal, and tells of all", async () => {
     const asked: string[] = [];
     const asking = (name: string) => rule(name, () => void asked.push(name));
-    const hearing = openHearing();
+    const hearing = openTrace();
     expect(await hearing.hear([asking("first"), rule("second", refuse), asking("third")], "fact")).toBeUndefined();
     expect(await hearing.learn(asking("fourth"), () => asked.push("fourth"))).toBeUndefined();
     hearing.takeForGranted(rule("fifth"));
@@ -40,7 +40,7 @@ describe("a hearing", () => {
 
   test("is not held over an outage", async () => {
     const outage = new Refusal("temporarily_unavailable", "storage_unavailable");
-    await expect(openHearing().learn(rule("first"), () => Promise.reject(outage))).rejects.toBe(outage);
+    await expect(openTrace().learn(rule("first"), () => Promise.reject(outage))).rejects.toBe(outage);
   });
 });
 

@@ -1,11 +1,11 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
+import { issuedTokens } from "../../../src/core/signing/issued-tokens.ts";
 import { headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt } from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
-import { ownTokens } from "../../../src/core/signing/own-tokens.ts";
 import { createSigner, signNow } from "../../../src/core/signing/signer.ts";
 
 const ISSUER = "https://issuer.example.test";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   keys = await openKeys({ accessToken: [own], rsa, published: [retired.jwk] }, { publish: async () => [] });
 });
 
-const verified = (token: string, type: "at+jwt" | "JWT" = "at+jwt") => ownTokens(ISSUER, keys).verify(token, type);
+const verified = (token: string, type: "at+jwt" | "JWT" = "at+jwt") => issuedTokens(ISSUER, keys).verify(token, type);
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 const handMade = (header: object, key: SigningKey = own, payload: object = claims): string => {
   const input = `${encode(header)}.${encode(payload)}`;
@@ -133,7 +133,7 @@ test("specification §9: hybrid tokens and classical ones verify before and afte
   const classical = await signJwt(claims, "at+jwt", own, sign);
   const { token, detached } = await signHybridJwt(claims, "at+jwt", own, sign, first);
   for (const keyring of [keys, off, on, changed])
-    for (const one of [classical, token]) expect(ownTokens(ISSUER, keyring).verify(one, "at+jwt")).toEqual(claims);
+    for (const one of [classical, token]) expect(issuedTokens(ISSUER, keyring).verify(one, "at+jwt")).toEqual(claims);
   expect(parseJwt(token)?.header).toEqual({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, pqc_alg: "ML-DSA-65", pqc_kid: first.jwk.kid });
   expect(detached).toHaveLength(3309);
   const plain = headerSegment(own, "at+jwt");
@@ -142,7 +142,7 @@ test("specification §9: hybrid tokens and classical ones verify before and afte
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
   const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;
   const alone = `${input}.${Buffer.from(await first.sign(input)).toString("base64url")}`;
-  for (const type of ["at+jwt", "JWT"] as const) expect(ownTokens(ISSUER, on).verify(alone, type)).toBeUndefined();
+  for (const type of ["at+jwt", "JWT"] as const) expect(issuedTokens(ISSUER, on).verify(alone, type)).toBeUndefined();
   const kids = (document: string) => JSON.parse(document).keys.map(({ kty, kid }: { kty: string; kid: string }) => [kty, kid]);
   expect(kids(changed.jwksJson()).slice(2)).toEqual([
     ["AKP", second.jwk.kid],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideClientCredentials } from "../../../src/core/grants/client-credentials.ts";
+import { decideClientCredentials } from "../../../src/core/grants/client-credentials/grant.ts";
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
 import { assertMayUseGrant } from "../../../src/core/policy/grant-type.ts";
 import { requestableResources } from "../../../src/core/policy/resource.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
-import { isForeignAlgorithm } from "../../../src/clients/signature-algorithms.ts";
+import { isAssertionAlgorithm } from "../../../src/clients/signature-algorithms.ts";
 import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
 import { fittingKeys, isSignedBy } from "../../../src/core/signing/published-keys.ts";
 
@@ -26,7 +26,7 @@ function accepts(jws: unknown, keys: readonly PublishedKey[] | undefined): boole
   const parsed = typeof jws === "string" ? parseJws(jws) : undefined;
   if (parsed === undefined || hasForbiddenMember(parsed) || keys === undefined) return false;
   const { alg, kid } = parsed.header;
-  if (!isForeignAlgorithm(alg)) return false;
+  if (!isAssertionAlgorithm(alg)) return false;
   const [key, ...others] = fittingKeys(keys, alg, typeof kid === "string" ? kid : undefined);
   return key !== undefined && others.length === 0 && isSignedBy(parsed, key, alg);
 }

@@ -6,9 +6,9 @@ import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
 import { actorsOf } from "../../../src/core/policy/delegation.ts";
 import {
   accessTokenClaims,
+  ancestors,
   asAccessToken,
   delegationJti,
-  forebears,
   newJti,
   tokenReference,
 } from "../../../src/core/tokens/access-token.ts";
@@ -47,14 +47,14 @@ test("specification §2.7: exactly these claims", () => {
 
 test("an exchanged token names the tokens that it came of, the nearest first; below one that does not, none does", () => {
   const root = accessTokenClaims(contents);
-  const first = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT), exchangedFrom: forebears(root) });
+  const first = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT), exchangedFrom: ancestors(root) });
   expect(first.exchanged_from).toEqual([{ jti: root.jti, client_id: "app" }]);
-  expect(forebears(first)).toEqual([
+  expect(ancestors(first)).toEqual([
     { jti: first.jti, client_id: "agent-1" },
     { jti: root.jti, client_id: "app" },
   ]);
   const earlier = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT) });
-  expect([forebears(earlier), "exchanged_from" in accessTokenClaims({ ...contents, exchangedFrom: forebears(earlier) })]).toEqual([
+  expect([ancestors(earlier), "exchanged_from" in accessTokenClaims({ ...contents, exchangedFrom: ancestors(earlier) })]).toEqual([
     undefined,
     false,
   ]);
@@ -151,7 +151,7 @@ test("whatever claims we may have signed: no fault, and what is an access token 
         expect(actorsOf(act).every((sub) => typeof sub === "string" && storable(sub))).toBe(true);
         const { userId, grantId = GRANT, delegationId = GRANT } = tokenReference(claims);
         expect([userId ?? USER, grantId, delegationId].every(isUuid)).toBe(true);
-        forebears(claims);
+        ancestors(claims);
       },
     ),
     { numRuns: 2000 },

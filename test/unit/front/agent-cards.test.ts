@@ -56,8 +56,8 @@ test("what is paused, itself or above, is still held; what was cut, has expired 
 
 test("a paused agent has its card though it holds nothing, and whose pause it is", () => {
   const [a, b] = agentCards([], [aPause("a", "u"), aPause("b", null)]);
-  expect([a?.pausedByPerson?.userId, a?.pausedByOperator, a?.lastActed]).toEqual(["u", undefined, null]);
-  expect([b?.pausedByPerson, b?.pausedByOperator?.userId]).toEqual([undefined, null]);
+  expect([a?.pausedByUser?.userId, a?.pausedByOperator, a?.lastActed]).toEqual(["u", undefined, null]);
+  expect([b?.pausedByUser, b?.pausedByOperator?.userId]).toEqual([undefined, null]);
 });
 
 test("nobody acts: no card", () => {

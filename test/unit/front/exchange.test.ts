@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { Exchange } from "../../../src/front/exchange.ts";
+import { Exchange } from "../../../src/front/http/exchange.ts";
 
 const STATE = {
   requestId: "r",

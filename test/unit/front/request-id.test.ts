@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Cookies } from "../../../src/front/cookies.ts";
-import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/request-id.ts";
-import type { FrontContext } from "../../../src/front/routes.ts";
+import type { Cookies } from "../../../src/front/http/cookies.ts";
+import type { FrontContext } from "../../../src/front/http/routes.ts";
+import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request-id.ts";
 import { newSecret } from "../../../src/secret.ts";
 
 const before = newSecret(randomBytes);

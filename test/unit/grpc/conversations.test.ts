@@ -1,8 +1,8 @@
 import type { Client } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { keepConnections } from "../../../src/grpc/connections.ts";
-import { keepConversations } from "../../../src/grpc/conversations.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
+import { keepCoreStreams } from "../../../src/grpc/core-streams.ts";
 import { startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { clientCredentials, smallCore } from "./small-core.ts";
@@ -32,28 +32,28 @@ const question = (clientId: string) => ({ name: "token" as const, request: clien
 
 test("streams are spread over the connections, and the calls over the streams", async () => {
   const [one, two] = [await aCore(), await aCore()];
-  const conversations = keepConversations(connectionsOver([one.client, two.client]), 4, one.metadata, () => performance.now());
-  expect(conversations.pick()).toBeUndefined(); // opens them
-  await expect.poll(() => new Set(Array.from({ length: 8 }, () => conversations.pick())).size).toBe(4);
-  for (let i = 0; i < 40; i += 1) await conversations.pick()?.ask(question(`c${i}`));
+  const streams = keepCoreStreams(connectionsOver([one.client, two.client]), 4, one.metadata, () => performance.now());
+  expect(streams.pick()).toBeUndefined(); // opens them
+  await expect.poll(() => new Set(Array.from({ length: 8 }, () => streams.pick())).size).toBe(4);
+  for (let i = 0; i < 40; i += 1) await streams.pick()?.ask(question(`c${i}`));
   expect([one.seen.length, two.seen.length]).toEqual([20, 20]);
-  conversations.close();
-  expect(conversations.pick()).toBeUndefined();
+  streams.close();
+  expect(streams.pick()).toBeUndefined();
 });
 
 test("a stream is renewed in time, and what was asked on the old one is answered", async () => {
   const { client, metadata } = await aCore();
   let time = 0;
-  const conversations = keepConversations(connectionsOver([client]), 1, metadata, () => time);
-  await expect.poll(() => conversations.pick()).toBeDefined();
-  const old = conversations.pick();
+  const streams = keepCoreStreams(connectionsOver([client]), 1, metadata, () => time);
+  await expect.poll(() => streams.pick()).toBeDefined();
+  const old = streams.pick();
   const slow = old?.ask(question("slow-300"));
   time += 14_000;
-  expect(conversations.pick()).toBe(old);
+  expect(streams.pick()).toBe(old);
   time += 2_000;
-  expect(conversations.pick()).toBe(old); // until the new one is understood
-  await expect.poll(() => conversations.pick()).not.toBe(old);
+  expect(streams.pick()).toBe(old); // until the new one is understood
+  await expect.poll(() => streams.pick()).not.toBe(old);
   expect(old?.state()).toBe("retired");
   expect(await slow).toMatchObject({ accessToken: "live-slow-300" });
-  conversations.close();
+  streams.close();
 });

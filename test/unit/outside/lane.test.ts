@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lane } from "../../../src/outside/lane.ts";
+import { concurrencyLimit } from "../../../src/concurrency-limit.ts";
 
 const never = new AbortController().signal;
 const pending = () => {
@@ -11,8 +11,8 @@ const pending = () => {
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("as many run as the lane is wide, and the next begins when one has ended", async () => {
-  const run = lane(2, 10);
+test("runs at most the limit at once and starts the next when one ends", async () => {
+  const run = concurrencyLimit(2, 10);
   const tasks = [pending(), pending(), pending()];
   const begun: number[] = [];
   const all = tasks.map((task, index) =>
@@ -31,7 +31,7 @@ test("as many run as the lane is wide, and the next begins when one has ended", 
 });
 
 test("who finds the queue full is refused, and a failure frees its place", async () => {
-  const run = lane(1, 1);
+  const run = concurrencyLimit(1, 1);
   const first = pending();
   const running = run(() => first.promise, never);
   const waiting = run(async () => Promise.reject(new Error("failed")), never);
@@ -43,7 +43,7 @@ test("who finds the queue full is refused, and a failure frees its place", async
 });
 
 test("who gives up while waiting is never begun; who gives up while running keeps his place until the work has ended", async () => {
-  const run = lane(1, 5);
+  const run = concurrencyLimit(1, 5);
   const [first, stop, stopWaiting] = [pending(), new AbortController(), new AbortController()];
   let begun = false;
   const running = run(() => first.promise, stop.signal);

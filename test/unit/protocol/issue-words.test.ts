@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { issuesOf } from "../../../src/protocol/issue-words.ts";
+import { issuesOf } from "../../../src/protocol/issue-messages.ts";
 
 const Body = z.strictObject({ name: z.string(), place: z.strictObject({ city: z.string() }).optional() });
 

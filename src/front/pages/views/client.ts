@@ -1,7 +1,7 @@
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { clientTexts } from "../../texts/client.ts";
 import type { Language } from "../../texts/language.ts";
-import { isOnThisDevice, shownHost, shownName } from "../client-words.ts";
+import { isOnThisDevice, shownHost, shownName } from "../client-view.ts";
 import { html, type Markup } from "../html.ts";
 
 /** What a page shows of the application that asks. */

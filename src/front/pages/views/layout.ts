@@ -1,10 +1,10 @@
-import { FORM_TOKEN } from "../../form-guard.ts";
+import { FORM_TOKEN } from "../../http/form-guard.ts";
 import { frameTexts } from "../../texts/frame.ts";
 import type { Language } from "../../texts/language.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
+import { type ReturnTo, returnToMembers } from "../return-to.ts";
 import type { Site } from "../site.ts";
-import { type Way, wayMembers } from "../way.ts";
 
 export interface Frame {
   readonly language: Language;
@@ -47,8 +47,8 @@ ${content}
 `;
 
 /** The hidden members that bind a form to this browser, and carry on where the person is going. */
-export const hidden = (token: string, way: Way = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
-${wayMembers(way).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
+export const hidden = (token: string, way: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${returnToMembers(way).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 
 export interface Field {
   readonly name: string;

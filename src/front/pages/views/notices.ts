@@ -1,8 +1,8 @@
 import type { Language } from "../../texts/language.ts";
 import { noticesTexts } from "../../texts/notices.ts";
 import { html, type Markup, type Part } from "../html.ts";
+import { type ReturnTo, returnToMembers } from "../return-to.ts";
 import type { Site } from "../site.ts";
-import { type Way, wayMembers } from "../way.ts";
 import { field, hidden, layout } from "./layout.ts";
 
 export interface Notice {
@@ -33,9 +33,9 @@ ${support?.description !== undefined && html`<p class="support" lang="en">${supp
 export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
 
 /** After a verification link was used. @param way where the person was going in this browser before she read her mail */
-export function verifiedView(site: Site, language: Language, email: string, way: Way): Markup {
+export function verifiedView(site: Site, language: Language, email: string, way: ReturnTo): Markup {
   const { title, text, goOn, toAccount } = noticesTexts[language].verified;
-  const isGoing = wayMembers(way).length > 0;
+  const isGoing = returnToMembers(way).length > 0;
   const more = isGoing ? wideLink(site.path("/login", way), goOn) : wideLink(site.path("/account"), toAccount);
   return noticeView(site, language, { tone: "good", title, text: text(email), more });
 }
@@ -56,7 +56,7 @@ export interface CheckMail {
   readonly email: string;
   readonly token: string;
   /** Where the person is going. */
-  readonly way: Way;
+  readonly way: ReturnTo;
   /** Whether another mail was just asked for. */
   readonly again: boolean;
 }

@@ -1,0 +1,29 @@
+/** Something that ended, or (`lifted`) counts again. */
+export interface RevocationEvent {
+  /** Digits. Of two marks of one thing the later one has the greater number. */
+  readonly sequence: string;
+  readonly kind: "jti" | "grant" | "client" | "user" | "agent";
+  /**
+   * The jti, UUID of the grant, client_id or UUID of the user; of a paused agent the client_id, and after a line feed the UUID of the user
+   * if it is paused for that one alone.
+   */
+  readonly key: string;
+  readonly lifted: boolean;
+  /** Seconds since the epoch. */
+  readonly revokedAt: number;
+  /** Seconds since the epoch; no token that the mark could be about lives longer. */
+  readonly expiresAt: number;
+}
+
+/** Marks of what ended before its time, written in the transaction that ended it. */
+export interface RevocationEvents {
+  /** A cursor: whatever is not yet visible when it is read is told by `since`. */
+  edge(): Promise<string>;
+  /**
+   * Every mark that can be seen now and was not certain to be seen at the cursor's reading, some perhaps for a second time. Without a
+   * cursor, or with one that is none of this database, everything that still matters (`whole`).
+   */
+  since(
+    cursor: string | undefined,
+  ): Promise<{ readonly marks: readonly RevocationEvent[]; readonly cursor: string; readonly whole: boolean }>;
+}

@@ -1,0 +1,61 @@
+import { hash, timingSafeEqual, verify } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { headerSegment, type ParsedJwt, parseJwt, type TokenType } from "./jws.ts";
+import type { Keys } from "./key-ring.ts";
+import type { SigningKey } from "./keys.ts";
+import type { MldsaKey } from "./ml-dsa.ts";
+import { signNow } from "./signer.ts";
+
+/** Claims of a token that this issuer signed, of the kind asked for. Its times and its state are the caller's to judge. */
+export type VerifiedClaims = Readonly<Record<string, unknown>>;
+
+export interface IssuedTokens {
+  /** The claims of a token of ours, or undefined for everything else. Expired ones pass here. */
+  verify(token: string, type: TokenType): VerifiedClaims | undefined;
+  /** The same for a token whose signature was found good before; undefined for all others. Never checks a signature. */
+  remembered(token: string, type: TokenType): VerifiedClaims | undefined;
+}
+
+const REMEMBERED_TOKENS = 10_000;
+
+/**
+ * Checks tokens that this issuer signed.
+ * A signature once found good stays good, so it is remembered by the token's hash; whether the token still counts is never remembered.
+ * @see RFC 8725 §3, RFC 9068 §4
+ */
+export function issuedTokens(issuer: string, keys: Keys): IssuedTokens {
+  const remembered = new LRUCache<string, VerifiedClaims>({ max: REMEMBERED_TOKENS });
+
+  const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
+  return {
+    remembered: (token, type) => remembered.get(keyOf(token, type)),
+    verify(token, type) {
+      const key = keyOf(token, type);
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      const parsed = parseJwt(token);
+      if (parsed === undefined || parsed.claims.iss !== issuer || !signatureHolds(parsed, type, keys)) return undefined;
+      remembered.set(key, parsed.claims);
+      return parsed.claims;
+    },
+  };
+}
+
+/** Whether the header is, letter by letter, what we would write: then nothing about it is left to be judged. */
+const isOurHeader = (parsed: ParsedJwt, type: TokenType, own: SigningKey, second: MldsaKey | undefined): boolean =>
+  parsed.headerSegment === headerSegment(own, type) || (second !== undefined && parsed.headerSegment === headerSegment(own, type, second));
+
+function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean {
+  const { alg, typ, kid } = parsed.header;
+  const own = keys.own.find(({ jwk }) => jwk.alg === "EdDSA" && jwk.kid === kid);
+  const second = type === "at+jwt" ? keys.hybrid : undefined;
+  if (own !== undefined && isOurHeader(parsed, type, own, second)) {
+    // Ed25519 is deterministic: signing again and comparing costs a third of a verification.
+    const expected = signNow(parsed.signingInput, own);
+    return expected.length === parsed.signature.length && timingSafeEqual(expected, parsed.signature);
+  }
+  const key = typeof kid === "string" ? keys.byId(kid) : undefined;
+  // Access tokens are EdDSA always; only ID tokens may be RS256.
+  if (key === undefined || typ !== type || alg !== key.jwk.alg || (type !== "JWT" && alg !== "EdDSA")) return false;
+  return verify(alg === "RS256" ? "RSA-SHA256" : null, Buffer.from(parsed.signingInput), key.publicKey, parsed.signature);
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from "node:http";
+import { Refusal, type RefusalCode } from "../../errors.ts";
+import { type Form, parseForm } from "../../protocol/form.ts";
+import type { FrontContext } from "./routes.ts";
+
+const FORM_LIMIT = 64 * 1024;
+const JSON_LIMIT = 64 * 1024;
+const MAX_DEPTH = 8;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads a form body.
+ * @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeats; payload_too_large over 64 KiB;
+ *   unsupported_media_type for a content coding
+ */
+export const formBody = async (ctx: FrontContext): Promise<Form> => parseForm(await formText(ctx));
+
+/** The text of a form body, for a reader that judges repeats itself. @throws {Refusal} as `formBody` */
+export async function formText(ctx: FrontContext): Promise<string> {
+  if (mediaType(ctx.req) !== "application/x-www-form-urlencoded") {
+    throw new Refusal("invalid_request", "media_type", { description: "The body must be application/x-www-form-urlencoded." });
+  }
+  return readText(ctx, FORM_LIMIT);
+}
+
+/**
+ * Reads a JSON body into values whose objects have no prototype.
+ * @param limit bytes  @param mediaTypeCode what another media type is refused with
+ * @throws {Refusal} unsupported_media_type, invalid_request (no JSON, deeper than 8, NUL or lone surrogates), payload_too_large
+ */
+export async function jsonBody(
+  ctx: FrontContext,
+  limit: number = JSON_LIMIT,
+  mediaTypeCode: RefusalCode = "unsupported_media_type",
+): Promise<unknown> {
+  if (mediaType(ctx.req) !== "application/json") {
+    throw new Refusal(mediaTypeCode, "media_type", { description: "The body must be application/json." });
+  }
+  return parseJson(await readText(ctx, limit));
+}
+
+/** @throws {Refusal} invalid_request */
+export function parseJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new Refusal("invalid_request", "bad_json", { description: "The body is not valid JSON.", cause });
+  }
+  return sanitized(value, 1);
+}
+
+/** The value with objects that inherit nothing, so that a member called `constructor` or `__proto__` is a member like any other. */
+function sanitized(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return sanitizedText(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > MAX_DEPTH) throw new Refusal("invalid_request", "json_too_deep", { description: "The body is nested too deeply." });
+  if (Array.isArray(value)) return value.map((item) => sanitized(item, depth + 1));
+  const copy: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of Object.entries(value)) copy[sanitizedText(name)] = sanitized(member, depth + 1);
+  return copy;
+}
+
+function sanitizedText(text: string): string {
+  if (text.includes("\0") || !text.isWellFormed()) {
+    throw new Refusal("invalid_request", "unstorable_text", { description: "The body contains a character that cannot be stored." });
+  }
+  return text;
+}
+
+const mediaType = (req: IncomingMessage): string | undefined => req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+
+async function readText({ req, state }: FrontContext, limit: number): Promise<string> {
+  const coding = req.headers["content-encoding"];
+  if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
+    throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
+  }
+  if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
+  const bytes = await state.receive(() => readBytes(req, limit));
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch (cause) {
+    throw new Refusal("invalid_request", "invalid_utf8", { description: "The body is not valid UTF-8.", cause });
+  }
+  if (text.includes("\0")) throw new Refusal("invalid_request", "nul_in_body", { description: "The body contains NUL." });
+  return text;
+}
+
+/** The whole body; stops reading as soon as it is longer than `limit`. */
+const readBytes = (req: IncomingMessage, limit: number): Promise<Uint8Array> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    req.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > limit) {
+        req.pause();
+        req.removeAllListeners("data");
+        reject(tooLarge());
+      } else chunks.push(chunk);
+    });
+    req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    req.on("error", (cause) => reject(interrupted(cause)));
+    req.on("close", () => {
+      if (!req.complete) reject(interrupted(undefined));
+    });
+  });
+
+const tooLarge = (): Refusal => new Refusal("payload_too_large", "body_too_large", { description: "The body is too large." });
+const interrupted = (cause: unknown): Refusal => new Refusal("invalid_request", "body_interrupted", { cause });

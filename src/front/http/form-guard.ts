@@ -1,0 +1,55 @@
+import { csrfToken, isCsrfToken } from "../../accounts/sessions.ts";
+import type { RandomBytes } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import type { Form } from "../../protocol/form.ts";
+import { newSecret } from "../../secret.ts";
+import type { Cookies } from "./cookies.ts";
+import type { FrontContext } from "./routes.ts";
+
+/**
+ * Keeps forms from being sent by anyone but our own pages: a token bound to browser and purpose, and the browser's word on where it came
+ * from.
+ */
+export interface FormGuard {
+  /** The token for a form. Gives a browser that has no cookie of ours one to bind it to. */
+  token(ctx: FrontContext, purpose: string): string;
+  /** @throws {Refusal} forbidden */
+  assert(ctx: FrontContext, form: Form, purpose: string): void;
+}
+
+/** The hidden member in which a form carries its token. */
+export const FORM_TOKEN = "form_token";
+
+export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }): FormGuard {
+  const origin = new URL(issuer).origin;
+  return {
+    token(ctx, purpose) {
+      const known = cookies.session(ctx) ?? cookies.visitor(ctx);
+      if (known !== undefined) return csrfToken(known, purpose);
+      const secret = newSecret(randomBytes);
+      cookies.startVisitor(ctx, secret);
+      return csrfToken(secret, purpose);
+    },
+    assert(ctx, form, purpose) {
+      if (isForeign(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+      // A form that was opened before the person signed in elsewhere is bound to the visitor's cookie; both are this browser's own.
+      const secrets = [cookies.session(ctx), cookies.visitor(ctx)];
+      const presented = form.get(FORM_TOKEN);
+      const ours = secrets.some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
+      if (!ours) throw new Refusal("forbidden", "form_token");
+    },
+  };
+}
+
+/**
+ * Whether the browser says that the form came from elsewhere. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with its
+ * own forms, and `Sec-Fetch-Site` then tells; a client that sends neither is no browser with somebody's cookies, and still needs the token.
+ * @see Fetch standard §3.2 (Origin), Fetch Metadata §2.2
+ */
+export function isForeign(ctx: FrontContext, origin: string): boolean {
+  const sent = ctx.req.headers.origin;
+  const site = ctx.req.headers["sec-fetch-site"];
+  if (sent !== undefined && sent !== "null") return sent !== origin;
+  if (site !== undefined) return site !== "same-origin";
+  return sent === "null";
+}

@@ -1,0 +1,187 @@
+import type { SignedIn } from "../../accounts/ports.ts";
+import { assertWithin } from "../../accounts/rates.ts";
+import { readSession } from "../../accounts/sessions.ts";
+import { isRefusal, type RefusalCode } from "../../errors.ts";
+import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
+import { authorizationQuery, parseAuthorizationRequest, redirectWith } from "../../protocol/authorization-request.ts";
+import { limitKey } from "../http/address.ts";
+import { formText } from "../http/body.ts";
+import type { Cookies } from "../http/cookies.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import type { ErrorPrinter, FrontContext, Handler, RouteGroup } from "../http/routes.ts";
+import { queryText } from "../http/routes.ts";
+import { appRequestErrorPrinter } from "../pages/errors.ts";
+import { sendRedirect } from "../pages/send.ts";
+import type { Site } from "../pages/site.ts";
+import type { UserPorts } from "../user-ports.ts";
+import { nextStep } from "./authorization-step.ts";
+import { browserSecret, newRequestId, waitingHash } from "./pending-request-id.ts";
+
+/** Seconds that a request waits for sign-in and consent. */
+const PENDING_TTL = 600;
+/** Requests that one user or address may begin: 20 a second, as from a large company behind one address at nine in the morning. */
+export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
+
+type Request = ReturnType<typeof parseAuthorizationRequest>;
+
+/** An authorization request that the core found good, for the person who is signed in, if anyone is. */
+export interface GoodRequest {
+  readonly request: Request;
+  readonly authorization: Authorization;
+  readonly signedIn: SignedIn | undefined;
+}
+
+/** The ways of an authorization request through the front; `status` is that of the redirect: 302 after a GET, 303 after a form. */
+export interface AuthorizationFlow {
+  /**
+   * Asks the core about a request.
+   * @param ready whether a code may be issued in the same call, where nothing is left to ask
+   * @returns undefined when the client has been told by redirect: that the request is not good, or the code
+   * @throws {Refusal} when client or redirect URI are not good: nothing may be redirected then
+   */
+  judge(
+    ctx: FrontContext,
+    query: string,
+    signedIn: SignedIn | undefined,
+    status: 302 | 303,
+    ready?: "ready",
+  ): Promise<GoodRequest | undefined>;
+  /**
+   * Issues a code and redirects to the client with it, or with the reason why there is none.
+   * @param decision a secret for which there is one code, however often this is called
+   */
+  issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
+  /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
+  refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
+  /**
+   * Keeps the request until the person has signed in and consented, for this browser alone.
+   * @returns the id by which pages know it  @throws {Refusal} too_many_requests
+   */
+  keep(ctx: FrontContext, good: GoodRequest): Promise<string>;
+}
+
+/** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
+const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
+  "invalid_request",
+  "unauthorized_client",
+  "access_denied",
+  "unsupported_response_type",
+  "invalid_scope",
+  "invalid_target",
+  "temporarily_unavailable",
+  "login_required",
+  "consent_required",
+  "interaction_required",
+]);
+
+export function authorizationFlow(ports: UserPorts, cookies: Cookies): AuthorizationFlow {
+  const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
+  const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>, status: 302 | 303) => {
+    sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
+  };
+  const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
+    redirect(ctx, request, { error, error_description: description || undefined }, status);
+  /** The client is good, so it is told of a failure as well as it can be. */
+  const refuseFor = (ctx: FrontContext, request: Request, error: unknown, status: 302 | 303) => {
+    const refusal = isRefusal(error) ? error : undefined;
+    if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
+    const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
+    redirect(ctx, request, { error: code, error_description: refusal?.detail.description }, status);
+  };
+  return {
+    refuse,
+    async judge(ctx, query, signedIn, status, ready) {
+      const request = parseAuthorizationRequest(query);
+      const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
+      const question = {
+        request,
+        userId: signedIn?.user.id,
+        address: limitKey(ctx.state.address),
+        requestId: ctx.state.requestId,
+        ...(session && { session }),
+      };
+      const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
+      switch (outcome.case) {
+        case "authorization":
+          return { request, authorization: outcome.value, signedIn };
+        case "code":
+          redirect(ctx, request, { code: outcome.value }, status);
+          return undefined;
+        case "error":
+          refuse(ctx, request, outcome.value.error, outcome.value.errorDescription, status);
+          return undefined;
+        case undefined:
+          throw new Error("the core gave no outcome");
+      }
+    },
+    async issue(ctx, { request, signedIn: { user, session } }, status, decision) {
+      try {
+        const { code } = await core.issueCode(
+          {
+            request,
+            userId: user.id,
+            sessionId: session.id,
+            authTime: session.authTime,
+            requestId: ctx.state.requestId,
+            address: limitKey(ctx.state.address),
+            ...(decision !== undefined && { decision }),
+          },
+          { signal: ctx.state.signal },
+        );
+        redirect(ctx, request, { code }, status);
+      } catch (error) {
+        refuseFor(ctx, request, error, status);
+      }
+    },
+    async keep(ctx, { request, signedIn }) {
+      const bound = boundOf(signedIn, ctx.state.address);
+      await assertWithin(pendingRate, bound.holder);
+      const id = newRequestId(cookies.session(ctx), randomBytes);
+      const browser = browserSecret(ctx, cookies, randomBytes);
+      await pendingRequests.put(waitingHash(id, browser), authorizationQuery(request), PENDING_TTL, bound);
+      return id;
+    },
+  };
+}
+
+/**
+ * Whose requests are counted with this one, and how many may wait at a time. A signed-in user has a count of their own, so that nobody else
+ * at the same address, which thousands may share, takes it from them. Above the limit the oldest goes and the newest stays: at PENDING_RATE
+ * a flood leaves everyone at its address most of a minute to sign in, whereas a refusal would keep them out for as long as it lasts.
+ */
+const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
+  signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
+
+/** GET and POST /oauth/authorize (specification §4.6). A person who is signed in and has consented is sent back at once. */
+export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): RouteGroup {
+  const get: Handler = async (ctx) => {
+    const signedIn = await readSession(cookies.session(ctx), ports.sessions);
+    const good = await flow.judge(ctx, queryText(ctx), signedIn, 302, "ready");
+    if (!good) return;
+    const step = nextStep(good.authorization, signedIn, false, ports.clock());
+    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);
+    if (step.kind === "refuse") return flow.refuse(ctx, good.request, step.error, step.description, 302);
+    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, good) }), 302);
+  };
+  // Cookies do not come along with a form that another site sent, so the request goes on as a GET of our own (SameSite=Lax).
+  const post: Handler = async (ctx) => {
+    const good = await flow.judge(ctx, await formText(ctx), undefined, 303);
+    if (good) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(good.request)}`, 303);
+  };
+  return { fixed: { "/oauth/authorize": { methods: { GET: get, POST: post }, print: authorizeErrorPrinter(ports.issuer, site) } } };
+}
+
+/** What may not be redirected: a page where the request prefers HTML, as a browser does, and JSON with 400 for everyone else. */
+export function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
+  const json = oauthErrorPrinter(issuer);
+  const page = appRequestErrorPrinter(site);
+  return (ctx, refusal) => {
+    ctx.vary("Accept");
+    const print = ctx.accepts("json", "html") === "html" ? page : json;
+    print(ctx, refusal);
+    if (refusal?.code === "invalid_client") {
+      ctx.remove("WWW-Authenticate");
+      ctx.status = 400;
+    }
+  };
+}

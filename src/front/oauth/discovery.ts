@@ -1,0 +1,115 @@
+import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS, type GrantType } from "../../clients/client.ts";
+import type { Realms } from "../../clients/ports.ts";
+import type { Clock } from "../../clock.ts";
+import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
+import { prepareDocument, sendDocument } from "../http/document.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import type { FixedRoute, RouteGroup } from "../http/routes.ts";
+
+const MAX_AGE = 300;
+/** Seconds for which what the realm said is told on: nothing to clients, who may keep the document for MAX_AGE. */
+const FRESH = 1;
+/** Seconds for which a realm that did not answer is not asked again. */
+const PAUSE = 3;
+/** Milliseconds that a client waits for it. */
+const PATIENCE = 500;
+const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
+
+export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
+  readonly realms: Pick<Realms, "default">;
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm that does not say what it allows. */
+  readonly defaultScopes: readonly string[];
+  readonly clock: Clock;
+  /** The grants that are served: the same list that the token endpoint reads. jwt-bearer is among them while ID_JAG_ENABLED. */
+  readonly grantTypes: readonly GrantType[];
+}
+
+/**
+ * Both discovery documents, for an issuer with a path in all forms in which clients look for them.
+ * @see RFC 8414 §3.1, OIDC Discovery §4, specification §2.11
+ */
+export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
+  const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
+  const scopes = registrableScopes(options);
+  const facts: Omit<MetadataFacts, "scopes"> = {
+    issuer,
+    idTokenAlgorithms,
+    cimdEnabled,
+    grantTypes,
+    authMethods: AUTH_METHODS,
+    assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
+    secretMethods: SECRET_METHODS,
+  };
+  const serve = (metadata: (facts: MetadataFacts) => object): FixedRoute => {
+    const prepare = (listed: readonly string[]) => ({
+      listed,
+      document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
+    });
+    let made = prepare(options.defaultScopes);
+    return {
+      cors: true,
+      essential: true,
+      print: apiErrorPrinter(issuer),
+      methods: {
+        async GET(ctx) {
+          const listed = await scopes();
+          if (listed !== made.listed) made = prepare(listed);
+          sendDocument(ctx, made.document, MAX_AGE);
+        },
+      },
+    };
+  };
+  const oauth = serve(authorizationServerMetadata);
+  const openid = serve(openidConfiguration);
+  const path = new URL(issuer).pathname.replace(/\/$/, "");
+  const forms = new Set(["", path]);
+  return {
+    fixed: Object.fromEntries(
+      [...forms].flatMap((form) => [
+        [`/.well-known/oauth-authorization-server${form}`, oauth],
+        [`/.well-known/openid-configuration${form}`, openid],
+      ]),
+    ),
+  };
+}
+
+/**
+ * The scopes that a client may register for itself: those of the default realm, as they were within the last second. While the realm cannot
+ * be asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
+ * @returns the same list as before, unless it has changed
+ */
+function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
+  let known = defaultScopes;
+  let good = Number.NEGATIVE_INFINITY;
+  let looking: Promise<readonly string[]> | undefined;
+  const look = async (): Promise<readonly string[]> => {
+    try {
+      const { dynamicRegistrationScopes } = await within(PATIENCE, realms.default());
+      const scopes = dynamicRegistrationScopes ?? defaultScopes;
+      if (scopes.join(" ") !== known.join(" ")) known = scopes;
+      good = clock() + FRESH;
+    } catch {
+      good = clock() + PAUSE;
+    }
+    return known;
+  };
+  return async () => {
+    if (clock() < good) return known;
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+}
+
+/** @param milliseconds after which it is given up, whatever becomes of it @throws {Error} then */
+function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const late = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => reject(new Error("the realm does not answer")), milliseconds);
+    work.then(
+      () => clearTimeout(timer),
+      () => clearTimeout(timer),
+    );
+  });
+  return Promise.race([work, late]);
+}

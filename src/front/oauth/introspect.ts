@@ -1,0 +1,52 @@
+import { Refusal } from "../../errors.ts";
+import type { Actor, IntrospectResponse } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
+import { formBody } from "../http/body.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import { sendJson } from "../http/headers.ts";
+import { queryText, type RouteGroup } from "../http/routes.ts";
+
+/** `POST /oauth/introspect`. @see RFC 7662, specification §2.9 and §4.8 */
+export const introspectRoutes = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): RouteGroup => ({
+  fixed: {
+    "/oauth/introspect": {
+      print: oauthErrorPrinter(issuer),
+      methods: {
+        async POST(ctx) {
+          assertNoCredentialInQuery(queryText(ctx));
+          const form = await formBody(ctx);
+          const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+          const token = form.get("token");
+          // Without a token the core still authenticates the caller first, so that strangers learn nothing about parameters.
+          const { results } = await core.introspect({ client, tokens: token === undefined ? [] : [token] }, { signal: ctx.state.signal });
+          const [result] = results;
+          if (result === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
+          sendJson(ctx, introspectionJson(result));
+        },
+      },
+    },
+  },
+});
+
+/** The members of RFC 7662 §2.2. Of a token that is not active nothing else is told. */
+function introspectionJson(result: IntrospectResponse): object {
+  if (!result.active) return { active: false };
+  return {
+    active: true,
+    sub: result.sub,
+    client_id: result.clientId,
+    scope: result.scope,
+    aud: result.aud.length === 1 ? result.aud[0] : result.aud,
+    iss: result.iss,
+    exp: result.exp,
+    iat: result.iat,
+    token_type: result.tokenType,
+    act: result.act && actorJson(result.act),
+    pqc_signature: result.pqcSignature || undefined,
+    pqc_alg: result.pqcAlg || undefined,
+  };
+}
+
+/** The current actor is the outermost (RFC 8693 §4.1). */
+const actorJson = ({ sub, act }: Actor): object => (act === undefined ? { sub } : { sub, act: actorJson(act) });

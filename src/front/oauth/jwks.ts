@@ -1,0 +1,78 @@
+import type { Clock } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import type { RouteGroup } from "../http/routes.ts";
+
+const MAX_AGE = 300;
+/** Seconds for which a set is served without asking the core again: a rotation shows after these. */
+const FRESH = 3;
+/** Seconds for which the last set is served while no core answers. */
+const USABLE = 24 * 60 * 60;
+/** Milliseconds that a client waits for a newer set. */
+const PATIENCE = 1000;
+
+interface Fetched {
+  readonly document: PreparedDocument;
+  readonly at: number;
+}
+
+/** `GET /.well-known/jwks.json`. @see RFC 7517 §5, specification §2.10 */
+export function jwksRoutes({
+  core,
+  issuer,
+  clock,
+}: {
+  readonly core: TokenCore;
+  readonly issuer: string;
+  readonly clock: Clock;
+}): RouteGroup {
+  const current = keySet(core, clock);
+  return {
+    fixed: {
+      "/.well-known/jwks.json": {
+        cors: true,
+        essential: true,
+        print: apiErrorPrinter(issuer),
+        methods: { GET: async (ctx) => sendDocument(ctx, await current(), MAX_AGE) },
+      },
+    },
+  };
+}
+
+/**
+ * The core's public keys, fetched when they are wanted and no longer fresh; requests that come meanwhile share the call. When the core is
+ * gone the last set goes on being served.
+ * @throws {Refusal} temporarily_unavailable when there is no set that is young enough
+ */
+function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> {
+  let last: Fetched | undefined;
+  let tried = Number.NEGATIVE_INFINITY;
+  let inFlight: Promise<void> | undefined;
+
+  const fetchKeys = async () => {
+    tried = clock();
+    const { jwksJson } = await core.publicKeys({}, { signal: AbortSignal.timeout(PATIENCE) });
+    const unchanged = last?.document.body === jwksJson ? last.document : undefined;
+    last = { document: unchanged ?? prepareDocument(jwksJson, "application/json"), at: clock() };
+  };
+  const refresh = () => {
+    inFlight ??= fetchKeys().finally(() => {
+      inFlight = undefined;
+    });
+    return inFlight;
+  };
+
+  return async () => {
+    const usable = last !== undefined && clock() - last.at <= USABLE;
+    // A core that just failed is not asked again for every request, as long as there is something to serve.
+    if (!usable || clock() - tried >= FRESH) {
+      await refresh().catch((cause: unknown) => {
+        if (!usable) throw new Refusal("temporarily_unavailable", "no_key_set", { retryAfter: 5, cause });
+      });
+    }
+    if (last === undefined) throw new Refusal("temporarily_unavailable", "no_key_set", { retryAfter: 5 });
+    return last.document;
+  };
+}

@@ -1,0 +1,48 @@
+import { TOKEN_EXCHANGE } from "../../clients/client.ts";
+import { isRefusal, type Refusal } from "../../errors.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { parseClientCredential } from "../../protocol/client-credential.ts";
+import type { Form } from "../../protocol/form.ts";
+import type { FrontContext } from "../http/routes.ts";
+
+/** A form of which nothing is demanded but that it names things: the first value of each parameter, however it is encoded. */
+function lenientForm(text: string): Form & { readonly isExchange: boolean } {
+  const parameters = new URLSearchParams(text);
+  return {
+    get: (name) => parameters.get(name) || undefined,
+    all: () => [],
+    isExchange: parameters.getAll("grant_type").includes(TOKEN_EXCHANGE),
+  };
+}
+
+/** What the request says of its client, as far as it can be read. */
+function credentialOf(authorization: string | undefined, form: Form, address: string) {
+  try {
+    return parseClientCredential(authorization, form, address);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return { address, clientId: form.get("client_id") };
+  }
+}
+
+/**
+ * Has the core record a token exchange that could not be read: every exchange leaves a record, this one too.
+ * @param text the body of the request
+ * @returns what the request is refused with: the reason that it could not be read, or that no record could be written
+ * @see specification §2.12
+ */
+export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: FrontContext, core: TokenCore): Promise<Refusal> {
+  const form = lenientForm(text);
+  if (!form.isExchange) return refusal;
+  const client = credentialOf(req.headers.authorization, form, state.address);
+  const { code: error, reason, detail } = refusal;
+  const value = { error, reason, description: detail.description };
+  try {
+    await core.token({ client, requestId: state.requestId, grant: { case: "refusedTokenExchange", value } }, { signal: state.signal });
+  } catch (answer) {
+    if (!isRefusal(answer)) throw answer;
+    // A core of an earlier release does not know this request, and refuses it in its own way.
+    if (answer.code === error || answer.code === "temporarily_unavailable") return answer;
+  }
+  return refusal;
+}

@@ -1,0 +1,112 @@
+import type { RateLimiter } from "../../accounts/ports.ts";
+import type { Client } from "../../clients/client.ts";
+import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
+import { type RegistrableMetadata, type RegistrationPolicy, registrableMetadata } from "../../clients/registration.ts";
+import type { Clock, RandomBytes } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import { newClientId, newId } from "../../identifier.ts";
+import { parseRegistrationRequest } from "../../protocol/registration-request.ts";
+import { hashSecret, newSecret } from "../../secret.ts";
+import { limitKey } from "../http/address.ts";
+import { jsonBody } from "../http/body.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import { sendJson } from "../http/headers.ts";
+import type { FrontContext, RouteGroup } from "../http/routes.ts";
+
+const BODY_LIMIT = 16 * 1024;
+
+export interface RegisterRouteOptions {
+  readonly issuer: string;
+  readonly registry: ClientRegistry;
+  readonly realms: Realms;
+  /** REGISTER_CLIENT_RATE_LIMIT per REGISTER_CLIENT_RATE_WINDOW. */
+  readonly limiter: RateLimiter;
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for realms that do not say what they allow. */
+  readonly defaultScopes: readonly string[];
+  readonly scopeMode: RegistrationPolicy["scopeMode"];
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+}
+
+/** `POST /oauth/register`, open to anyone and therefore counted by address. @see RFC 7591 §3, specification §4.8 */
+export const registerRoutes = (options: RegisterRouteOptions): RouteGroup => ({
+  fixed: {
+    "/oauth/register": {
+      cors: true,
+      print: oauthErrorPrinter(options.issuer),
+      methods: {
+        async POST(ctx) {
+          await assertWithinRate(options.limiter, ctx.state.address);
+          const request = parseRegistrationRequest(await registrationJson(ctx));
+          const realm = await options.realms.default();
+          const allowedScopes = realm.dynamicRegistrationScopes ?? options.defaultScopes;
+          const metadata = registrableMetadata(request, { allowedScopes, scopeMode: options.scopeMode });
+          const secret = metadata.tokenEndpointAuthMethod === "none" ? undefined : newSecret(options.randomBytes);
+          const candidate = newDynamicClient(metadata, realm.id, secret, options);
+          const { clientId } = candidate;
+          const client = await options.registry.register(candidate, {
+            event: "client.registered",
+            outcome: "success",
+            actor: { type: "client", id: clientId },
+            clientId,
+            address: ctx.state.address,
+            requestId: ctx.state.requestId,
+          });
+          sendJson(ctx, registrationJsonOf(client, secret), 201);
+        },
+      },
+    },
+  },
+});
+
+async function assertWithinRate(limiter: RateLimiter, address: string): Promise<void> {
+  const wait = await limiter.hit(limitKey(address));
+  if (wait > 0) throw new Refusal("too_many_requests", "registration_rate", { retryAfter: wait });
+}
+
+/** What is no JSON is no client metadata either. */
+async function registrationJson(ctx: FrontContext): Promise<unknown> {
+  try {
+    return await jsonBody(ctx, BODY_LIMIT, "invalid_client_metadata");
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "invalid_request") throw error;
+    throw new Refusal("invalid_client_metadata", error.reason, error.detail);
+  }
+}
+
+function newDynamicClient(metadata: RegistrableMetadata, realmId: string, secret: string | undefined, by: RegisterRouteOptions): NewClient {
+  const clientId = newClientId(by.randomBytes);
+  const { name, ...kept } = metadata;
+  return {
+    ...kept,
+    id: newId(by.clock, by.randomBytes),
+    clientId,
+    realmId,
+    ownerId: null,
+    origin: "dynamic",
+    name: name ?? clientId,
+    description: null,
+    postLogoutRedirectUris: [],
+    secretHash: secret === undefined ? null : hashSecret(secret),
+    enabled: true,
+    environment: null,
+    isAgent: false,
+    maxAgentMode: null,
+    audience: null,
+    jwks: null,
+    jwksUri: null,
+  };
+}
+
+/** All metadata as registered; `redirect_uris` is always a list, and nothing is `null` (RFC 7591 §3.2.1). */
+const registrationJsonOf = (client: Client, secret: string | undefined) => ({
+  client_id: client.clientId,
+  client_id_issued_at: Math.floor(client.createdAt),
+  ...(secret !== undefined && { client_secret: secret, client_secret_expires_at: 0 }),
+  client_name: client.name,
+  redirect_uris: client.redirectUris,
+  grant_types: client.grantTypes,
+  response_types: client.responseTypes,
+  token_endpoint_auth_method: client.tokenEndpointAuthMethod,
+  ...(client.scopes.length > 0 && { scope: client.scopes.join(" ") }),
+});

@@ -1,0 +1,32 @@
+import { Refusal } from "../../errors.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
+import { formBody } from "../http/body.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import { noStore } from "../http/headers.ts";
+import { queryText, type RouteGroup } from "../http/routes.ts";
+
+/** `POST /oauth/revoke`: 200 with an empty body for every string that is no live token. @see RFC 7009, specification §4.8 */
+export const revokeRoutes = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): RouteGroup => ({
+  fixed: {
+    "/oauth/revoke": {
+      cors: true,
+      print: oauthErrorPrinter(issuer),
+      methods: {
+        async POST(ctx) {
+          assertNoCredentialInQuery(queryText(ctx));
+          const form = await formBody(ctx);
+          const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+          const token = form.get("token");
+          const request = { client, token: token ?? "", tokenTypeHint: form.get("token_type_hint"), requestId: ctx.state.requestId };
+          await core.revoke(request, { signal: ctx.state.signal });
+          // Said only after the core has authenticated the caller; the empty string is no live token.
+          if (token === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
+          noStore(ctx);
+          ctx.status = 200;
+          ctx.body = "";
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,65 @@
+import type { GrantType } from "../../clients/client.ts";
+import { isRefusal } from "../../errors.ts";
+import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
+import { parseForm } from "../../protocol/form.ts";
+import { parseGrant } from "../../protocol/token-request.ts";
+import { formText } from "../http/body.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import { sendJson } from "../http/headers.ts";
+import { type FrontContext, queryText, type RouteGroup } from "../http/routes.ts";
+import { recordedRefusal } from "./refused-exchange.ts";
+
+export interface TokenRouteOptions {
+  readonly core: TokenCore;
+  readonly issuer: string;
+  /** The grants that are served, as the metadata advertises them. */
+  readonly grantTypes: readonly GrantType[];
+}
+
+/**
+ * Reads a token request. A token exchange that cannot be read leaves its record all the same.
+ * @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type
+ */
+async function readRequest(ctx: FrontContext, { core, grantTypes }: TokenRouteOptions) {
+  const text = await formText(ctx);
+  try {
+    assertNoCredentialInQuery(queryText(ctx));
+    const form = parseForm(text);
+    const grant = parseGrant(form, grantTypes);
+    return { grant, client: parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address) };
+  } catch (error) {
+    throw isRefusal(error) ? await recordedRefusal(error, text, ctx, core) : error;
+  }
+}
+
+/** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
+export const tokenRoutes = (options: TokenRouteOptions): RouteGroup => ({
+  fixed: {
+    "/oauth/token": {
+      cors: true,
+      print: oauthErrorPrinter(options.issuer),
+      methods: {
+        async POST(ctx) {
+          const { client, grant } = await readRequest(ctx, options);
+          const answer = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
+          sendJson(ctx, tokenResponseJson(answer));
+        },
+      },
+    },
+  },
+});
+
+/** Specification §2.6. Absent members stay absent: clients choke on `null`. */
+const tokenResponseJson = (answer: TokenResponse) => ({
+  access_token: answer.accessToken,
+  issued_token_type: answer.issuedTokenType,
+  token_type: answer.tokenType,
+  expires_in: answer.expiresIn,
+  refresh_token: answer.refreshToken,
+  id_token: answer.idToken,
+  scope: answer.scope,
+  pqc_signature: answer.pqcSignature,
+  pqc_alg: answer.pqcAlg,
+});

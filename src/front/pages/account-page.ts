@@ -1,0 +1,53 @@
+import type { SignedIn } from "../../accounts/ports.ts";
+import { isRefusal } from "../../errors.ts";
+import type { Form } from "../../protocol/form.ts";
+import { formBody } from "../http/body.ts";
+import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
+import { signInFor } from "./account-sections.ts";
+import { type PageKit, queryMember, signedInTo } from "./kit.ts";
+import { sendRedirect } from "./send.ts";
+
+/** The purpose of the token in every form of a signed-in person's own pages. */
+export const ACCOUNT_PURPOSE = "account";
+
+/** What a page of the person's own is made of, besides what it shows. */
+export interface AccountPage {
+  readonly signedIn: SignedIn;
+  /** Of every form on the page. */
+  readonly token: string;
+  /** What was just done, as the redirect after a form says it; any text, so that only known words of it may be shown. */
+  readonly done: string | undefined;
+}
+
+/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so, and comes back. */
+export const accountPageHandler =
+  (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
+  async (ctx) => {
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 302);
+    await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
+  };
+
+/** Ends what may have ended already, as by the first of two clicks: either way it is gone. */
+export async function goneAfter(ending: Promise<void>): Promise<void> {
+  try {
+    await ending;
+  } catch (error) {
+    if (!isRefusal(error) || error.code !== "not_found") throw error;
+  }
+}
+
+/**
+ * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has
+ * answered. A form that is not ours is refused before anything is looked up.
+ */
+export const accountForm =
+  (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
+  async (ctx) => {
+    const form = await formBody(ctx);
+    kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 303);
+    const next = await act(ctx, form, signedIn);
+    if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
+  };

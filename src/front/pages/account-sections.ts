@@ -1,0 +1,46 @@
+import type { Form } from "../../protocol/form.ts";
+import type { Catalogue } from "../texts/language.ts";
+import type { ReturnTo } from "./return-to.ts";
+import type { Site } from "./site.ts";
+
+/** A page of a signed-in person's own. */
+export interface AccountSection {
+  readonly path: string;
+  readonly label: Catalogue<string>;
+  /** Whether this server has the page; without it every one has. */
+  readonly isOffered?: (site: Site) => boolean;
+}
+
+/** Where whoever has signed in for nothing else is led. */
+export const ACCOUNT_START = "/account";
+
+const PLACES: readonly AccountSection[] = [
+  { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
+  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
+  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
+];
+
+/** The pages of a signed-in person's own that this server has, in the order in which they are offered. */
+export const accountSections = (site: Site): readonly AccountSection[] => PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true);
+
+/** The page that a text from outside names, letter for letter, so that it can lead nowhere else; without one the first. Pure. */
+export const namedSection = (site: Site, text: string | undefined): string =>
+  accountSections(site).find(({ path }) => path === text)?.path ?? ACCOUNT_START;
+
+/** The way to sign in and come back to the page with this path, or to that whose form has it. Pure. */
+export function signInFor(site: Site, path: string): string {
+  const [place] = accountSections(site)
+    .filter((one) => one.path !== ACCOUNT_START && (path === one.path || path.startsWith(`${one.path}/`)))
+    .map((one) => one.path);
+  return site.path("/login", { next: place });
+}
+
+/** Where a query or a form says that the person was going. Nothing in it is an address, so that it leads nowhere else. Pure. */
+export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
+  const requestId = members.get("request");
+  if (requestId !== undefined) return { requestId };
+  const next = namedSection(site, members.get("next"));
+  return next === ACCOUNT_START ? {} : { next };
+}

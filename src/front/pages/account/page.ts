@@ -1,0 +1,60 @@
+import { revokeConsent } from "../../../accounts/consents.ts";
+import type { User } from "../../../accounts/ports.ts";
+import { rename } from "../../../accounts/profile.ts";
+import { resendVerification } from "../../../accounts/registration.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { assertShape, NameBody } from "../../schemas/accounts.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
+import { failedForm, faultsOf, type PageKit } from "../kit.ts";
+import { sendPage } from "../send.ts";
+import type { Fault } from "../views/layout.ts";
+import { type AccountPage, accountView } from "./view.ts";
+
+type Shown = Pick<AccountPage, "done" | "typed"> & { readonly faults?: readonly Fault[]; readonly status?: number };
+
+async function show(
+  { ports, guard, site }: PageKit,
+  ctx: FrontContext,
+  user: User,
+  { faults = [], status, ...shown }: Shown,
+): Promise<void> {
+  const consents = await ports.consents.ofUser(user.id);
+  const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
+  const targets = await ports.namedTargets(consents.flatMap(({ resources }) => resources));
+  const page = { user, consents, targets, described, token: guard.token(ctx, ACCOUNT_PURPOSE), faults, ...shown };
+  sendPage(ctx, accountView(site, languageOf(ctx), page), status);
+}
+
+/** GET /account: profile and the applications with access. */
+export const accountPage = (kit: PageKit): Handler =>
+  accountPageHandler(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
+
+/** POST /account/profile: what the person is called. */
+export const profilePage = (kit: PageKit): Handler =>
+  accountForm(kit, async (ctx, form, { user }) => {
+    const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
+    try {
+      await rename(user, assertShape(NameBody, typed), kit.ports.users, callerOf(ctx));
+      return "/account?done=named";
+    } catch (error) {
+      const { refusal, faults } = faultsOf(ctx, error, ["firstName", "lastName"]);
+      await show(kit, ctx, user, { typed, faults, status: failedForm(ctx, refusal) });
+      return undefined;
+    }
+  });
+
+/** POST /account/revoke: takes a consent back. */
+export const revokePage = (kit: PageKit): Handler =>
+  accountForm(kit, async (ctx, form, { user }) => {
+    await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx)));
+    return "/account?done=revoked";
+  });
+
+/** POST /account/resend: another verification mail to the person's own address. */
+export const resendOwnPage = (kit: PageKit): Handler =>
+  accountForm(kit, async (ctx, _form, { user }) => {
+    await resendVerification(user.email, kit.ports, callerOf(ctx));
+    return "/account?done=resent";
+  });

@@ -1,0 +1,73 @@
+import type { Catalogue } from "../../texts/language.ts";
+
+export interface AccountTexts {
+  readonly title: string;
+  readonly done: { readonly revoked: string; readonly resent: string; readonly named: string };
+  readonly profile: string;
+  readonly name: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly saveName: string;
+  readonly email: string;
+  readonly confirmed: string;
+  readonly notConfirmed: string;
+  readonly memberSince: string;
+  readonly resend: string;
+  readonly applications: string;
+  readonly noApplications: string;
+  /** Before the places where an access is good. */
+  readonly at: string;
+  readonly allowedOn: string;
+  readonly lastUsedOn: string;
+  readonly takeBack: string;
+  readonly takeBackFrom: (name: string) => string;
+}
+
+export const accountTexts: Catalogue<AccountTexts> = {
+  en: {
+    title: "Your account",
+    done: { revoked: "The access has been taken back.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
+    profile: "Profile",
+    name: "Name",
+    firstName: "First name",
+    lastName: "Last name",
+    saveName: "Save name",
+    email: "E-mail address",
+    confirmed: "Confirmed",
+    notConfirmed: "Not confirmed",
+    memberSince: "Member since",
+    resend: "Send the confirmation mail again",
+    applications: "Applications with access",
+    noApplications: "No application has access to your account.",
+    at: "At",
+    allowedOn: "Allowed on",
+    lastUsedOn: "last used on",
+    takeBack: "Take back",
+    takeBackFrom: (name) => `Take back access from ${name}`,
+  },
+  de: {
+    title: "Ihr Konto",
+    done: {
+      revoked: "Der Zugriff wurde zurückgenommen.",
+      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
+      named: "Ihr Name wurde gespeichert.",
+    },
+    profile: "Profil",
+    name: "Name",
+    firstName: "Vorname",
+    lastName: "Nachname",
+    saveName: "Namen speichern",
+    email: "E-Mail-Adresse",
+    confirmed: "Bestätigt",
+    notConfirmed: "Nicht bestätigt",
+    memberSince: "Mitglied seit",
+    resend: "Bestätigungsmail erneut senden",
+    applications: "Anwendungen mit Zugriff",
+    noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
+    at: "Bei",
+    allowedOn: "Erlaubt am",
+    lastUsedOn: "zuletzt genutzt am",
+    takeBack: "Zurücknehmen",
+    takeBackFrom: (name) => `Zugriff von ${name} zurücknehmen`,
+  },
+};

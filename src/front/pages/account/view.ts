@@ -1,0 +1,111 @@
+import type { Consent, User } from "../../../accounts/ports.ts";
+import type { Language } from "../../texts/language.ts";
+import { accountFrame, doneWords } from "../account-nav.ts";
+import { shownHost, shownName, shownTarget, type Targets } from "../client-view.ts";
+import { html, type Markup, type Part } from "../html.ts";
+import { type Described, scopeWords } from "../scope-view.ts";
+import type { Site } from "../site.ts";
+import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
+import { day } from "../views/times.ts";
+import { type AccountTexts, accountTexts } from "./texts.ts";
+
+export interface AccountPage {
+  readonly user: User;
+  readonly consents: readonly Consent[];
+  /** Clients among the places of the consents. */
+  readonly targets: Targets;
+  readonly described: Described;
+  readonly token: string;
+  /** Says what was just done. */
+  readonly done?: string | undefined;
+  /** The name as it was typed, where it could not be saved. */
+  readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
+  readonly faults: readonly Fault[];
+}
+
+export function accountView(site: Site, language: Language, page: AccountPage): Markup {
+  const { user, consents, token, done, faults } = page;
+  const texts = accountTexts[language];
+  const tag = user.emailVerified
+    ? html`<span class="tag tag-good">${texts.confirmed}</span>`
+    : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
+  return accountFrame(
+    site,
+    { language, path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) },
+    html`<section class="card" aria-labelledby="profile">
+<h2 id="profile">${texts.profile}</h2>
+<dl class="facts facts-plain">
+${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)}</bdi></dd></div>`}
+<div><dt>${texts.email}</dt><dd>${user.email} ${tag}</dd></div>
+<div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
+</dl>
+${!user.emailVerified && resendForm(site, texts, token)}
+${nameForm(site, language, page)}
+</section>
+<section class="card" aria-labelledby="applications">
+<h2 id="applications">${texts.applications}</h2>
+${
+  consents.length === 0
+    ? html`<p class="empty">${texts.noApplications}</p>`
+    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, page))}</ul>`
+}
+</section>`,
+  );
+}
+
+const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter((part) => part !== null).join(" ");
+
+function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
+  const texts = accountTexts[language];
+  const input = (name: "firstName" | "lastName", autocomplete: string) =>
+    field(language, {
+      name,
+      label: texts[name],
+      type: "text",
+      autocomplete,
+      value: typed?.[name] ?? user[name] ?? "",
+      error: faultOf(faults, name),
+      optional: true,
+    });
+  return html`${faultSummary(language, faults)}
+<form method="post" action="${site.path("/account/profile")}" class="stack" novalidate>
+${hidden(token)}
+<div class="pair">
+${input("firstName", "given-name")}
+${input("lastName", "family-name")}
+</div>
+<button class="button button-quiet" type="submit">${texts.saveName}</button>
+</form>`;
+}
+
+const resendForm = (
+  site: Site,
+  texts: AccountTexts,
+  token: string,
+): Markup => html`<form method="post" action="${site.path("/account/resend")}">
+${hidden(token)}
+<button class="button button-quiet" type="submit">${texts.resend}</button>
+</form>`;
+
+function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
+  const texts = accountTexts[language];
+  const name = shownName(language, consent.clientName);
+  const { createdAt, lastUsedAt } = consent;
+  return html`<li>
+<div class="application">
+<h3><bdi>${name}</bdi></h3>
+${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
+<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
+${consent.resources.length > 0 && html`<p class="small">${texts.at} ${placeList(language, consent.resources, targets)}</p>`}
+<p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
+</div>
+<form method="post" action="${site.path("/account/revoke")}">
+${hidden(token)}
+<input type="hidden" name="consent" value="${consent.id}">
+<button class="button button-quiet" type="submit" aria-label="${texts.takeBackFrom(name)}">${texts.takeBack}</button>
+</form>
+</li>`;
+}
+
+const placeList = (language: Language, resources: readonly string[], targets: Targets): Part =>
+  resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);

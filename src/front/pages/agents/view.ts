@@ -1,0 +1,121 @@
+import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
+import type { NamedTarget } from "../../../clients/agents.ts";
+import { type Language, shownList, shownMoment } from "../../texts/language.ts";
+import { accountFrame, doneWords } from "../account-nav.ts";
+import { type AgentCard, mayHandOnTo } from "../agent-cards.ts";
+import { shownName, shownResource, shownText } from "../client-view.ts";
+import { html, type Markup, type Part } from "../html.ts";
+import { type Described, scopeWords } from "../scope-view.ts";
+import type { Site } from "../site.ts";
+import { hidden } from "../views/layout.ts";
+import { type AgentsTexts, agentsTexts } from "./texts.ts";
+
+export interface AgentsPage {
+  readonly cards: readonly AgentCard[];
+  /** The clients that are named by client_id. */
+  readonly targets: ReadonlyMap<string, NamedTarget>;
+  /** Whether all that counts is among them. */
+  readonly complete: boolean;
+  readonly described: Described;
+  readonly token: string;
+  /** Says what was just done. */
+  readonly done: string | undefined;
+}
+
+/** What every part of the page is printed with. */
+interface Print extends Pick<AgentsPage, "described" | "token" | "targets"> {
+  readonly site: Site;
+  readonly language: Language;
+  readonly texts: AgentsTexts;
+  /** The name of the agent with this client_id. */
+  readonly named: (clientId: string) => string;
+}
+
+export function agentsView(site: Site, language: Language, { cards, targets, complete, described, token, done }: AgentsPage): Markup {
+  const texts = agentsTexts[language];
+  const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
+  const named = (id: string) => names.get(id) ?? shownName(language, targets.get(id)?.name ?? id);
+  const print: Print = { site, language, texts, described, token, targets, named };
+  return accountFrame(
+    site,
+    { language, path: "/account/agents", title: texts.title, done: doneWords(texts.done, done) },
+    html`<p>${texts.intro}</p>
+${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
+${!complete && html`<p class="small">${texts.more}</p>`}
+${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`,
+  );
+}
+
+const nameOf = (language: Language, { clientId, name }: NamedClient): string => shownName(language, name ?? clientId);
+
+/** A moment in UTC. @param seconds since the epoch */
+const moment = ({ language }: Print, seconds: number): Markup =>
+  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
+
+function agentCard(print: Print, card: AgentCard, index: number): Markup {
+  const { texts } = print;
+  const { agent, held, lastActed, pausedByUser, pausedByOperator } = card;
+  return html`<section class="card" aria-labelledby="agent-${index}">
+<h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${standing(texts, card)}</h2>
+${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
+${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print, pausedByOperator.pausedAt)}</p>`}
+${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print, pausedByUser.pausedAt)}</p>`}
+${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print, lastActed)}`}</p>`}
+${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
+<div class="actions">
+${pauseForm(print, card)}
+${held.length > 0 && endAllForm(print, agent)}
+</div>
+</section>`;
+}
+
+/** In a word how the agent stands. */
+function standing(texts: AgentsTexts, { held, pausedByUser, pausedByOperator }: AgentCard): Part {
+  if (pausedByUser !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
+  if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;
+  return held.length > 0 && html` <span class="tag tag-new">${texts.pausedAbove}</span>`;
+}
+
+function delegationItem(print: Print, delegation: Delegation): Markup {
+  const { language, texts, described, targets, named } = print;
+  const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt, ended } = delegation;
+  const places = audience.filter((value) => !targets.has(value) && URL.canParse(value)).map(shownResource);
+  const others = mayHandOnTo(delegation, targets).map(named);
+  const before = chain.slice(0, -1).map(named);
+  return html`<li>
+<div class="application">
+<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.at} <span class="host">${places.join(", ")}</span>`}</h3>
+<p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
+<p class="small">${texts.through} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
+${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
+<p class="small">${texts.since} ${moment(print, issuedAt)}, ${texts.until} ${moment(print, expiresAt)}</p>
+${ended?.reason === "paused_above" && html`<p class="small">${texts.waits}</p>`}
+${kind === "id_jag" && html`<p class="small">${texts.assertion}</p>`}
+</div>
+${form(print, "end", "delegation", id, texts.end, texts.endAt(named(delegation.agent.clientId), places[0] ?? nameOf(language, application)))}
+</li>`;
+}
+
+const pauseForm = (print: Print, { agent: { clientId }, pausedByUser }: AgentCard): Part => {
+  const { texts, named } = print;
+  return pausedByUser === undefined
+    ? form(print, "pause", "agent", clientId, texts.pause, texts.pauseNamed(named(clientId)))
+    : form(print, "resume", "agent", clientId, texts.resume, texts.resumeNamed(named(clientId)));
+};
+
+const endAllForm = (print: Print, { clientId }: NamedClient): Markup =>
+  form(print, "end", "agent", clientId, print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
+
+/** A form of one button. @param label tells the button from others that bear the same words */
+const form = (
+  { site, token }: Print,
+  act: "end" | "pause" | "resume",
+  member: "delegation" | "agent",
+  value: string,
+  words: string,
+  label: string,
+): Markup => html`<form method="post" action="${site.path(`/account/agents/${act}`)}">
+${hidden(token)}
+<input type="hidden" name="${member}" value="${value}">
+<button class="button button-quiet" type="submit" aria-label="${label}">${words}</button>
+</form>`;

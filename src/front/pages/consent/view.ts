@@ -1,0 +1,127 @@
+import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { clientTexts } from "../../texts/client.ts";
+import { type Language, shownDuration } from "../../texts/language.ts";
+import { shownTarget, shownText, type Targets } from "../client-view.ts";
+import { html, type Markup, type Part } from "../html.ts";
+import { type Described, type ScopeWords, scopeWords } from "../scope-view.ts";
+import type { Site } from "../site.ts";
+import type { ShownClient } from "../views/client.ts";
+import { hidden, layout } from "../views/layout.ts";
+import { type ConsentTexts, consentTexts } from "./texts.ts";
+
+export interface ConsentPage {
+  readonly token: string;
+  readonly requestId: string;
+  /** Stands for what is shown, so that the answer counts for nothing else. */
+  readonly offer: string;
+  readonly email: string;
+  readonly client: ShownClient;
+  readonly scopes: readonly string[];
+  readonly newScopes: readonly string[];
+  readonly resources: readonly string[];
+  readonly newResources: readonly string[];
+  /** Of the resources, those that are clients. */
+  readonly targets: Targets;
+  /** How long it would last; a core of the release before does not say. */
+  readonly lifetimes: AccessLifetimes | undefined;
+  readonly described: Described;
+}
+
+export function consentView(site: Site, language: Language, page: ConsentPage): Markup {
+  const texts = consentTexts[language];
+  const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
+  const more = newScopes.length < scopes.length || newResources.length < resources.length;
+  // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
+  const asked = newScopes.length > 0 ? newScopes : scopes;
+  const places = resources.map((resource) => shownTarget(language, resource, targets));
+  const known = scopes.filter((scope) => !asked.includes(scope));
+  return layout(
+    site,
+    { language, title: texts.title(client.name) },
+    html`<section class="card">
+<p class="avatar" aria-hidden="true">${initial(client.name)}</p>
+<h1 class="centred"><bdi>${client.name}</bdi> ${heading(texts, page)}</h1>
+${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
+<p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
+${facts(language, client)}
+${warning(language, client)}
+${
+  asked.length > 0 &&
+  html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
+<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, places)))}</ul>`
+}
+${
+  resources.length > 0 &&
+  html`<h2>${texts.places}</h2>
+<ul class="places">${resources.map((resource) => placeItem(language, resource, targets, more && newResources.includes(resource)))}</ul>`
+}
+${
+  known.length > 0 &&
+  html`<h2>${texts.known}</h2>
+<ul class="known">${known.map((scope) => knownItem(scopeWords(language, scope, described)))}</ul>`
+}
+${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
+<form method="post" action="${site.path("/consent")}" class="decide">
+${hidden(token, { requestId })}
+<input type="hidden" name="offer" value="${page.offer}">
+<button class="button button-deny" type="submit" name="decision" value="deny">${texts.deny}</button>
+<button class="button" type="submit" name="decision" value="approve">${texts.allow}</button>
+</form>
+<p class="small">${texts.takeBack} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
+</section>`,
+  );
+}
+
+function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResources }: ConsentPage): string {
+  if (newScopes.length + newResources.length === 0) return texts.asksAgain;
+  return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
+}
+
+const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
+
+function facts(language: Language, { verifiedHost, returnHost, onThisDevice, environment }: ShownClient): Markup {
+  const texts = clientTexts[language];
+  const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
+  return html`<dl class="facts">
+${verifiedHost !== undefined && html`<div><dt>${texts.publishedBy}</dt><dd><span class="host">${verifiedHost}</span> <span class="tag tag-good">${texts.verified}</span></dd></div>`}
+<div><dt>${texts.sendsBackTo}</dt><dd><span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</dd></div>
+${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">${stage}</span></dd></div>`}
+</dl>`;
+}
+
+/** What the person should know before trusting the name. */
+function warning(language: Language, { verifiedHost, onThisDevice, openRegistration }: ShownClient): Part {
+  const { deviceCaution, unverifiedCaution } = clientTexts[language];
+  const lines = [onThisDevice && deviceCaution, openRegistration && verifiedHost === undefined && unverifiedCaution].filter(
+    (line) => line !== false,
+  );
+  return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
+}
+
+function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
+  const { eachTime, lasting } = consentTexts[language];
+  const words = (seconds: number) => shownDuration(language, seconds);
+  if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
+  return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
+}
+
+const scopeItem = ({ title, titleIn, detail, detailIn }: ScopeWords): Markup =>
+  html`<li><p class="grant-title"><bdi${lang(titleIn)}>${title}</bdi></p>${
+    detail !== "" && html`<p class="grant-detail"${lang(detailIn)}>${detail}</p>`
+  }</li>`;
+
+const lang = (language: Language | undefined): Part => language !== undefined && html` lang="${language}"`;
+
+function knownItem({ title, titleIn }: ScopeWords): Markup {
+  return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
+}
+
+function placeItem(language: Language, resource: string, targets: Targets, isNew: boolean): Markup {
+  const { isNew: newWord, mayAct, mayUse } = consentTexts[language];
+  const target = targets.get(resource);
+  const words = shownTarget(language, resource, targets);
+  const tag = isNew && html` <span class="tag tag-new">${newWord}</span>`;
+  if (target === undefined) return html`<li><span class="host">${words}</span>${tag}</li>`;
+  return html`<li><p class="grant-title"><bdi>${words}</bdi>${tag}</p>
+<p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
+}

@@ -1,0 +1,44 @@
+import { closeAccount } from "../../../accounts/closing.ts";
+import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
+import type { User } from "../../../accounts/ports.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { assertShape, ClosingBody } from "../../schemas/accounts.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";
+import { failedForm, faultsOf, type PageKit } from "../kit.ts";
+import { sendPage } from "../send.ts";
+import type { Fault } from "../views/layout.ts";
+import { accountGoneView, deleteAccountView } from "./view.ts";
+
+/** GET /account/delete says what would happen, POST /account/delete does it, with the password. */
+export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, site, cookies } = kit;
+
+  async function show(ctx: FrontContext, user: User, faults: readonly Fault[], status = 200): Promise<void> {
+    const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
+    sendPage(ctx, deleteAccountView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), clients, faults }), status);
+  }
+
+  return {
+    GET: accountPageHandler(kit, (ctx, { signedIn }) => show(ctx, signedIn.user, [])),
+    POST: accountForm(kit, async (ctx, form, { user }) => {
+      try {
+        const { currentPassword } = assertShape(ClosingBody, { currentPassword: form.get(CURRENT_PASSWORD) ?? "" });
+        await closeAccount(user, currentPassword, ports, callerOf(ctx));
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, [CURRENT_PASSWORD]);
+        await show(ctx, user, faults, failedForm(ctx, refusal));
+        return undefined;
+      }
+      cookies.endSession(ctx);
+      return "/account/deleted";
+    }),
+  };
+}
+
+/** GET /account/deleted: the account is gone. */
+export const accountGonePage =
+  ({ site }: PageKit): Handler =>
+  (ctx) =>
+    sendPage(ctx, accountGoneView(site, languageOf(ctx)));

@@ -1,0 +1,61 @@
+import type { Catalogue } from "../../texts/language.ts";
+
+export interface DeleteAccountTexts {
+  readonly title: string;
+  readonly what: string;
+  /** What happens, a sentence each. */
+  readonly consequences: readonly string[];
+  /** Before the names of the person's own applications. */
+  readonly clients: string;
+  readonly confirm: string;
+  readonly currentPassword: string;
+  readonly submit: string;
+  readonly keep: string;
+  readonly gone: { readonly title: string; readonly text: string; readonly signUp: string };
+}
+
+export const deleteAccountTexts: Catalogue<DeleteAccountTexts> = {
+  en: {
+    title: "Delete account",
+    what: "What happens",
+    consequences: [
+      "You are signed out everywhere.",
+      "Applications and agents lose their access: at once where tokens are checked with us, elsewhere within minutes.",
+      "Your name, password, sessions, consents and linked identities are deleted. The e-mail address becomes free; a new account with it has nothing to do with this one.",
+      "The audit trail stays. It knows the account by its number, and the network addresses that it was used from, but neither name nor e-mail address.",
+      "This cannot be undone.",
+    ],
+    clients: "These applications of yours are deleted with their API keys, and whoever uses them loses the access that they gave to them:",
+    confirm: "Confirm with your password",
+    currentPassword: "Password",
+    submit: "Delete my account",
+    keep: "Keep the account",
+    gone: {
+      title: "Your account has been deleted",
+      text: "A last message has been sent to your e-mail address.",
+      signUp: "Create a new account",
+    },
+  },
+  de: {
+    title: "Konto löschen",
+    what: "Was dann geschieht",
+    consequences: [
+      "Sie werden überall abgemeldet.",
+      "Anwendungen und Agenten verlieren ihren Zugriff: sofort, wo Token bei uns geprüft werden, sonst innerhalb von Minuten.",
+      "Ihr Name, Ihr Passwort, Ihre Sitzungen, erteilten Zugriffe und verknüpften Identitäten werden gelöscht. Die E-Mail-Adresse wird frei; ein neues Konto mit ihr hat mit diesem nichts zu tun.",
+      "Das Prüfprotokoll bleibt. Es kennt das Konto unter seiner Nummer und die Netzadressen, von denen aus es benutzt wurde, aber weder Namen noch E-Mail-Adresse.",
+      "Das lässt sich nicht rückgängig machen.",
+    ],
+    clients:
+      "Diese Anwendungen von Ihnen werden mit ihren API-Schlüsseln gelöscht, und wer sie benutzt, verliert den Zugriff, den er ihnen gegeben hat:",
+    confirm: "Bestätigen Sie mit Ihrem Passwort",
+    currentPassword: "Passwort",
+    submit: "Mein Konto löschen",
+    keep: "Konto behalten",
+    gone: {
+      title: "Ihr Konto wurde gelöscht",
+      text: "Eine letzte Nachricht ist an Ihre E-Mail-Adresse unterwegs.",
+      signUp: "Neues Konto anlegen",
+    },
+  },
+};

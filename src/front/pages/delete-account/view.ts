@@ -1,0 +1,49 @@
+import type { Language } from "../../texts/language.ts";
+import { accountFrame } from "../account-nav.ts";
+import { shownName } from "../client-view.ts";
+import { html, type Markup } from "../html.ts";
+import type { Site } from "../site.ts";
+import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
+import { noticeView } from "../views/notices.ts";
+import { deleteAccountTexts } from "./texts.ts";
+
+export interface DeleteAccountPage {
+  readonly token: string;
+  /** Names of the clients that go with the account. */
+  readonly clients: readonly string[];
+  readonly faults: readonly Fault[];
+}
+
+export function deleteAccountView(site: Site, language: Language, { token, clients, faults }: DeleteAccountPage): Markup {
+  const texts = deleteAccountTexts[language];
+  return accountFrame(
+    site,
+    { language, path: "/account/delete", title: texts.title, faults },
+    html`<section class="card" aria-labelledby="what">
+<h2 id="what">${texts.what}</h2>
+<ul class="sentences">${texts.consequences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${
+  clients.length > 0 &&
+  html`<p>${texts.clients}</p>
+<ul class="sentences">${clients.map((name) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}</ul>`
+}
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${texts.confirm}</h2>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
+${hidden(token)}
+${field(language, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password", error: faultOf(faults, "currentPassword") })}
+<button class="button button-deny" type="submit">${texts.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
+</section>`,
+  );
+}
+
+/** After the account is gone. */
+export function accountGoneView(site: Site, language: Language): Markup {
+  const { title, text, signUp } = deleteAccountTexts[language].gone;
+  const more = html`<a class="button button-wide" href="${site.path("/signup")}">${signUp}</a>`;
+  return noticeView(site, language, { tone: "good", title, text, more });
+}

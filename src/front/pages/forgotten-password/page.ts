@@ -1,0 +1,91 @@
+import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
+import { formBody } from "../../http/body.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { assertShape, ForgotBody, ResetBody } from "../../schemas/accounts.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { returnToOf } from "../account-sections.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
+import { beginPendingAction, returnToStarted } from "../pending-action.ts";
+import { sendPage, sendRedirect } from "../send.ts";
+import type { Fault } from "../views/layout.ts";
+import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
+
+const FORGOT = "forgot";
+const RESET = "reset";
+/** What `done` says after a new password was set. */
+const CHANGED = "changed";
+
+interface Handlers {
+  readonly GET: Handler;
+  readonly POST: Handler;
+}
+
+/** GET /forgot and POST /forgot: asks for a link; the answer is the same for every address. */
+export function forgotPage(kit: PageKit): Handlers {
+  const { ports, guard, site } = kit;
+  return {
+    GET(ctx) {
+      const way = returnToOf(site, queryForm(ctx));
+      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, faults: [] }));
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, FORGOT);
+      const [way, email] = [returnToOf(site, form), form.get("email") ?? ""];
+      try {
+        await forgotPassword(assertShape(ForgotBody, { email }).email, ports, callerOf(ctx));
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, ["email"]);
+        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, email, faults });
+        return sendPage(ctx, page, failedForm(ctx, refusal));
+      }
+      await beginPendingAction(kit, ctx, email, way);
+      sendRedirect(ctx, site.path("/forgot/sent", way), 303);
+    },
+  };
+}
+
+/** GET /forgot/sent: a page of its own, so that it can be loaded anew without asking for another link. */
+export const forgotSentPage =
+  ({ site }: PageKit): Handler =>
+  (ctx) =>
+    sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
+
+/**
+ * GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at.
+ */
+export function resetPage(kit: PageKit): Handlers {
+  const { ports, guard, site } = kit;
+  /** Shows the form for a link that is good, and else that it is not. */
+  async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
+    try {
+      const { email } = await ownerOfReset(link, ports);
+      sendPage(ctx, resetView(site, languageOf(ctx), { token: guard.token(ctx, RESET), link, email, faults }), status);
+    } catch (error) {
+      if (!isStaleReset(error)) throw error;
+      sendPage(ctx, staleResetView(site, languageOf(ctx), await returnToStarted(kit, ctx)), 400);
+    }
+  }
+  return {
+    async GET(ctx) {
+      if (queryMember(ctx, "done") === CHANGED) {
+        return sendPage(ctx, resetDoneView(site, languageOf(ctx), await returnToStarted(kit, ctx)));
+      }
+      await show(ctx, queryMember(ctx, "token") ?? "");
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, RESET);
+      const link = form.get("token") ?? "";
+      try {
+        const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
+        await resetPassword(token, password, ports, callerOf(ctx));
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, ["password"]);
+        return show(ctx, link, faults, failedForm(ctx, refusal));
+      }
+      sendRedirect(ctx, site.path(`/reset?done=${CHANGED}`), 303);
+    },
+  };
+}

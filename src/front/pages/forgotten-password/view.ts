@@ -1,0 +1,85 @@
+import type { Language } from "../../texts/language.ts";
+import { html, type Markup } from "../html.ts";
+import type { ReturnTo } from "../return-to.ts";
+import type { Site } from "../site.ts";
+import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
+import { noticeView } from "../views/notices.ts";
+import { forgottenPasswordTexts } from "./texts.ts";
+
+export interface ForgotPage {
+  readonly token: string;
+  /** Where the person is going. */
+  readonly way: ReturnTo;
+  readonly email?: string | undefined;
+  readonly faults: readonly Fault[];
+}
+
+/** Asks for the address of the account. */
+export function forgotView(site: Site, language: Language, { token, way, email, faults }: ForgotPage): Markup {
+  const texts = forgottenPasswordTexts[language];
+  return layout(
+    site,
+    { language, title: formTitle(language, texts.title, faults) },
+    html`<section class="card">
+<h1>${texts.title}</h1>
+<p class="lead">${texts.lead}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/forgot")}" class="stack" novalidate>
+${hidden(token, way)}
+${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: true })}
+<button class="button button-wide" type="submit">${texts.submit}</button>
+</form>
+</section>
+<p class="below"><a href="${site.path("/login", way)}">${texts.toSignIn}</a></p>`,
+  );
+}
+
+/** After asking, whether or not there is such an account. */
+export function forgotSentView(site: Site, language: Language, way: ReturnTo): Markup {
+  const { sent, toSignIn } = forgottenPasswordTexts[language];
+  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${toSignIn}</a>
+<p class="small after-form">${sent.nothingThere}</p>`;
+  return noticeView(site, language, { tone: "mail", title: sent.title, text: sent.text, more });
+}
+
+export interface ResetPage {
+  readonly token: string;
+  /** The token of the link. */
+  readonly link: string;
+  readonly email: string;
+  readonly faults: readonly Fault[];
+}
+
+/** Asks for the new password. */
+export function resetView(site: Site, language: Language, { token, link, email, faults }: ResetPage): Markup {
+  const texts = forgottenPasswordTexts[language].choose;
+  return layout(
+    site,
+    { language, title: formTitle(language, texts.title, faults) },
+    html`<section class="card">
+<h1>${texts.title}</h1>
+<p class="lead">${texts.lead(email)}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/reset")}" class="stack" novalidate>
+${hidden(token)}
+<input type="hidden" name="token" value="${link}">
+${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password"), autofocus: true })}
+<button class="button button-wide" type="submit">${texts.submit}</button>
+</form>
+</section>`,
+  );
+}
+
+/** After a link that is no longer good. */
+export function staleResetView(site: Site, language: Language, way: ReturnTo): Markup {
+  const { title, text, again } = forgottenPasswordTexts[language].stale;
+  const more = html`<a class="button button-wide" href="${site.path("/forgot", way)}">${again}</a>`;
+  return noticeView(site, language, { tone: "bad", title, text, more });
+}
+
+/** After the new password was set. */
+export function resetDoneView(site: Site, language: Language, way: ReturnTo): Markup {
+  const { title, text, signIn } = forgottenPasswordTexts[language].changed;
+  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${signIn}</a>`;
+  return noticeView(site, language, { tone: "good", title, text, more });
+}

@@ -1,0 +1,87 @@
+import { signIn } from "../../../accounts/sign-in.ts";
+import { formBody } from "../../http/body.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { nextStep } from "../../oauth/authorization-step.ts";
+import { hasSignedInSince } from "../../oauth/pending-request-id.ts";
+import { assertShape, LoginBody } from "../../schemas/accounts.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { ACCOUNT_START, returnToOf } from "../account-sections.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
+import type { ReturnTo } from "../return-to.ts";
+import { sendPage, sendRedirect } from "../send.ts";
+import { shownClient } from "../views/client.ts";
+import type { Fault } from "../views/layout.ts";
+import { type SignInPage, signInView } from "./view.ts";
+
+const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
+
+interface Attempt {
+  readonly email: string | undefined;
+  readonly faults: readonly Fault[];
+  readonly status: number;
+}
+
+const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
+
+/**
+ * GET /login and POST /login: with `request`, on the way to an application; without, to the page of the person's own that `next` names, or
+ * the first.
+ */
+export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, cookies, guard, site } = kit;
+
+  const show = (
+    ctx: FrontContext,
+    page: Omit<SignInPage, "token" | "faults" | "email">,
+    { email, faults, status }: Attempt,
+    hint?: string,
+  ) => {
+    const token = guard.token(ctx, purpose(page.way.requestId));
+    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
+  };
+
+  /** Shows the form for a request that waits, unless there is nothing to sign in for. */
+  async function showForRequest(ctx: FrontContext, requestId: string, attempt: Attempt): Promise<void> {
+    const pending = await waitingRequest(kit, ctx, requestId);
+    const signedIn = await signedInTo(kit, ctx);
+    const status = ctx.method === "POST" ? 303 : 302;
+    const good = await kit.flow.judge(ctx, pending.query, signedIn, status);
+    if (!good) return;
+    const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
+    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
+    const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
+    if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }), status);
+    const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
+    const again = signedIn !== undefined && step.kind === "sign_in";
+    show(ctx, { way: { requestId }, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
+  }
+
+  const showPlain = async (ctx: FrontContext, way: ReturnTo, attempt: Attempt) => {
+    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(way.next ?? ACCOUNT_START), 302);
+    show(ctx, { way, client: undefined, again: false }, attempt);
+  };
+
+  const showForm = (ctx: FrontContext, way: ReturnTo, attempt: Attempt) =>
+    way.requestId === undefined ? showPlain(ctx, way, attempt) : showForRequest(ctx, way.requestId, attempt);
+
+  return {
+    GET: (ctx) => showForm(ctx, returnToOf(site, queryForm(ctx)), FIRST),
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      const way = returnToOf(site, form);
+      guard.assert(ctx, form, purpose(way.requestId));
+      const email = form.get("email") ?? "";
+      try {
+        const credentials = assertShape(LoginBody, { email, password: form.get("password") ?? "" });
+        const { secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
+        cookies.startSession(ctx, secret, ports.sessionTtl);
+        cookies.endPendingAction(ctx);
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
+        return showForm(ctx, way, { email, faults, status: failedForm(ctx, refusal) });
+      }
+      sendRedirect(ctx, way.requestId === undefined ? site.path(way.next ?? ACCOUNT_START) : site.path("/consent", way), 303);
+    },
+  };
+}

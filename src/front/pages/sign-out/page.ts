@@ -1,0 +1,87 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
+import { signOut, signOutEverywhere } from "../../../accounts/sessions.ts";
+import { isRefusal } from "../../../errors.ts";
+import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { redirectWith } from "../../../protocol/authorization-request.ts";
+import { parseForm } from "../../../protocol/form.ts";
+import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../../protocol/logout-request.ts";
+import { hashSecret } from "../../../secret.ts";
+import { formText } from "../../http/body.ts";
+import { FORM_TOKEN } from "../../http/form-guard.ts";
+import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { ACCOUNT_PURPOSE } from "../account-page.ts";
+import { type PageKit, signedInTo } from "../kit.ts";
+import { sendPage, sendRedirect } from "../send.ts";
+import type { Site } from "../site.ts";
+import { signedOutView } from "../views/notices.ts";
+import { badLogoutRequestView, signOutView } from "./view.ts";
+
+/** Where a person goes who has been signed out: back as the client registered it, with its state, or to the page that says so. */
+function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, { state }: LogoutRequest, site: Site): string {
+  if (uri === undefined) return site.path("/logout");
+  return state === undefined ? uri : redirectWith(uri, { state });
+}
+
+/**
+ * GET /logout asks, POST /logout ends the session, or with `everywhere` all that the person has. A client that shows an ID token of the
+ * very person need not have her asked, and may have her sent back to it; what is wrong with its request is told to her and never
+ * redirected.
+ * @see OpenID Connect RP-Initiated Logout
+ */
+export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, cookies, guard, site } = kit;
+
+  async function endSession(ctx: FrontContext, signedIn: SignedIn | undefined, everywhere: boolean): Promise<void> {
+    const secret = cookies.session(ctx);
+    if (signedIn && secret !== undefined) {
+      if (everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, callerOf(ctx));
+      else await signOut(hashSecret(secret), signedIn.user.id, ports.sessions, callerOf(ctx));
+    }
+    cookies.endSession(ctx);
+  }
+
+  /** @returns undefined for a request that is not in order */
+  async function judged(ctx: FrontContext, idTokenHint: string, request: LogoutRequest): Promise<ValidateLogoutResponse | undefined> {
+    const { clientId, postLogoutRedirectUri } = request;
+    const named = { ...(clientId !== undefined && { clientId }), ...(postLogoutRedirectUri !== undefined && { postLogoutRedirectUri }) };
+    try {
+      return await ports.core.validateLogout({ idTokenHint, ...named }, { signal: ctx.state.signal });
+    } catch (error) {
+      if (isRefusal(error) && error.code === "invalid_request") return undefined;
+      throw error;
+    }
+  }
+
+  function ask(ctx: FrontContext, signedIn: SignedIn | undefined): void {
+    const view = signedIn
+      ? signOutView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), email: signedIn.user.email })
+      : signedOutView(site, languageOf(ctx));
+    sendPage(ctx, view);
+  }
+
+  return {
+    async GET(ctx) {
+      const request = parseLogoutRequest(queryText(ctx));
+      const signedIn = await signedInTo(kit, ctx);
+      if (request.idTokenHint === undefined) return ask(ctx, signedIn);
+      const hint = await judged(ctx, request.idTokenHint, request);
+      if (hint === undefined) return sendPage(ctx, badLogoutRequestView(site, languageOf(ctx)), 400);
+      if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
+      await endSession(ctx, signedIn, false);
+      sendRedirect(ctx, addressOf(hint, request, site), 302);
+    },
+    async POST(ctx) {
+      const text = await formText(ctx);
+      const form = parseForm(text);
+      // What is not of a page of ours comes from an application, which need not say anything. The session cookie does not come along with
+      // what another site sent; it does with a GET of our own (SameSite=Lax).
+      if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
+        return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`, 303);
+      guard.assert(ctx, form, ACCOUNT_PURPOSE);
+      await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");
+      sendRedirect(ctx, site.path("/logout"), 303);
+    },
+  };
+}

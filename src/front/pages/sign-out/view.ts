@@ -1,0 +1,40 @@
+import type { Language } from "../../texts/language.ts";
+import { html, type Markup } from "../html.ts";
+import type { Site } from "../site.ts";
+import { hidden, layout } from "../views/layout.ts";
+import { noticeView } from "../views/notices.ts";
+import { signOutTexts } from "./texts.ts";
+
+export interface SignOutPage {
+  readonly token: string;
+  readonly email: string;
+}
+
+/** Asks before signing out: a link from elsewhere must not do it. */
+export function signOutView(site: Site, language: Language, { token, email }: SignOutPage): Markup {
+  const texts = signOutTexts[language];
+  return layout(
+    site,
+    { language, title: texts.title },
+    html`<section class="card">
+<h1>${texts.question}</h1>
+<p class="lead">${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}</p>
+<form method="post" action="${site.path("/logout")}" class="stack">
+${hidden(token)}
+<button class="button button-wide" type="submit">${texts.submit}</button>
+</form>
+</section>
+<p class="below"><a href="${site.path("/account")}">${texts.stay}</a></p>`,
+  );
+}
+
+/** When an application asks for a sign-out in a way that cannot be trusted: nobody is signed out, and nobody is sent to it. */
+export function badLogoutRequestView(site: Site, language: Language): Markup {
+  const { title, text, signOut } = signOutTexts[language].badRequest;
+  return noticeView(site, language, {
+    tone: "bad",
+    title,
+    text,
+    more: html`<a class="button button-wide" href="${site.path("/logout")}">${signOut}</a>`,
+  });
+}

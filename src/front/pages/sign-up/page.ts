@@ -1,0 +1,76 @@
+import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
+import { formBody } from "../../http/body.ts";
+import type { Handler } from "../../http/routes.ts";
+import { assertShape, RegisterBody, ResendBody } from "../../schemas/accounts.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import { returnToOf } from "../account-sections.ts";
+import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
+import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
+import { returnToMembers } from "../return-to.ts";
+import { sendPage, sendRedirect } from "../send.ts";
+import { checkMailView } from "../views/notices.ts";
+import { signUpView } from "./view.ts";
+
+const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
+/** The purpose of the token in a form that asks for another verification mail. */
+export const RESEND = "resend";
+const FIELDS = ["email", "password", "firstName", "lastName"] as const;
+
+/** GET /signup and POST /signup. */
+export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, site } = kit;
+  return {
+    GET(ctx) {
+      const way = returnToOf(site, queryForm(ctx));
+      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(way.requestId)), way, faults: [] }));
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      const way = returnToOf(site, form);
+      guard.assert(ctx, form, purpose(way.requestId));
+      const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
+      try {
+        const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
+        const user = await registerOnce(signUp, ports, callerOf(ctx));
+        await beginPendingAction(kit, ctx, user.email, way);
+      } catch (error) {
+        const { refusal, faults } = faultsOf(ctx, error, FIELDS);
+        const token = guard.token(ctx, purpose(way.requestId));
+        const page = signUpView(site, languageOf(ctx), { token, way, email, firstName, lastName, faults });
+        return sendPage(ctx, page, failedForm(ctx, refusal));
+      }
+      sendRedirect(ctx, site.path("/signup/sent", way), 303);
+    },
+  };
+}
+
+/** What `done` says after another mail was asked for. */
+const AGAIN = "again";
+
+/** GET /signup/sent: the mail is on its way. A page of its own, so that it can be loaded anew without signing up again. */
+export const signUpSentPage =
+  (kit: PageKit): Handler =>
+  (ctx) => {
+    const { site, guard } = kit;
+    const [way, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
+    if (email === undefined) return sendRedirect(ctx, site.path("/login", way), 302);
+    const again = queryMember(ctx, "done") === AGAIN;
+    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), way, again }));
+  };
+
+/** POST /signup/resend: another verification mail, for whoever has just signed up. */
+export const resendPage =
+  (kit: PageKit): Handler =>
+  async (ctx) => {
+    const { ports, guard, site } = kit;
+    const form = await formBody(ctx);
+    guard.assert(ctx, form, RESEND);
+    const { email } = assertShape(ResendBody, { email: form.get("email") });
+    await resendVerification(email, ports, callerOf(ctx));
+    const said = returnToOf(site, form);
+    // The page of a link that is no longer good does not know it.
+    const way = returnToMembers(said).length > 0 ? said : await returnToStarted(kit, ctx);
+    await beginPendingAction(kit, ctx, email, way);
+    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, way), 303);
+  };

@@ -1,0 +1,73 @@
+import { Refusal } from "../../../errors.ts";
+import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
+import { PAGE_POLICY, pageHeaders } from "../../http/headers.ts";
+import type { FrontContext, Handler, RouteGroup } from "../../http/routes.ts";
+import { languageOf } from "../../texts/language.ts";
+import { callerOf } from "../../user-ports.ts";
+import type { WalletKit } from "../../wallet/kit.ts";
+import { type AccountPage, accountForm, accountPageHandler } from "../account-page.ts";
+import { WALLET_SCRIPT } from "../assets.ts";
+import { pageErrorPrinter } from "../errors.ts";
+import { queryMember } from "../kit.ts";
+import { sendPage } from "../send.ts";
+import { type WaitingLink, walletView } from "./view.ts";
+
+/** The link that the page is about: by its handle, or by what the wallet on this device was told to bring back. */
+async function linkOf(
+  kit: WalletKit,
+  ctx: FrontContext,
+  { signedIn }: AccountPage,
+): Promise<{ link: SeenLink; handle?: string } | undefined> {
+  const [handle, returned] = [queryMember(ctx, "handle"), queryMember(ctx, "response_code")];
+  if (returned !== undefined) return { link: await pollReturned(returned, signedIn, kit.linking, callerOf(ctx)) };
+  return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, kit.linking, callerOf(ctx)), handle };
+}
+
+/** GET /account/wallet: the wallet that is linked, the link that waits for its wallet, or how to begin one. */
+const showPage = (kit: WalletKit): Handler =>
+  accountPageHandler(kit, async (ctx, page) => {
+    const { user } = page.signedIn;
+    const { link, handle } = (await linkOf(kit, ctx, page)) ?? {};
+    const waiting = link?.status === "pending" && handle !== undefined ? await waitingLink(kit, link, handle) : undefined;
+    const wallet = await kit.linking.wallets.ofUser(user.id);
+    const { token, done } = page;
+    sendPage(ctx, walletView(kit.site, languageOf(ctx), { email: user.email, token, wallet, waiting, decided: link, done }));
+    if (waiting !== undefined) pageHeaders(ctx, `${PAGE_POLICY}; connect-src 'self'`);
+  });
+
+const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, handle: string): Promise<WaitingLink> => ({
+  handle,
+  sameDevice,
+  expiresAt,
+  invocationUri: await invocationOf(handle, kit.linking),
+});
+
+/**
+ * POST /account/wallet: begins a link. Its form shows the account and asks for confirmation, before there is anything for a wallet to scan.
+ */
+const beginPage = (kit: WalletKit): Handler =>
+  accountForm(kit, async (ctx, form, signedIn) => {
+    const device = form.get("device");
+    if (device !== "same" && device !== "other") throw new Refusal("invalid_request", "device_unknown");
+    const { handle } = await startLink(signedIn, device === "same", kit.linking, callerOf(ctx));
+    return `/account/wallet?handle=${handle}`;
+  });
+
+/** POST /account/wallet/unlink. */
+const unlinkPage = (kit: WalletKit): Handler =>
+  accountForm(kit, async (ctx, _form, signedIn) => {
+    await unlinkWallet(signedIn, kit.linking, callerOf(ctx));
+    return "/account/wallet?done=unlinked";
+  });
+
+/** The pages of wallet linking. They work without scripts; with one they need not be loaded again and again. */
+export function walletPageRoutes(kit: WalletKit): RouteGroup {
+  const print = pageErrorPrinter(kit.site);
+  return {
+    fixed: {
+      "/account/wallet": { methods: { GET: showPage(kit), POST: beginPage(kit) }, print },
+      "/account/wallet/unlink": { methods: { POST: unlinkPage(kit) }, print },
+      [WALLET_SCRIPT.path]: { methods: { GET: WALLET_SCRIPT.handler }, print },
+    },
+  };
+}

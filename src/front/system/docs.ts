@@ -1,0 +1,73 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { loadOnce } from "../../load-once.ts";
+import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import { pageHeaders } from "../http/headers.ts";
+import type { FixedRoute, Handler, RouteGroup } from "../http/routes.ts";
+
+/** Everything comes from here. Styles that the script sets element by element need no permission of their own. */
+const POLICY = "default-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'";
+
+/** Links are relative, so that the page works below whatever path a proxy puts it. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Countersign API reference</title>
+<link rel="icon" href="docs/favicon.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<main id="reference"><noscript>This page needs JavaScript. The description itself is at <a href="openapi.json">openapi.json</a>.</noscript></main>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+const START = `window.addEventListener("load", () => {
+  window.SwaggerUIBundle({ url: "openapi.json", dom_id: "#reference", deepLinking: true, validatorUrl: null });
+});
+`;
+
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+
+export interface DocsOptions {
+  readonly issuer: string;
+  /** Makes the OpenAPI description; asked once, when it is first wanted. */
+  readonly describe: () => Promise<object>;
+}
+
+/**
+ * `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for.
+ * @see specification §4.1, §9
+ */
+export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
+  const print = apiErrorPrinter(issuer);
+  const serve = (make: () => Promise<PreparedDocument>): Handler => {
+    const document = loadOnce(make);
+    return async (ctx) => {
+      pageHeaders(ctx, POLICY);
+      ctx.remove("Pragma");
+      sendDocument(ctx, await document());
+    };
+  };
+  const route = (make: () => Promise<PreparedDocument>): FixedRoute => ({ print, methods: { GET: serve(make) } });
+  const packaged = (name: string, type: string) => route(async () => prepareDocument(await readPackaged(name), type));
+  return {
+    fixed: {
+      "/docs": route(async () => prepareDocument(PAGE, HTML)),
+      "/docs/start.js": route(async () => prepareDocument(START, SCRIPT)),
+      "/docs/swagger-ui.css": packaged("swagger-ui.css", "text/css; charset=utf-8"),
+      // Without the charset the script does not parse.
+      "/docs/swagger-ui-bundle.js": packaged("swagger-ui-bundle.js", SCRIPT),
+      "/docs/favicon.png": packaged("favicon-32x32.png", "image/png"),
+      "/openapi.json": { ...route(async () => prepareDocument(JSON.stringify(await describe()), "application/json")), cors: true },
+    },
+  };
+}
+
+const readPackaged = (name: string): Promise<Buffer> => readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));

@@ -1,0 +1,80 @@
+import { apiErrorPrinter } from "../http/errors.ts";
+import { sendJson } from "../http/headers.ts";
+import type { Lifecycle } from "../http/lifecycle.ts";
+import type { RouteGroup } from "../http/routes.ts";
+import type { Probe } from "../ports.ts";
+
+/** Milliseconds for which one look at the dependencies is good. */
+const GOOD_FOR = 2000;
+/** Milliseconds after which a dependency that has not answered counts as gone. */
+const PATIENCE = 800;
+
+export interface HealthOptions {
+  readonly issuer: string;
+  readonly database: Probe;
+  readonly redis: Probe;
+  readonly core: Probe;
+  readonly lifecycle: Lifecycle;
+}
+
+interface Services {
+  readonly database: Connectivity;
+  readonly redis: Connectivity;
+  readonly core: Connectivity;
+}
+type Connectivity = "connected" | "disconnected";
+
+/**
+ * `GET /health` says whether traffic should come here: Redis makes things fast and can be missed, database and core cannot.
+ * `GET /health/live` says that the event loop turns, and looks at nothing.
+ */
+export function healthRoutes(options: HealthOptions): RouteGroup {
+  const look = cached(() => servicesOf(options));
+  const print = apiErrorPrinter(options.issuer);
+  return {
+    fixed: {
+      "/health": {
+        essential: true,
+        print,
+        methods: {
+          async GET(ctx) {
+            const services = await look();
+            const status = options.lifecycle.isDraining() ? "draining" : statusOf(services);
+            sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
+          },
+        },
+      },
+      "/health/live": { essential: true, print, methods: { GET: (ctx) => sendJson(ctx, { status: "ok" }) } },
+    },
+  };
+}
+
+const statusOf = ({ database, redis, core }: Services): "ok" | "degraded" | "error" => {
+  if (database === "disconnected" || core === "disconnected") return "error";
+  return redis === "connected" ? "ok" : "degraded";
+};
+
+async function servicesOf(options: HealthOptions): Promise<Services> {
+  const [database, redis, core] = await Promise.all([ask(options.database), ask(options.redis), ask(options.core)]);
+  return { database, redis, core };
+}
+
+const ask = (probe: Probe): Promise<Connectivity> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve("disconnected"), PATIENCE);
+    const look = async () => probe();
+    look()
+      .then((fine) => resolve(fine ? "connected" : "disconnected"))
+      .catch(() => resolve("disconnected"))
+      .finally(() => clearTimeout(timer));
+  });
+
+/** One look serves all who ask while it is under way and for a while after. */
+function cached(look: () => Promise<Services>): () => Promise<Services> {
+  let latest: { readonly services: Promise<Services>; readonly until: number } | undefined;
+  return () => {
+    const now = performance.now();
+    if (latest === undefined || latest.until <= now) latest = { services: look(), until: now + GOOD_FOR - PATIENCE };
+    return latest.services;
+  };
+}

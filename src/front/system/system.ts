@@ -1,0 +1,31 @@
+import { apiErrorPrinter } from "../http/errors.ts";
+import { noStore } from "../http/headers.ts";
+import type { FrontContext, RouteGroup } from "../http/routes.ts";
+import type { Exposition } from "../ports.ts";
+
+/** `GET /` and `GET /metrics`. @see specification §4.1 */
+export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): RouteGroup {
+  const print = apiErrorPrinter(issuer);
+  const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;
+  return {
+    fixed: {
+      "/": { print, methods: { GET: (ctx) => sendText(ctx, greeting, "text/plain; charset=utf-8") } },
+      "/metrics": {
+        essential: true,
+        print,
+        methods: {
+          async GET(ctx) {
+            const { text, contentType } = await exposition();
+            noStore(ctx);
+            sendText(ctx, text, contentType);
+          },
+        },
+      },
+    },
+  };
+}
+
+function sendText(ctx: FrontContext, text: string, contentType: string): void {
+  ctx.set("Content-Type", contentType);
+  ctx.body = text;
+}

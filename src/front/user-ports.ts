@@ -1,0 +1,47 @@
+import type { AgentPorts } from "../accounts/agents.ts";
+import type { ClosingPorts } from "../accounts/closing.ts";
+import type { ConsentPorts } from "../accounts/consents.ts";
+import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
+import type { PasswordChangePorts } from "../accounts/password-change.ts";
+import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
+import type { RegistrationPorts } from "../accounts/registration.ts";
+import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
+import type { Caller } from "../accounts/sessions.ts";
+import type { SignInPorts } from "../accounts/sign-in.ts";
+import type { NamedTargets } from "../clients/agents.ts";
+import type { ManagedClients } from "../clients/ports.ts";
+import type { TokenCore } from "../grpc/local.ts";
+import { limitKey } from "./http/address.ts";
+import type { FrontContext } from "./http/routes.ts";
+import type { ReportFault } from "./ports.ts";
+import { languageOf } from "./texts/language.ts";
+
+/** All that the routes for people need: accounts, sessions, consents, and the core that judges authorization requests. */
+export interface UserPorts
+  extends RegistrationPorts,
+    SignInPorts,
+    ConsentPorts,
+    PasswordChangePorts,
+    ForgottenPasswordPorts,
+    AgentPorts,
+    ClosingPorts {
+  readonly core: TokenCore;
+  readonly pendingRequests: PendingRequests;
+  /** Limits how many requests one user or address may begin. */
+  readonly pendingRate: RateLimiter;
+  readonly scopeDescriptions: ScopeDescriptions;
+  /** The clients that a person owns: they go with the account. */
+  readonly clients: Pick<ManagedClients, "ofOwner">;
+  /** The clients among the places of what a person has allowed. */
+  readonly namedTargets: NamedTargets;
+  readonly fault: ReportFault;
+}
+
+/** Who asks: for limits, audit records, and whatever is sent to her. */
+export const callerOf = (ctx: FrontContext): Caller => ({
+  address: ctx.state.address,
+  limitKey: limitKey(ctx.state.address),
+  requestId: ctx.state.requestId,
+  userAgent: ctx.req.headers["user-agent"] ?? "",
+  language: languageOf(ctx),
+});

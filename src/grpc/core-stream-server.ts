@@ -1,0 +1,97 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { Metadata, type ServerDuplexStream } from "@grpc/grpc-js";
+import { isRefusal } from "../errors.ts";
+import {
+  type ConverseAnswerSchema,
+  type ConverseCall,
+  type ConverseRequest,
+  ConverseResponseSchema,
+} from "../gen/countersign/token/v1/token_pb.ts";
+import { timeLimit } from "./deadline.ts";
+import type { Received } from "./definition.ts";
+import type { AnyCall, TokenCore } from "./local.ts";
+import { outbox } from "./outbox.ts";
+import { errorDetail, statusOf } from "./refusal.ts";
+import type { RunCall } from "./served-call.ts";
+
+/** The core's side of `Converse`. */
+export interface CoreStreamServer {
+  begin(stream: CoreDuplex): void;
+  /** Asks the fronts to go; each stream ends when the front has ended its side and all is answered. */
+  close(): void;
+}
+
+/** Requests come in decoded, answers go out encoded. */
+export type CoreDuplex = ServerDuplexStream<Received, Uint8Array>;
+
+type Result = NonNullable<MessageInitShape<typeof ConverseAnswerSchema>["result"]>;
+
+const encodeAnswer = (id: number, result: Result): Uint8Array =>
+  toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id, result }] }));
+const CLOSING = toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true }));
+const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
+
+export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
+  const open = new Set<{ sayGoodbye(): void }>();
+
+  async function resultOf({ id, timeoutMs, notAfter, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {
+    // A method that this release does not know reads as none at all.
+    if (request.case === undefined) return FAILED;
+    const { case: name, value } = request;
+    const terms = { method: name, limit: timeLimit(name), callerWaits: timeoutMs, onLeave: (leave: () => void) => leaving.set(id, leave) };
+    try {
+      const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal, notAfter }));
+      // Case and value come from the same method of the same service.
+      return { case: name, value: answer } as Result;
+    } catch (thrown) {
+      return isRefusal(thrown) ? { case: "refusal", value: errorDetail(thrown) } : FAILED;
+    }
+  }
+
+  return {
+    begin(stream) {
+      const leaving = new Map<number, () => void>();
+      const answers = outbox((batch, done) => stream.write(batch, done));
+      let unanswered = 0;
+      let frontIsDone = false;
+      const endWhenDone = () => {
+        if (frontIsDone && unanswered === 0) stream.end();
+      };
+      const answer = async (call: ConverseCall) => {
+        unanswered += 1;
+        const bytes = encodeAnswer(call.id, await resultOf(call, leaving));
+        leaving.delete(call.id);
+        answers.push(bytes, () => {
+          unanswered -= 1;
+          // `end` comes after the write that is about to be made.
+          if (frontIsDone) setImmediate(endWhenDone);
+        });
+      };
+      // A front that gave up while this process stood still has said so by now, often in the same message.
+      const take = ({ calls, cancelled }: ConverseRequest) => {
+        for (const call of calls) if (!cancelled.includes(call.id)) void answer(call);
+        for (const id of cancelled) leaving.get(id)?.();
+      };
+      const conversation = { sayGoodbye: () => answers.push(CLOSING) };
+      open.add(conversation);
+      stream.on("data", ({ message, refusal }: Received) => {
+        if (refusal) stream.emit("error", statusOf(refusal));
+        else take(message as ConverseRequest);
+      });
+      stream.on("end", () => {
+        frontIsDone = true;
+        endWhenDone();
+      });
+      stream.on("cancelled", () => {
+        open.delete(conversation);
+        for (const leave of leaving.values()) leave();
+      });
+      stream.on("error", () => undefined);
+      // Now the front knows that it is understood.
+      stream.sendMetadata(new Metadata());
+    },
+    close() {
+      for (const conversation of open) conversation.sayGoodbye();
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { Client, Metadata } from "@grpc/grpc-js";
+import type { Connections } from "./connections.ts";
+import { type CoreStream, openCoreStream, type StreamEnd } from "./core-stream.ts";
+
+/** The streams of a front, kept open and renewed. */
+export interface CoreStreams {
+  /** One that can be asked right now; undefined while there is none: then the unary methods do. */
+  pick(): CoreStream | undefined;
+  /** Whether one can be asked within a moment: cores have answered streams before, and one is being opened. */
+  readonly opening: () => boolean;
+  close(): void;
+}
+
+/**
+ * Milliseconds after which a stream is replaced, so that the load finds its way to cores that came later. Less than a connection's grace.
+ */
+const RENEWAL = 15_000;
+/** Milliseconds until the next attempt: after a stream that ended, after a core of an earlier release, and after one that hangs. */
+const PAUSE: Record<StreamEnd, number> = { closed: 250, unknown: 60_000, hung: 0 };
+
+interface StreamSlot {
+  current?: CoreStream | undefined;
+  /** Replaces `current` as soon as the core has answered it. */
+  next?: CoreStream | undefined;
+  openedAt: number;
+  notBefore: number;
+}
+
+/**
+ * @param connections over which the streams are spread in turn  @param count of streams
+ * @param now milliseconds of a clock that never steps
+ */
+export function keepCoreStreams(connections: Connections, count: number, metadata: Metadata, now: () => number): CoreStreams {
+  const lanes: StreamSlot[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
+  let turn = 0;
+  let closed = false;
+  let understood = false;
+
+  const open = (slot: StreamSlot, client: Client) => {
+    const conversation: CoreStream = openCoreStream(client, metadata, (end) => {
+      if (end === "unknown") understood = false;
+      if (end === "hung") connections.replace(client);
+      if (slot.next === conversation || slot.current === conversation) slot.notBefore = now() + PAUSE[end];
+      if (slot.next === conversation) slot.next = undefined;
+      if (slot.current === conversation) slot.current = undefined;
+    });
+    slot.next = conversation;
+    slot.openedAt = now();
+  };
+  const tend = (slot: StreamSlot, index: number): CoreStream | undefined => {
+    if (slot.next?.state() === "open") {
+      understood = true;
+      slot.current?.retire();
+      slot.current = slot.next;
+      slot.next = undefined;
+    }
+    const aged = slot.current?.state() !== "open" || now() - slot.openedAt > RENEWAL;
+    if (aged && slot.next === undefined && now() >= slot.notBefore) open(slot, connections.at(index));
+    return slot.current?.state() === "open" ? slot.current : undefined;
+  };
+
+  return {
+    pick() {
+      if (closed) return undefined;
+      turn = (turn + 1) % lanes.length;
+      const usable = lanes.map(tend).filter((conversation) => conversation !== undefined);
+      // One whose socket is free; a busy one gathers a batch meanwhile.
+      const rotated = [...usable.slice(turn), ...usable.slice(0, turn)];
+      return rotated.find((conversation) => !conversation.busy()) ?? rotated[0];
+    },
+    opening: () => understood && lanes.some(({ next }) => next?.state() === "opening"),
+    close() {
+      closed = true;
+      for (const { current, next } of lanes) {
+        current?.retire();
+        next?.retire();
+      }
+    },
+  };
+}
