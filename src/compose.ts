@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { passwordHashing } from "./accounts/password-hash.ts";
+import { type PasswordCost, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
 import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
@@ -48,6 +48,8 @@ export interface Given {
   readonly provision?: ProvisionFile;
   /** Takes the log's lines instead of standard output. */
   readonly logSink?: LogSink;
+  /** What a password hash costs instead of the production cost. */
+  readonly passwordCost?: PasswordCost;
 }
 
 /** Milliseconds between two loads after the start, in which requests are answered. */
@@ -77,7 +79,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
     const watched = watchWrites(database.sql);
     const { sql } = watched;
-    const passwords = passwordHashing({ randomBytes });
+    const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
     const named = `PROVISION_FILE ${config.provisionFile}`;
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
     if (plan !== undefined) await applied(provisioner(sql, passwords), plan, named);
