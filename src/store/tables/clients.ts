@@ -1,4 +1,5 @@
-import type { AgentMode, AuthMethod, ClientOrigin, Environment, GrantType } from "../../clients/client.ts";
+import type { AgentMode, AuthMethod, ClientOrigin, Environment } from "../../clients/client.ts";
+import type { GrantType } from "../../protocol/grants.ts";
 import type { SecretHash } from "../../secret.ts";
 import { boolean, bytes, createdAt, epoch, id, json, nullable, reference, table, text, texts, time } from "./table.ts";
 
