@@ -51,6 +51,9 @@ export interface BenchUser {
   readonly sessionSecret: string;
 }
 
+/** The password of a user, by their address. */
+export const passwordOf = (email: string): string => secretOf(`password of ${email}`);
+
 export const people: readonly BenchUser[] = Array.from({ length: PEOPLE }, (_, n) => {
   const email = `person-${n}@bench.test`;
   return { email, sessionSecret: secretOf(email) };
@@ -64,7 +67,7 @@ export const codeChallenge = createHash("sha256").update(codeVerifier).digest("b
 
 /** The scenario as a provisioning file. */
 export const PROVISION = {
-  users: people.map(({ email }) => ({ email, password: secretOf(`password of ${email}`), emailVerified: true, firstName: "Ben" })),
+  users: people.map(({ email }) => ({ email, password: passwordOf(email), emailVerified: true, firstName: "Ben" })),
   clients: [
     ...clients.map(({ clientId, clientSecret }) => ({
       clientId,

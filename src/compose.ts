@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { passwordHashing } from "./accounts/password-hash.ts";
+import { type PasswordCost, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
 import { composeCore, keysOf } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
@@ -16,6 +16,7 @@ import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
+import { GRANT_LABELS } from "./protocol/grants.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
 import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
@@ -47,6 +48,8 @@ export interface Given {
   readonly provision?: ProvisionFile;
   /** Takes the log's lines instead of standard output. */
   readonly logSink?: LogSink;
+  /** What a password hash costs instead of the production cost. */
+  readonly passwordCost?: PasswordCost;
 }
 
 /** Milliseconds between two loads after the start, in which requests are answered. */
@@ -76,13 +79,13 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
     const watched = watchWrites(database.sql);
     const { sql } = watched;
-    const passwords = passwordHashing({ randomBytes });
+    const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
     const named = `PROVISION_FILE ${config.provisionFile}`;
     const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
     if (plan !== undefined) await applied(provisioner(sql, passwords), plan, named);
 
     const routes = new Set<string>();
-    const metrics = createMetrics(routes);
+    const metrics = createMetrics(routes, GRANT_LABELS);
     const ready = readiness(sql, watched.full);
     const clock = databaseClock(ready.time, epochMillis, () => performance.now());
     // A database that does not answer is reported elsewhere.

@@ -3,8 +3,15 @@ import type { RandomBytes } from "../clock.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import { normalizePassword } from "./password-rules.ts";
 
-/** argon2id with 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
-const PARAMETERS = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
+/** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
+export interface PasswordCost {
+  readonly memoryCost: number;
+  readonly timeCost: number;
+  readonly parallelism: number;
+}
+
+/** 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
+const PRODUCTION_COST: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 
 /** Two of the four threads that Node has for such work, so that look-ups and files are never starved. Addresses take turns. */
 const HASHING = { width: 2, queue: 32, share: 16, wait: 1000 } as const;
@@ -21,32 +28,36 @@ export interface PasswordHashing {
   verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
 
-/** Password hashing, a few at a time. @throws {Refusal} temporarily_unavailable when too many wait */
+/**
+ * Password hashing, a few at a time.
+ * @param cost what a new hash costs; a server never sets it
+ * @throws {Refusal} temporarily_unavailable when too many wait
+ */
 export function passwordHashing({
   randomBytes,
+  cost = PRODUCTION_COST,
   queue = fairQueue(HASHING),
 }: {
   readonly randomBytes: RandomBytes;
+  readonly cost?: PasswordCost;
   readonly queue?: FairQueue;
 }): PasswordHashing {
   const encode = (password: string, address: string) =>
-    queue(address, () =>
-      argon2.hash(normalizePassword(password), { ...PARAMETERS, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }),
-    );
+    queue(address, () => argon2.hash(normalizePassword(password), { ...cost, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }));
   // A hash of chance, for addresses without one: nothing that anyone can type matches it.
-  const nobody = argon2Text(randomBytes(16), randomBytes(32));
+  const nobody = argon2Text(cost, randomBytes(16), randomBytes(32));
   return {
     hash: encode,
     async verify(encoded, password, address) {
       const right = await queue(address, () => argon2.verify(encoded ?? nobody, normalizePassword(password)));
       if (!right || !encoded) return { kind: "wrong" };
-      return { kind: "right", outdated: argon2.needsRehash(encoded, PARAMETERS) };
+      return { kind: "right", outdated: argon2.needsRehash(encoded, cost) };
     },
   };
 }
 
-/** The encoded form of an argon2id hash under today's parameters. */
-function argon2Text(salt: Uint8Array, digest: Uint8Array): string {
+/** The encoded form of an argon2id hash. */
+function argon2Text(cost: PasswordCost, salt: Uint8Array, digest: Uint8Array): string {
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replaceAll("=", "");
-  return `$argon2id$v=19$m=${PARAMETERS.memoryCost},p=${PARAMETERS.parallelism},t=${PARAMETERS.timeCost}$${base64(salt)}$${base64(digest)}`;
+  return `$argon2id$v=19$m=${cost.memoryCost},p=${cost.parallelism},t=${cost.timeCost}$${base64(salt)}$${base64(digest)}`;
 }

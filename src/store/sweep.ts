@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { TOKEN_EXCHANGE } from "../clients/client.ts";
+import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 

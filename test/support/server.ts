@@ -77,6 +77,9 @@ const clients = {
 
 export type Shape = "one" | "split";
 
+/** The least that argon2 takes. What the production cost is, test/unit/accounts/password-hash.test.ts says. */
+const LOW_COST = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+
 export interface ServerOptions {
   readonly env?: Record<string, string>;
   /** One process, or front and core that talk over gRPC. */
@@ -117,11 +120,10 @@ export async function startServer({
   const running: Running[] = [];
   const logged: string[] = [];
   const logSink = { write: (line: string) => void logged.push(line) };
+  const given = { database, logSink, passwordCost: LOW_COST };
   const start = async () => {
-    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { database, logSink, provision: plan }));
-    running.push(
-      await compose(config, shape === "split" ? "front" : "all", { database, logSink, ...(shape === "one" && { provision: plan }) }),
-    );
+    if (shape === "split") running.push(await compose(loadConfig(settings, "core"), "core", { ...given, provision: plan }));
+    running.push(await compose(config, shape === "split" ? "front" : "all", { ...given, ...(shape === "one" && { provision: plan }) }));
   };
   const stop = async () => {
     for (const part of running.splice(0).reverse()) await part.close(0);

@@ -18,6 +18,13 @@ describe("argon2id with 19 MiB, two passes, one lane", () => {
     expect(await passwords.verify(encoded, "correct horse batterY")).toEqual({ kind: "wrong" });
   });
 
+  test("uses the cost that it is given, and calls a hash of the production cost outdated", async () => {
+    const cheap = passwordHashing({ randomBytes, cost: { memoryCost: 8, timeCost: 1, parallelism: 1 } });
+    expect(await cheap.hash("correct horse battery", ADDRESS)).toMatch(/^\$argon2id\$v=19\$m=8,p=1,t=1\$/);
+    const encoded = await passwords.hash("correct horse battery");
+    expect(await cheap.verify(encoded, "correct horse battery", ADDRESS)).toEqual({ kind: "right", outdated: true });
+  });
+
   test("what two keyboards type for the same letters is the same password", async () => {
     const encoded = await passwords.hash("cafe\u0301 au lait");
     expect(await passwords.verify(encoded, "caf\u00e9 au lait")).toMatchObject({ kind: "right" });
