@@ -65,6 +65,8 @@ export class LightContext implements HotContext {
 
   /** Names and values in turn. */
   #lines(): string[] {
-    return [...this.#headers.values()].flat();
+    const lines: string[] = [];
+    for (const [name, value] of this.#headers.values()) lines.push(name, value);
+    return lines;
   }
 }

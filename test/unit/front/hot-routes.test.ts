@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SELF_SERVICE_GRANT_TYPES } from "../../../src/clients/client.ts";
 import { Refusal } from "../../../src/errors.ts";
 import type { Route } from "../../../src/front/http/routes.ts";
 import { discoveryRoutes } from "../../../src/front/oauth/discovery.ts";
@@ -7,6 +6,7 @@ import { introspectRoute } from "../../../src/front/oauth/introspect.ts";
 import { jwksRoute } from "../../../src/front/oauth/jwks.ts";
 import { revokeRoute } from "../../../src/front/oauth/revoke.ts";
 import { tokenRoute } from "../../../src/front/oauth/token.ts";
+import { SELF_SERVICE_GRANT_TYPES } from "../../../src/protocol/grants.ts";
 import { coreWith } from "../../support/fake-core.ts";
 import { ISSUER, rawRequest, startFront, type TestFront } from "../../support/front.ts";
 
