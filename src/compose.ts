@@ -16,6 +16,7 @@ import { startGrpcListener } from "./grpc/listener.ts";
 import { localTokenCore, type TokenCore } from "./grpc/local.ts";
 import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
+import { GRANT_LABELS } from "./protocol/grants.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
 import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
@@ -84,7 +85,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     if (plan !== undefined) await applied(provisioner(sql, passwords), plan, named);
 
     const routes = new Set<string>();
-    const metrics = createMetrics(routes);
+    const metrics = createMetrics(routes, GRANT_LABELS);
     const ready = readiness(sql, watched.full);
     const clock = databaseClock(ready.time, epochMillis, () => performance.now());
     // A database that does not answer is reported elsewhere.

@@ -1,16 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { ManagementInputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import {
-  AGENT_MODES,
-  type AgentMode,
-  AUTH_METHODS,
-  type AuthMethod,
-  ENVIRONMENTS,
-  type Environment,
-  GRANT_TYPES,
-  type GrantType,
-} from "../clients/client.ts";
+import { AGENT_MODES, type AgentMode, AUTH_METHODS, type AuthMethod, ENVIRONMENTS, type Environment } from "../clients/client.ts";
+import { GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
 /** What the options of `create` and `update` say; what was not said is not there. */

@@ -1,4 +1,5 @@
-import { type Client, isConfidential, TOKEN_EXCHANGE } from "./client.ts";
+import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
+import { type Client, isConfidential } from "./client.ts";
 import type { ClientDirectory } from "./ports.ts";
 
 /** Actors that one token may name (specification §8). */

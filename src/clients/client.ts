@@ -1,34 +1,8 @@
+import type { GrantType } from "../protocol/grants.ts";
 import type { SecretHash } from "../secret.ts";
 
 export const ENVIRONMENTS = ["development", "staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
-
-/** Every grant of the service; what the metadata advertises and what a client can hold are read from here. */
-export const GRANT_TYPES = [
-  "authorization_code",
-  "refresh_token",
-  "client_credentials",
-  "urn:ietf:params:oauth:grant-type:token-exchange",
-  "urn:ietf:params:oauth:grant-type:jwt-bearer",
-] as const;
-export type GrantType = (typeof GRANT_TYPES)[number];
-
-export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange" satisfies GrantType;
-export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer" satisfies GrantType;
-
-/**
- * The grants that the token endpoint answers; metadata and check read the same list.
- * @param idJagEnabled ID_JAG_ENABLED: without it identity assertions are not spoken of at all (specification §2.11)
- */
-export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
-  GRANT_TYPES.filter((grantType) => idJagEnabled || grantType !== JWT_BEARER);
-
-/** The grants that a developer or an open registration may ask for (specification §2.2); the others are the operator's to give. */
-export const SELF_SERVICE_GRANT_TYPES = [
-  "authorization_code",
-  "refresh_token",
-  "client_credentials",
-] as const satisfies readonly GrantType[];
 
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 export type AuthMethod = (typeof AUTH_METHODS)[number];

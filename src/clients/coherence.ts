@@ -1,4 +1,5 @@
-import type { AuthMethod, Client, GrantType } from "./client.ts";
+import { CONFIDENTIAL_GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
+import type { AuthMethod, Client } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
 
 /** What of a client can be changed once it exists. */
@@ -28,13 +29,6 @@ export interface Incoherence {
   readonly message: string;
 }
 
-/** Grants in which the client itself is the one that is trusted (RFC 6749 §4.4, specification §4.7). */
-const CONFIDENTIAL_GRANTS: readonly GrantType[] = [
-  "client_credentials",
-  "urn:ietf:params:oauth:grant-type:token-exchange",
-  "urn:ietf:params:oauth:grant-type:jwt-bearer",
-];
-
 /** The methods by which a client proves itself with a secret of ours. */
 export const usesSecret = (method: AuthMethod): boolean => method === "client_secret_basic" || method === "client_secret_post";
 
@@ -47,7 +41,7 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
  * it is told; a provisioning file may lay down what the token endpoint will refuse (specification §4.7, token exchange rule 2). Pure.
  */
 export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
-  client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANTS.includes(grant))
+  client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANT_TYPES.includes(grant))
     ? [{ path: "tokenEndpointAuthMethod", message: "none does not go with a grant for which the client must prove who it is" }]
     : [];
 

@@ -1,7 +1,8 @@
 import { Refusal } from "../errors.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
+import type { GrantType } from "../protocol/grants.ts";
 import { parseScope } from "../protocol/scope.ts";
-import type { AuthMethod, Client, GrantType } from "./client.ts";
+import type { AuthMethod, Client } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
 import { PROFILES } from "./signature-algorithms.ts";

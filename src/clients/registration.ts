@@ -1,6 +1,7 @@
 import { Refusal } from "../errors.ts";
+import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
-import { type AuthMethod, type GrantType, PERSONAL_SCOPES, SELF_SERVICE_GRANT_TYPES } from "./client.ts";
+import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
 import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
 
 /** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (specification §4.8). */

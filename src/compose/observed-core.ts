@@ -1,5 +1,6 @@
 import { isRefusal } from "../errors.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import { grantLabel, LOGIN_LABEL } from "../protocol/grants.ts";
 import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
 
 /** Which calls authenticate somebody, and where they count. */
@@ -14,14 +15,6 @@ const SURFACES: Partial<Record<keyof TokenCore, AuthenticationSurface>> = {
 /** Codes that say that somebody did not prove to be who they claim. */
 const UNPROVEN: ReadonlySet<string> = new Set(["invalid_client", "invalid_token", "unauthenticated", "too_many_requests"]);
 
-const GRANTS: Record<string, string> = {
-  authorizationCode: "authorization_code",
-  refreshToken: "refresh_token",
-  clientCredentials: "client_credentials",
-  tokenExchange: "token_exchange",
-  jwtBearer: "jwt_bearer",
-};
-
 /** The token core, counted: who proved themselves, what was issued, what was refused. */
 export function observedCore(core: TokenCore, metrics: Metrics): TokenCore {
   const counted = Object.entries(core).map(([name, call]) => {
@@ -31,8 +24,8 @@ export function observedCore(core: TokenCore, metrics: Metrics): TokenCore {
       try {
         const answer = await method(request, options);
         if (surface !== undefined) metrics.authentication(surface, "success");
-        if (name === "token") metrics.tokenIssued(GRANTS[request.grant?.case ?? ""] ?? "other");
-        if (name === "loginTokens") metrics.tokenIssued("login");
+        if (name === "token") metrics.tokenIssued(grantLabel(request.grant?.case));
+        if (name === "loginTokens") metrics.tokenIssued(LOGIN_LABEL);
         return answer;
       } catch (error) {
         if (isRefusal(error)) {

@@ -1,5 +1,6 @@
-import { type Client, type GrantType, isConfidential } from "../clients/client.ts";
+import { type Client, isConfidential } from "../clients/client.ts";
 import { isRefusal, type Refusal } from "../errors.ts";
+import type { GrantType } from "../protocol/grants.ts";
 import type { Core } from "./core.ts";
 
 /** Who asked, and for which grant. */

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
-import { TOKEN_EXCHANGE } from "../clients/client.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, RefusedTokenExchange } from "../gen/countersign/token/v1/token_pb.ts";
+import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { presentedCredential } from "./client-authentication.ts";
 import type { CorePorts } from "./ports.ts";
 import { because } from "./refusal-audit.ts";

@@ -1,7 +1,7 @@
-import type { GrantType } from "../clients/client.ts";
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { GrantType } from "../protocol/grants.ts";
 
 import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";

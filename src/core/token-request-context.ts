@@ -3,7 +3,7 @@ import { namesDocument } from "../clients/document-url.ts";
 import type { ClientDirectory } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../protocol/token-request.ts";
+import { assertGrantComplete } from "../protocol/grants.ts";
 import { hashSecret } from "../secret.ts";
 import type { CodeBinding, CodeState, CorePorts, FamilyState } from "./ports.ts";
 

@@ -1,5 +1,5 @@
-import type { Client, GrantType } from "../clients/client.ts";
-import { MANAGE_CLIENTS, SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
+import type { Client } from "../clients/client.ts";
+import { MANAGE_CLIENTS } from "../clients/client.ts";
 import {
   type ClientSettings,
   type Incoherence,
@@ -10,6 +10,8 @@ import {
 } from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
+import type { GrantType } from "../protocol/grants.ts";
+import { SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 
 /** @throws {Refusal} invalid_request, naming every member that is at fault */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { SELF_SERVICE_GRANT_TYPES } from "../clients/client.ts";
 import { DisplayName } from "../protocol/display-name.ts";
+import { SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import {
   allGrants,
   clientId,

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../clients/client.ts";
+import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS } from "../clients/client.ts";
 import { keyFault } from "../clients/verification-key.ts";
+import { GRANT_TYPES } from "../protocol/grants.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 

@@ -1,3 +1,5 @@
+import { JWT_BEARER, TOKEN_EXCHANGE } from "./grants.ts";
+
 /** What decides the content of the discovery documents. Lists come from the constants that the checks themselves read. */
 export interface MetadataFacts {
   /** JWT_ISSUER, without a trailing slash; every URL is built from it alone. */
@@ -14,8 +16,6 @@ export interface MetadataFacts {
 
 const ID_JAG_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
-const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
-const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** The authorization server's metadata. @see RFC 8414 §2, specification §2.11 */
 export function authorizationServerMetadata(facts: MetadataFacts): Record<string, unknown> {

@@ -1,4 +1,5 @@
-import type { AgentMode, AuthMethod, Client, ClientOrigin, Environment, GrantType } from "../clients/client.ts";
+import type { AgentMode, AuthMethod, Client, ClientOrigin, Environment } from "../clients/client.ts";
+import type { GrantType } from "../protocol/grants.ts";
 import { asSecretHash } from "../secret.ts";
 import { preciseSeconds } from "./sql.ts";
 

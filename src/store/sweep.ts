@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { TOKEN_EXCHANGE } from "../clients/client.ts";
+import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
@@ -16,7 +16,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
-  revocation_marks: "expires_at < now() - interval '1 hour'",
+  revocation_events: "expires_at < now() - interval '1 hour'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
   delegations: "expires_at < now() - interval '1 day'",

@@ -17,8 +17,6 @@ export interface Metrics {
   refusal(code: RefusalCode): void;
   /** A request with headers of a proxy arrived while TRUST_PROXY is off. */
   forwardedIgnored(): void;
-  /** How many calls of one kind were answered by one statement. */
-  batch(kind: string, size: number): void;
   /** Rows that work in the background removed: `sweep_` and a table, or `removal_` and its kind. */
   backgroundRows(work: string, rows: number): void;
   /** A batch of such work that failed and is tried again. */
@@ -39,7 +37,6 @@ const SURFACES: readonly AuthenticationSurface[] = [
   "api_key",
   "core",
 ];
-const GRANTS = ["authorization_code", "refresh_token", "client_credentials", "token_exchange", "jwt_bearer", "login"];
 
 /** Values from a fixed list; whatever else comes is `other`. */
 const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
@@ -79,8 +76,11 @@ function tally<Label extends string>(counter: Counter<Label>, names: readonly La
   };
 }
 
-/** @param routes every route pattern that the front serves; a front adds its own when it has built them */
-export function createMetrics(routes: ReadonlySet<string>): Metrics {
+/**
+ * @param routes every route pattern that the front serves; a front adds its own when it has built them
+ * @param grants every label of `tokenIssued`
+ */
+export function createMetrics(routes: ReadonlySet<string>, grants: readonly string[]): Metrics {
   const register = new Registry();
   processMetrics(register);
   const registers = [register];
@@ -99,7 +99,7 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   });
   const authentications = new Counter({
     name: "countersign_authentications_total",
-    help: "Clients, people and bearers that presented a credential.",
+    help: "Clients, users and bearers that presented a credential.",
     labelNames: ["surface", "outcome", "reason"],
     registers,
   });
@@ -108,13 +108,6 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const forwarded = new Counter({
     name: FORWARDED_IGNORED,
     help: "Requests with X-Forwarded-* or Forwarded headers, which are not believed while TRUST_PROXY is off.",
-    registers,
-  });
-  const batches = new Histogram({
-    name: "countersign_batch_size",
-    help: "Calls that one coalesced statement answered.",
-    labelNames: ["kind"],
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   });
   const backgroundRows = new Counter({
@@ -131,7 +124,7 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   });
 
   for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
-  for (const grant of GRANTS) tokens.inc({ grant }, 0);
+  for (const grant of grants) tokens.inc({ grant }, 0);
   for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);
 
   const requestTally = tally(requests, ["route", "method", "status"]);
@@ -139,10 +132,9 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
   const route = among(routes);
   const method = among(new Set<string>(METHODS));
   const surface = among(new Set<string>(SURFACES));
-  const grant = among(new Set<string>(GRANTS));
+  const grant = among(new Set(grants));
   const code = among(new Set(Object.keys(CATALOGUE)));
   const reason = fewWords(128);
-  const kind = fewWords(32);
   const work = fewWords(64);
   return {
     httpRequest: (path, verb, status, seconds) => {
@@ -154,7 +146,6 @@ export function createMetrics(routes: ReadonlySet<string>): Metrics {
     tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
     refusal: (name) => refusals.inc({ code: code(name) }),
     forwardedIgnored: () => forwarded.inc(),
-    batch: (name, size) => batches.observe({ kind: kind(name) }, size),
     backgroundRows: (name, rows) => backgroundRows.inc({ work: work(name) }, rows),
     backgroundFailure: (name) => backgroundFailures.inc({ work: work(name) }),
     text() {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AUTH_METHODS, GRANT_TYPES } from "../../src/clients/client.ts";
+import { AUTH_METHODS } from "../../src/clients/client.ts";
 import { discoveryRoutes } from "../../src/front/oauth/discovery.ts";
 import { jwksRoutes } from "../../src/front/oauth/jwks.ts";
+import { GRANT_TYPES } from "../../src/protocol/grants.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { rawRequest, startFront, type TestFront } from "../support/front.ts";
 

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { SELF_SERVICE_GRANT_TYPES } from "../../src/clients/client.ts";
 import { Refusal } from "../../src/errors.ts";
 import { introspectRoutes } from "../../src/front/oauth/introspect.ts";
 import { revokeRoutes } from "../../src/front/oauth/revoke.ts";
@@ -7,7 +6,7 @@ import { tokenRoutes } from "../../src/front/oauth/token.ts";
 import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import type { ClientCredential } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../../src/protocol/token-request.ts";
+import { assertGrantComplete, SELF_SERVICE_GRANT_TYPES } from "../../src/protocol/grants.ts";
 import { absentCore, coreWith } from "../support/fake-core.ts";
 import { ISSUER, postForm, rawRequest, startFront, type TestFront } from "../support/front.ts";
 

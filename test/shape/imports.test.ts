@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "grpc", "telemetry"],
   front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "wallet", "telemetry"],
   cli: [...WORDS, "audit-chain", "protocol", "clients", "telemetry"],
-  store: [...WORDS, "audit-chain", "clients", "accounts", "core", "management", "wallet", "telemetry"], // for the ports that it implements
+  store: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "core", "management", "wallet", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These put the house together, and may see all of it. */

@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { TOKEN_EXCHANGE } from "../../src/clients/client.ts";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { signJwt } from "../../src/core/signing/jws.ts";
@@ -14,6 +13,7 @@ import {
   TokenRequestSchema,
   VerifyAccessTokenRequestSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
+import { TOKEN_EXCHANGE } from "../../src/protocol/grants.ts";
 import { hashSecret } from "../../src/secret.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { anId, auditOf } from "../support/accounts.ts";

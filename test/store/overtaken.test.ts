@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { TOKEN_EXCHANGE } from "../../src/clients/client.ts";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { signJwt } from "../../src/core/signing/jws.ts";
@@ -9,6 +8,7 @@ import { createSigner } from "../../src/core/signing/signer.ts";
 import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts";
 import { isRefusal } from "../../src/errors.ts";
 import { type TokenRequest, TokenRequestSchema } from "../../src/gen/countersign/token/v1/token_pb.ts";
+import { TOKEN_EXCHANGE } from "../../src/protocol/grants.ts";
 import { hashSecret } from "../../src/secret.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { delegations } from "../../src/store/delegations.ts";

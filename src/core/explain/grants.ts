@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Client, GrantType } from "../../clients/client.ts";
+import type { Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type {
   AuthorizationCodeGrant,
@@ -10,6 +10,7 @@ import type {
   TokenRequest,
   WouldBeGrantedSchema,
 } from "../../gen/countersign/token/v1/token_pb.ts";
+import type { GrantType } from "../../protocol/grants.ts";
 import { printScope } from "../../protocol/scope.ts";
 import { hashSecret } from "../../secret.ts";
 import type { Core } from "../core.ts";

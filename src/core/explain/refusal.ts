@@ -1,6 +1,6 @@
-import { GRANT_TYPES, type GrantType, JWT_BEARER, TOKEN_EXCHANGE } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
+import { GRANT_TYPES, type GrantType, JWT_BEARER, TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import { CLIENT_RULES } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
 import { CODE_RULES } from "../grants/authorization-code/rules.ts";

@@ -1,7 +1,8 @@
-import type { Client, GrantType } from "../../clients/client.ts";
+import type { Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../../protocol/token-request.ts";
+import type { GrantType } from "../../protocol/grants.ts";
+import { assertGrantComplete } from "../../protocol/grants.ts";
 import type { Rule } from "./rule.ts";
 
 /**

@@ -1,6 +1,7 @@
-import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS, type GrantType } from "../../clients/client.ts";
+import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
 import type { Clock } from "../../clock.ts";
+import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import { prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";

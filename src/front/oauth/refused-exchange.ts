@@ -1,8 +1,8 @@
-import { TOKEN_EXCHANGE } from "../../clients/client.ts";
 import { isRefusal, type Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { parseClientCredential } from "../../protocol/client-credential.ts";
 import type { Form } from "../../protocol/form.ts";
+import { TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import type { FrontContext } from "../http/routes.ts";
 
 /** A form of which nothing is demanded but that it names things: the first value of each parameter, however it is encoded. */

@@ -1,10 +1,10 @@
-import type { GrantType } from "../../clients/client.ts";
 import { isRefusal } from "../../errors.ts";
 import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
-import { parseGrant } from "../../protocol/token-request.ts";
+import type { GrantType } from "../../protocol/grants.ts";
+import { parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { AUTH_METHODS, ENVIRONMENTS, GRANT_TYPES } from "../../clients/client.ts";
+import { AUTH_METHODS, ENVIRONMENTS } from "../../clients/client.ts";
+import { GRANT_TYPES } from "../../protocol/grants.ts";
 
 const moment = z.int().meta({ description: "Milliseconds since 1970." });
 

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { GRANT_TYPES } from "../../clients/client.ts";
 import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
-import { parseGrant } from "../../protocol/token-request.ts";
+import { GRANT_TYPES, parseGrant } from "../../protocol/grants.ts";
 import type { Explanation } from "../explain-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 

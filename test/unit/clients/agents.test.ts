@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { mayExchange, namedTargets } from "../../../src/clients/agents.ts";
-import { type Client, TOKEN_EXCHANGE } from "../../../src/clients/client.ts";
+import type { Client } from "../../../src/clients/client.ts";
 import { REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { assertRules } from "../../../src/core/policy/rule.ts";
+import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
 import { aClient, exchangeGrant } from "../../support/builders.ts";
 
 const agent: Partial<Client> = { isAgent: true, grantTypes: [TOKEN_EXCHANGE], tokenEndpointAuthMethod: "client_secret_basic" };

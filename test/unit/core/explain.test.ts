@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { GRANT_TYPES } from "../../../src/clients/client.ts";
 import { rulesOf } from "../../../src/core/explain/refusal.ts";
 import { openTrace } from "../../../src/core/explain/rule-trace.ts";
 import { assertRules, named } from "../../../src/core/policy/rule.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { GRANT_TYPES } from "../../../src/protocol/grants.ts";
 
 const rule = (name: string, assert: (fact: string) => void = () => undefined) => ({ name, demand: `${name}.`, source: "here", assert });
 const refuse = (): never => {

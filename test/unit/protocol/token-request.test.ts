@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../../../src/clients/client.ts";
 import { TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
-import { assertGrantComplete, parseGrant } from "../../../src/protocol/token-request.ts";
+import { assertGrantComplete, GRANT_TYPES, parseGrant, SELF_SERVICE_GRANT_TYPES } from "../../../src/protocol/grants.ts";
 import { refusalText } from "../../support/builders.ts";
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";

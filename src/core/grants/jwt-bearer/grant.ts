@@ -1,8 +1,9 @@
 import type { AuditEntry } from "../../../audit.ts";
-import { type Client, JWT_BEARER } from "../../../clients/client.ts";
+import type { Client } from "../../../clients/client.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../../identifier.ts";
+import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import type { Core } from "../../core.ts";
 import { actorsOf } from "../../policy/delegation.ts";

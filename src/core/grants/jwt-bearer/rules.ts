@@ -1,6 +1,7 @@
-import { type Client, isConfidential, JWT_BEARER } from "../../../clients/client.ts";
+import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
 import { assertRules, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { IdentityAssertion } from "./assertion.ts";

@@ -1,8 +1,9 @@
 import type { AuditEntry } from "../../../audit.ts";
-import { type Client, TOKEN_EXCHANGE } from "../../../clients/client.ts";
+import type { Client } from "../../../clients/client.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../../identifier.ts";
+import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { MAX_RESOURCES } from "../../../protocol/resource.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";

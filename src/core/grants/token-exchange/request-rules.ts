@@ -1,6 +1,7 @@
-import { type Client, isConfidential, TOKEN_EXCHANGE } from "../../../clients/client.ts";
+import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { GRANT_HELD } from "../../policy/grant-type.ts";
 import type { Rule } from "../../policy/rule.ts";
 

@@ -1,0 +1,161 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Refusal } from "../errors.ts";
+import type { TokenRequest, TokenRequestSchema } from "../gen/countersign/token/v1/token_pb.ts";
+import type { Form } from "./form.ts";
+
+/** The grant of a token request as it goes to the core. */
+type GrantInit = NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>;
+
+/** The member of the `grant` oneof that carries a grant. */
+export type GrantCase = Exclude<NonNullable<TokenRequest["grant"]["case"]>, "refusedTokenExchange">;
+
+/** The parameters of a grant as the core receives them. */
+export type GrantParams<Case extends GrantCase> = Extract<TokenRequest["grant"], { case: Case }>["value"];
+
+interface GrantRow<Case extends GrantCase> {
+  /** `grant_type` on the wire. */
+  readonly grantType: string;
+  /** Label of the grant in metrics. */
+  readonly label: string;
+  /** Whether a developer or an open registration may ask for it; the others are for operators to give. */
+  readonly selfService: boolean;
+  /** Whether it is for clients that prove who they are alone. */
+  readonly confidential: boolean;
+  /** The parameters without which it cannot be evaluated, by their names on the wire. */
+  readonly required: Readonly<Record<string, keyof GrantParams<Case>>>;
+  /** Reads the parameters; a missing one is left empty. */
+  readonly read: (form: Form) => Extract<GrantInit, { case: Case }>["value"];
+}
+
+const text = (form: Form, name: string): string => form.get(name) ?? "";
+const narrowing = (form: Form) => ({ scope: form.get("scope"), resource: [...form.all("resource")] });
+const details = (form: Form) => (form.get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
+
+/**
+ * Every grant of the service: what parsing, metadata, metrics, client registration and the command line know of it. The core completes each
+ * row with its rules and its handler (core/grants/registry.ts).
+ */
+export const GRANTS = {
+  authorizationCode: {
+    grantType: "authorization_code",
+    label: "authorization_code",
+    selfService: true,
+    confidential: false,
+    required: { code: "code", redirect_uri: "redirectUri", code_verifier: "codeVerifier" },
+    read: (form) => ({
+      code: text(form, "code"),
+      redirectUri: text(form, "redirect_uri"),
+      codeVerifier: text(form, "code_verifier"),
+      resource: [...form.all("resource")],
+    }),
+  },
+  refreshToken: {
+    grantType: "refresh_token",
+    label: "refresh_token",
+    selfService: true,
+    confidential: false,
+    required: { refresh_token: "refreshToken" },
+    read: (form) => ({ refreshToken: text(form, "refresh_token"), ...narrowing(form) }),
+  },
+  clientCredentials: {
+    grantType: "client_credentials",
+    label: "client_credentials",
+    selfService: true,
+    confidential: true,
+    required: {},
+    read: narrowing,
+  },
+  tokenExchange: {
+    grantType: "urn:ietf:params:oauth:grant-type:token-exchange",
+    label: "token_exchange",
+    selfService: false,
+    confidential: true,
+    required: { subject_token: "subjectToken", subject_token_type: "subjectTokenType" },
+    read: (form) => ({
+      subjectToken: text(form, "subject_token"),
+      subjectTokenType: text(form, "subject_token_type"),
+      actorToken: form.get("actor_token"),
+      actorTokenType: form.get("actor_token_type"),
+      audience: [...form.all("audience")],
+      requestedTokenType: form.get("requested_token_type"),
+      ...narrowing(form),
+      ...details(form),
+    }),
+  },
+  jwtBearer: {
+    grantType: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    label: "jwt_bearer",
+    selfService: false,
+    confidential: true,
+    required: { assertion: "assertion" },
+    read: (form) => ({ assertion: text(form, "assertion"), ...narrowing(form), ...details(form) }),
+  },
+} as const satisfies { readonly [Case in GrantCase]: GrantRow<Case> };
+
+type Row = (typeof GRANTS)[GrantCase];
+export type GrantType = Row["grantType"];
+
+const rows: readonly Row[] = Object.values(GRANTS);
+
+export const GRANT_TYPES: readonly GrantType[] = rows.map(({ grantType }) => grantType);
+export const TOKEN_EXCHANGE = GRANTS.tokenExchange.grantType;
+export const JWT_BEARER = GRANTS.jwtBearer.grantType;
+
+/** The grants that a developer or an open registration may ask for. @see docs/protocol.md#registration */
+export const SELF_SERVICE_GRANT_TYPES = rows
+  .filter((row): row is Extract<Row, { selfService: true }> => row.selfService)
+  .map(({ grantType }) => grantType);
+
+/** The grants that a public client cannot use. */
+export const CONFIDENTIAL_GRANT_TYPES: readonly GrantType[] = rows.filter((row) => row.confidential).map(({ grantType }) => grantType);
+
+/** The label of a first-party sign-in, which issues tokens without a grant type. */
+export const LOGIN_LABEL = "login";
+
+/** Every label under which issued tokens are counted. */
+export const GRANT_LABELS: readonly string[] = [...rows.map(({ label }) => label), LOGIN_LABEL];
+
+export const grantLabel = (grant: string | undefined): string =>
+  Object.hasOwn(GRANTS, grant ?? "") ? GRANTS[grant as GrantCase].label : "other";
+
+/**
+ * The grants that the token endpoint answers and the metadata advertises.
+ * @param idJagEnabled ID_JAG_ENABLED: without it the service does not mention identity assertions
+ */
+export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
+  GRANT_TYPES.filter((grantType) => idJagEnabled || grantType !== JWT_BEARER);
+
+const CASES = new Map<string, GrantCase>(Object.entries(GRANTS).map(([name, { grantType }]) => [grantType, name as GrantCase]));
+
+/**
+ * Reads the grant of a token request. A grant that is not served is refused here, before the client is authenticated, so that every caller
+ * gets the same answer. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
+ * @param served the grants that the metadata advertises
+ * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type
+ * @see RFC 6749 §4, RFC 8693 §2.1, RFC 7523 §2.1
+ */
+export function parseGrant(form: Form, served: readonly string[]): GrantInit {
+  const grantType = form.get("grant_type");
+  if (grantType === undefined) throw new Refusal("invalid_request", "grant_type_missing", { description: "grant_type is missing." });
+  const name = served.includes(grantType) ? CASES.get(grantType) : undefined;
+  if (name === undefined) {
+    const description = `grant_type must be one of ${served.join(", ")}.`;
+    throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });
+  }
+  // Case and value come from the same row.
+  return { case: name, value: GRANTS[name].read(form) } as GrantInit;
+}
+
+/**
+ * Refuses a grant that lacks a required parameter. To be called once the client has authenticated and may use the grant: an unknown caller
+ * learns nothing about parameters.
+ * @throws {Refusal} invalid_request
+ */
+export function assertGrantComplete(grant: TokenRequest["grant"]): void {
+  if (grant.case === undefined || grant.case === "refusedTokenExchange") return;
+  const { required }: { readonly required: Readonly<Record<string, string>> } = GRANTS[grant.case];
+  for (const name in required) {
+    if (Reflect.get(grant.value, required[name] ?? "") === "")
+      throw new Refusal("invalid_request", `${name}_missing`, { description: `${name} is missing.` });
+  }
+}
