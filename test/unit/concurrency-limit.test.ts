@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { concurrencyLimit } from "../../../src/concurrency-limit.ts";
+import { concurrencyLimit } from "../../src/concurrency-limit.ts";
 
-const never = new AbortController().signal;
+const limitOf = (limit: number, queue: number) => concurrencyLimit({ limit, queue, full: () => new Error("the queue is full") });
 const pending = () => {
   let end: () => void = () => undefined;
   const promise = new Promise<void>((resolve) => {
@@ -12,14 +12,14 @@ const pending = () => {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test("runs at most the limit at once and starts the next when one ends", async () => {
-  const run = concurrencyLimit(2, 10);
+  const { run } = limitOf(2, 10);
   const tasks = [pending(), pending(), pending()];
   const begun: number[] = [];
   const all = tasks.map((task, index) =>
     run(() => {
       begun.push(index);
       return task.promise;
-    }, never),
+    }),
   );
   await turn();
   expect(begun).toEqual([0, 1]);
@@ -30,20 +30,20 @@ test("runs at most the limit at once and starts the next when one ends", async (
   await Promise.all(all);
 });
 
-test("who finds the queue full is refused, and a failure frees its place", async () => {
-  const run = concurrencyLimit(1, 1);
+test("refuses a task when the queue is full, and frees the place of a task that failed", async () => {
+  const { run } = limitOf(1, 1);
   const first = pending();
-  const running = run(() => first.promise, never);
-  const waiting = run(async () => Promise.reject(new Error("failed")), never);
-  await expect(run(async () => "late", never)).rejects.toThrow("too many");
+  const running = run(() => first.promise);
+  const waiting = run(async () => Promise.reject(new Error("failed")));
+  await expect(run(async () => "late")).rejects.toThrow("the queue is full");
   first.end();
   await running;
   await expect(waiting).rejects.toThrow("failed");
-  expect(await run(async () => "next", never)).toBe("next");
+  expect(await run(async () => "next")).toBe("next");
 });
 
-test("who gives up while waiting is never begun; who gives up while running keeps his place until the work has ended", async () => {
-  const run = concurrencyLimit(1, 5);
+test("never starts a task whose signal fired while it waited, and keeps the place of a running one until it settles", async () => {
+  const { run } = limitOf(1, 5);
   const [first, stop, stopWaiting] = [pending(), new AbortController(), new AbortController()];
   let begun = false;
   const running = run(() => first.promise, stop.signal);
@@ -54,10 +54,20 @@ test("who gives up while waiting is never begun; who gives up while running keep
   await expect(waiting).rejects.toThrow("gone");
   stop.abort(new Error("gone too"));
   await expect(running).rejects.toThrow("gone too");
-  const next = run(async () => "next", never);
+  const next = run(async () => "next");
   await turn();
   expect(begun).toBe(false);
   first.end();
   expect(await next).toBe("next");
   await expect(run(async () => "x", AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+});
+
+test("counts the tasks that run and that wait", async () => {
+  const limit = limitOf(1, 5);
+  const first = pending();
+  const all = [limit.run(() => first.promise), limit.run(async () => undefined)];
+  expect([limit.running, limit.waiting]).toEqual([1, 1]);
+  first.end();
+  await Promise.all(all);
+  expect([limit.running, limit.waiting]).toEqual([0, 0]);
 });
