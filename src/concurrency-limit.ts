@@ -1,49 +1,78 @@
-/** Runs a task as soon as there is room, or refuses it. */
-export type ConcurrencyLimit = <T>(task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
-
-export class QueueFull extends Error {
-  override readonly name = "QueueFull";
+export interface ConcurrencyLimit {
+  /**
+   * Runs a task as soon as one of the places is free. Tasks start in the order of their calls.
+   * @param signal ends the wait of the caller; a task that has not started by then never starts. A running task keeps its place until it
+   * settles, even when its caller no longer waits for it
+   * @throws what `full` returns when no place is free and the queue is full, and the reason of the signal
+   */
+  run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  readonly running: number;
+  readonly waiting: number;
 }
 
-/**
- * Lets at most `width` tasks run at once and at most `queue` wait. A task that was waiting when its signal fired is never begun.
- * The place of a task is free when the task has really ended, whether or not somebody still waits for it.
- */
-export function concurrencyLimit(width: number, queue: number): ConcurrencyLimit {
+export interface ConcurrencyOptions {
+  /** Tasks that run at once. */
+  readonly limit: number;
+  /** Tasks that may wait for a place. */
+  readonly queue: number;
+  /** The error for a task that finds the queue full. */
+  readonly full: () => Error;
+}
+
+/** The one limit on concurrent work in this process. Where callers must not crowd each other out: `fairQueue` in accounts. */
+export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions): ConcurrencyLimit {
   let running = 0;
   const waiting = new Set<() => void>();
 
-  const turn = (signal: AbortSignal): Promise<void> =>
+  const place = (signal: AbortSignal | undefined): Promise<void> =>
     new Promise((resolve, reject) => {
-      const begin = () => {
-        signal.removeEventListener("abort", giveUp);
-        waiting.delete(begin);
+      const start = () => {
+        signal?.removeEventListener("abort", giveUp);
+        waiting.delete(start);
         running += 1;
         resolve();
       };
       const giveUp = () => {
-        waiting.delete(begin);
-        reject(signal.reason);
+        waiting.delete(start);
+        reject(signal?.reason);
       };
-      if (signal.aborted) return giveUp();
-      if (running < width) return begin();
-      if (waiting.size >= queue) return reject(new QueueFull("too many wait already"));
-      waiting.add(begin);
-      signal.addEventListener("abort", giveUp, { once: true });
+      waiting.add(start);
+      signal?.addEventListener("abort", giveUp, { once: true });
     });
 
-  return async (task, signal) => {
-    await turn(signal);
-    const ended = task().finally(() => {
-      running -= 1;
-      waiting.values().next().value?.();
-    });
-    return untilAborted(ended, signal);
+  /** Gives the place to the task that has waited longest, before a new call can take it. */
+  const release = (): void => {
+    running -= 1;
+    waiting.values().next().value?.();
+  };
+  const runInPlace = async <T>(task: () => Promise<T>): Promise<T> => {
+    try {
+      return await task();
+    } finally {
+      release();
+    }
+  };
+
+  return {
+    async run(task, signal) {
+      signal?.throwIfAborted();
+      if (running < limit) running += 1;
+      else if (waiting.size < queue) await place(signal);
+      else throw full();
+      const result = runInPlace(task);
+      return signal === undefined ? result : untilAborted(result, signal);
+    },
+    get running() {
+      return running;
+    },
+    get waiting() {
+      return waiting.size;
+    },
   };
 }
 
-/** What a promise becomes, unless the signal fires first; the promise itself is left to end by itself. */
-export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Settles with the promise, or rejects with the signal's reason if that comes first. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(signal.reason);
     if (signal.aborted) giveUp();

@@ -9,7 +9,7 @@ export type { Role } from "./config/contradictions.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Why the start is refused: one line a fault, naming setting, fault and remedy. No value is ever repeated in it. */
+/** Why the server does not start: one line for each fault, with setting, fault and remedy. It never repeats a value. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly faults: readonly string[];
@@ -20,43 +20,34 @@ export class ConfigError extends Error {
   }
 }
 
-/** Everything that an operator decides, grouped by who needs it. Durations are whole seconds; keys are PEM texts unless said. */
+/** The settings of a process, grouped by the part that needs them. Durations are whole seconds; keys are PEM unless noted. */
 export type Config = ReturnType<typeof configOf>;
-export type GrpcConfig = Config["grpc"];
-export type KeysConfig = Config["keys"];
-export type TokenCoreConfig = Config["tokenCore"];
-export type MailConfig = Config["mail"];
-export type Lifetimes = Config["lifetimes"];
-export type RegistrationConfig = Config["registration"];
-export type IdJagConfig = Config["idJag"];
-export type WalletConfig = Config["wallet"];
-export type PqcConfig = Config["pqc"];
 
 /**
  * Reads the settings of a process.
  * @param env usually `process.env`; an empty value counts as unset
- * @param role which part of the service the process is to be: some rules bind only a core or only a front
+ * @param role the part of the service that the process runs; some rules apply only to a core or only to a front
  * @throws {ConfigError} with all faults at once
- * @see specification §1
+ * @see docs/settings.md
  */
 export function loadConfig(env: Environment, role: Role = "all"): Config {
-  const given = Object.entries(env).flatMap(([name, value]) =>
+  const entries = Object.entries(env).flatMap(([name, value]) =>
     value === undefined || value.trim() === "" ? [] : [[name, value.trim()] as const],
   );
-  const faults = unknownSettings(given.map(([name]) => name)).map(
-    ({ name, meant }) => `${printable(name)}: is no setting; ${meant === undefined ? "remove it" : `did you mean ${meant}?`}`,
+  const faults = unknownSettings(entries.map(([name]) => name)).map(
+    ({ name, meant }) => `${printable(name)}: Unknown setting; ${meant === undefined ? "remove it." : `did you mean ${meant}?`}`,
   );
-  const values = new Map(given);
-  const good: Record<string, unknown> = {};
+  const texts = new Map(entries);
+  const values: Record<string, unknown> = {};
   const faulty = new Set<string>();
   for (const name of SETTING_NAMES) {
-    const read = readSetting(name, values.get(name));
+    const read = readSetting(name, texts.get(name));
     if ("fault" in read) {
       faulty.add(name);
       faults.push(`${name}: ${read.fault}.`);
-    } else good[name] = read.value;
+    } else values[name] = read.value;
   }
-  const settings = good as Partial<Settings>; // each member is the output of its own part of the schema
+  const settings = values as Partial<Settings>; // each member is the output of its own part of the schema
   for (const { setting, fault } of contradictions(settings, faulty, role)) faults.push(`${setting}: ${fault}.`);
   if (faults.length > 0) throw new ConfigError(faults);
   return freeze(configOf(settings as Settings)); // no fault: every member is there
@@ -147,9 +138,9 @@ function configOf(s: Settings) {
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
     logLevel: s.LOG_LEVEL,
-    /** Base URL of the server that the command line talks to. */
+    /** Base URL of the server that the command line uses. */
     serverUrl: s.COUNTERSIGN_URL ?? issuer,
-    /** What the command line signs in with, where it need not ask. */
+    /** Credentials of the command line; without them it asks. */
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }

@@ -3,14 +3,14 @@ import { certificateFits, certificateNames, isPair } from "./key-material.ts";
 import { says } from "./settings/forms.ts";
 import type { SettingName, Settings } from "./settings.ts";
 
-/** Which part of the service this process is to be; `command` is a tool that neither listens nor signs. */
+/** The part of the service that this process runs; `command` neither listens nor signs. */
 export type Role = "all" | "front" | "core" | "command";
 
-/** Whether a host name can only mean this machine. @see RFC 6761 §6.3 */
+/** Whether a host name always means this machine. @see RFC 6761 §6.3 */
 export const isLoopback = (host: string) =>
   /^(.+\.)?localhost$/i.test(host) || (isIP(host) === 4 && host.startsWith("127.")) || host === "::1" || host === "[::1]";
 
-/** One rule over several settings: the fault of `setting`, or nothing. */
+/** A rule over several settings. It returns the fault of `setting`, if any. */
 interface Rule {
   readonly setting: SettingName;
   readonly roles?: readonly Role[];
@@ -19,7 +19,7 @@ interface Rule {
 
 const SIGNERS: readonly Role[] = ["all", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
-const plainAbroad = (url: string) => url.startsWith("http:") && !isLoopback(new URL(url).hostname);
+const isRemoteHttp = (url: string) => url.startsWith("http:") && !isLoopback(new URL(url).hostname);
 
 type CertificateSetting = "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT" | "WALLET_VERIFIER_CERT";
 type CertificateKeySetting = "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY" | "WALLET_VERIFIER_KEY";
@@ -29,11 +29,11 @@ const together = (cert: CertificateSetting, key: CertificateKeySetting): readonl
   { setting: key, fault: (s) => s[key] !== undefined && s[cert] === undefined && says(`has no ${cert} beside it`, `set ${cert} too`) },
   {
     setting: key,
-    fault: ({ [cert]: chain, [key]: held }) =>
+    fault: ({ [cert]: chain, [key]: privateKey }) =>
       chain !== undefined &&
-      held !== undefined &&
-      !certificateFits(chain, held) &&
-      says(`is not the key of ${cert}`, "give the two that belong together"),
+      privateKey !== undefined &&
+      !certificateFits(chain, privateKey) &&
+      says(`is not the key of ${cert}`, "set a certificate and a key that belong together"),
   },
 ];
 
@@ -43,7 +43,7 @@ const RULES: readonly Rule[] = [
     fault: (s) =>
       production(s) &&
       s.JWT_ISSUER !== undefined &&
-      plainAbroad(s.JWT_ISSUER) &&
+      isRemoteHttp(s.JWT_ISSUER) &&
       says("is plain http, which production refuses", "give an https URL"),
   },
   {
@@ -55,17 +55,17 @@ const RULES: readonly Rule[] = [
   {
     setting: "GRPC_PORT",
     roles: ["all"],
-    fault: (s) => s.PORT !== 0 && s.PORT === s.GRPC_PORT && says("is PORT too", "give the two listeners a port each"),
+    fault: (s) => s.PORT !== 0 && s.PORT === s.GRPC_PORT && says("equals PORT", "give each listener its own port"),
   },
   {
-    // Tests give both parts one embedded database that they have opened themselves.
+    // Tests open one embedded database and pass it to both parts.
     setting: "DATABASE_URL",
     roles: ["front", "core"],
     fault: (s) =>
       s.NODE_ENV !== "test" &&
       s.DATABASE_URL === undefined &&
       says(
-        "is not set, so that front and core would each have an empty database of their own",
+        "is not set, so front and core would each start with an empty database",
         "give both the same PostgreSQL, or serve without --role",
       ),
   },
@@ -89,7 +89,7 @@ const RULES: readonly Rule[] = [
       says("is not set, while this core listens beyond loopback", "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS"),
   },
   {
-    // Loopback is shared with every other process and container of the machine's network.
+    // Every other process and container in the machine's network can reach loopback.
     setting: "TOKEN_CORE_SECRET",
     roles: ["core"],
     fault: (s) =>
@@ -98,7 +98,7 @@ const RULES: readonly Rule[] = [
       s.TOKEN_CORE_SECRET === undefined &&
       s.GRPC_TLS_CLIENT_CA === undefined &&
       says(
-        "is not set, and in production a core asks every front for a credential",
+        "is not set, but in production a core requires a credential from every front",
         "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
       ),
   },
@@ -120,7 +120,7 @@ const RULES: readonly Rule[] = [
     setting: "TOKEN_CORE_URL",
     roles: ["all"],
     fault: (s) =>
-      s.TOKEN_CORE_URL !== undefined && says("names a core while this process is to be its own", "remove it, or start with --role front"),
+      s.TOKEN_CORE_URL !== undefined && says("names a core, but this process runs its own", "remove it, or start with --role front"),
   },
   {
     setting: "TOKEN_CORE_URL",
@@ -159,7 +159,7 @@ const RULES: readonly Rule[] = [
       s.JWT_PUBLIC_KEY !== undefined &&
       s.JWT_PRIVATE_KEY !== undefined &&
       !isPair(s.JWT_PRIVATE_KEY, s.JWT_PUBLIC_KEY) &&
-      says("does not belong to JWT_PRIVATE_KEY", "give the two of one pair, or remove this one"),
+      says("does not belong to JWT_PRIVATE_KEY", "set both keys of one pair, or remove this one"),
   },
   {
     setting: "JWT_RSA_PRIVATE_KEY",
@@ -191,12 +191,12 @@ const RULES: readonly Rule[] = [
     fault: (s) =>
       s.JWT_ISSUER !== undefined &&
       s.ID_JAG_TRUSTED_ISSUERS?.includes(s.JWT_ISSUER) &&
-      says("names this server itself", "take its own issuer off the list"),
+      says("names this server itself", "remove its own issuer from the list"),
   },
   {
     setting: "ID_JAG_TRUSTED_ISSUERS",
     fault: (s) =>
-      s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : plainAbroad(issuer))) &&
+      s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : isRemoteHttp(issuer))) &&
       says("names a plain-http issuer", "give https URLs; http is for loopback hosts outside production"),
   },
   {
@@ -206,7 +206,7 @@ const RULES: readonly Rule[] = [
   },
   ...together("WALLET_VERIFIER_CERT", "WALLET_VERIFIER_KEY"),
   {
-    // A wallet takes an answer's address only on the host that the certificate names (OpenID4VP 1.0 §5.9.3).
+    // Wallets send responses only to the host that the certificate names (OpenID4VP 1.0 §5.9.3).
     setting: "WALLET_VERIFIER_CERT",
     roles: ["all", "front"],
     fault: (s) =>
@@ -218,8 +218,8 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * Faults that lie between settings, each of which is good by itself. Pure.
- * @param faulty settings with a fault of their own: a rule that looks at one of them has nothing to say yet
+ * Faults of settings that are valid alone but not together. Pure.
+ * @param faulty settings that are not valid alone; a rule that reads one of them is skipped
  */
 export function contradictions(
   settings: Partial<Settings>,
@@ -227,14 +227,14 @@ export function contradictions(
   role: Role,
 ): { setting: SettingName; fault: string }[] {
   return RULES.filter(({ roles }) => roles === undefined || roles.includes(role)).flatMap(({ setting, fault }) => {
-    let unsure = faulty.has(setting);
+    let readsFaulty = faulty.has(setting);
     const watched = new Proxy(settings, {
       get: (target, name) => {
-        unsure ||= typeof name === "string" && faulty.has(name);
+        readsFaulty ||= typeof name === "string" && faulty.has(name);
         return Reflect.get(target, name);
       },
     });
     const found = fault(watched);
-    return found && !unsure ? [{ setting, fault: found }] : [];
+    return found && !readsFaulty ? [{ setting, fault: found }] : [];
   });
 }

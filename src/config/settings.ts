@@ -1,18 +1,15 @@
 import { z } from "zod";
-import { CLIENT_SETTINGS } from "./settings/clients.ts";
-import { FEATURE_SETTINGS } from "./settings/features.ts";
+import { FEATURE_SETTINGS, WALLET_SETTINGS } from "./settings/features.ts";
 import type { SettingMeta } from "./settings/forms.ts";
 import { KEY_SETTINGS } from "./settings/keys.ts";
 import { LIFETIME_SETTINGS } from "./settings/lifetimes.ts";
 import { LISTENER_SETTINGS } from "./settings/listeners.ts";
-import { MAIL_SETTINGS } from "./settings/mail.ts";
 import { OPERATION_SETTINGS } from "./settings/operation.ts";
 import { SPLIT_SETTINGS } from "./settings/split.ts";
-import { STORAGE_SETTINGS } from "./settings/storage.ts";
-import { USER_SETTINGS } from "./settings/users.ts";
-import { WALLET_SETTINGS } from "./settings/wallets.ts";
+import { MAIL_SETTINGS, STORAGE_SETTINGS } from "./settings/storage-and-mail.ts";
+import { CLIENT_SETTINGS, USER_SETTINGS } from "./settings/users-and-clients.ts";
 
-/** Every setting there is. The loader, the list of known names and docs/settings.md are all read off this one table, in its order. */
+/** Every setting. The loader, the check for unknown names and docs/settings.md read this one table, in its order. */
 export const SETTINGS = z.object({
   ...LISTENER_SETTINGS,
   ...STORAGE_SETTINGS,
@@ -30,6 +27,6 @@ export const SETTINGS = z.object({
 export type SettingName = keyof typeof SETTINGS.shape;
 export type Settings = z.output<typeof SETTINGS>;
 
-export const SETTING_NAMES = Object.keys(SETTINGS.shape) as SettingName[]; // zod keeps the order in which the members are written
+export const SETTING_NAMES = Object.keys(SETTINGS.shape) as SettingName[]; // zod keeps the order of the members
 
-export const metaOf = (name: SettingName): SettingMeta => SETTINGS.shape[name].meta() as unknown as SettingMeta; // each has one: see above
+export const metaOf = (name: SettingName): SettingMeta => SETTINGS.shape[name].meta() as unknown as SettingMeta; // every setting above has one

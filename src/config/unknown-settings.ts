@@ -1,86 +1,52 @@
+import { distance } from "fastest-levenshtein";
 import { SETTING_NAMES, type SettingName } from "./settings.ts";
 
-/** Names that begin so are ours: nobody else has a reason to set them for this process. */
+/** First words that no other software uses for its own variables: every name with one of them is meant for this server. */
+const OWN_FIRST_WORDS = ["CIMD", "COUNTERSIGN", "GRPC", "JWT", "PQC"];
+
+/** A name that begins like a setting is meant as one: with one of the words above, or with both first words of a longer name. */
 const PREFIXES = [
-  "ACCESS_TOKEN_",
-  "AUTHORIZATION_CODE_",
-  "CIMD_",
-  "CLIENT_ASSERTION_",
-  "COUNTERSIGN_",
-  "DEFAULT_CLIENT_",
-  "DEFAULT_DYNAMIC_",
-  "DYNAMIC_CLIENT_",
-  "GRPC_",
-  "HYBRID_SIGNING_",
-  "ID_JAG_",
-  "ID_TOKEN_",
-  "JWT_",
-  "PQC_",
-  "REFRESH_TOKEN_",
-  "REGISTER_CLIENT_",
-  "SIGN_UP_",
-  "TOKEN_CORE_",
-  "WALLET_CLIENT_ID_",
-  "WALLET_CREDENTIAL_",
-  "WALLET_FEDERATION_",
-  "WALLET_ISSUER_",
-  "WALLET_SUBJECT_",
-  "WALLET_TRUSTED_",
-  "WALLET_VERIFIER_",
+  ...OWN_FIRST_WORDS.map((word) => `${word}_`),
+  ...new Set(SETTING_NAMES.flatMap((name) => /^[A-Z]+_[A-Z]+_/.exec(name)?.[0] ?? [])),
 ];
 
-/** Settings of the gRPC library itself, and what an orchestrator injects for each service that it knows by name. */
-const FOREIGN =
+/** Variables of the gRPC library, and those that Docker and Kubernetes set for every service that they know by name. */
+const THIRD_PARTY =
   /^GRPC_(VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
 
-/** What the examples set for themselves, often in the shell from which the server is started next. */
-const OF_EXAMPLES: ReadonlySet<string> = new Set(["GRPC_ADDRESS", "GRPC_PLAINTEXT"]);
+/** Variables of the examples, which are often run from the same shell. */
+const EXAMPLES: ReadonlySet<string> = new Set(["GRPC_ADDRESS", "GRPC_PLAINTEXT"]);
 
-/** Edits (insert, delete, replace, swap of neighbours) that turn one name into the other. */
-export function distance(a: string, b: string): number {
-  let older: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const at = (line: number[], k: number) => line[k] ?? Number.POSITIVE_INFINITY;
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      row.push(
-        Math.min(
-          at(previous, j) + 1,
-          at(row, j - 1) + 1,
-          at(previous, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1),
-          swapped ? at(older, j - 2) + 1 : Number.POSITIVE_INFINITY,
-        ),
-      );
-    }
-    older = previous;
-    previous = row;
-  }
-  return previous[b.length] ?? a.length;
+/** Whether two names differ only in the order of two neighbours. */
+function isSwap(a: string, b: string): boolean {
+  const at = [...a].findIndex((letter, index) => letter !== b[index]);
+  return a.length === b.length && a[at] === b[at + 1] && a[at + 1] === b[at] && a.slice(at + 2) === b.slice(at + 2);
 }
 
-/** How far a name may be off and still be taken for a slip. Short names have innocent neighbours: HOME and HOST are two edits apart. */
-const slip = (name: SettingName) => (name.length > 8 ? 2 : 1);
+/** Letters to insert, delete or replace, or neighbours to swap, until one name is the other. Exact only where that is one swap alone. */
+export const editsBetween = (a: string, b: string): number => (a !== b && isSwap(a, b) ? 1 : distance(a, b));
 
-const nearest = (name: string, reach: (known: SettingName) => number) =>
-  SETTING_NAMES.map((known) => ({ known, off: distance(name, known) }))
-    .filter(({ known, off }) => off <= reach(known))
-    .sort((a, b) => a.off - b.off)[0]?.known;
+/** Edits that still count as a misspelling. Short names have innocent neighbours: HOME and HOST are two edits apart. */
+const maxTypos = (name: SettingName): number => (name.length > 8 ? 2 : 1);
+
+const nearest = (name: string, maxEdits: (setting: SettingName) => number): SettingName | undefined =>
+  SETTING_NAMES.map((setting) => ({ setting, edits: editsBetween(name, setting) }))
+    .filter(({ setting, edits }) => edits <= maxEdits(setting))
+    .sort((a, b) => a.edits - b.edits)[0]?.setting;
 
 /**
- * Names in the environment that were meant for us and are no setting: they bear one of our prefixes or are a close misspelling.
- * @returns each with the setting that was probably meant, where there is one
+ * Names in the environment that are not settings but were meant as such: misspellings, and names that begin like a setting.
+ * @returns each with the setting that was probably meant, if there is one
  */
 export function unknownSettings(names: readonly string[]): { name: string; meant: SettingName | undefined }[] {
   return names.flatMap((name) => {
     const upper = name.toUpperCase();
-    if (SETTING_NAMES.some((known) => known === name) || FOREIGN.test(upper) || OF_EXAMPLES.has(name)) return [];
-    const slipped = nearest(upper, slip);
-    if (slipped !== undefined && (upper !== slipped || slipped.length > 8)) return [{ name, meant: slipped }];
-    // With our prefix it is a fault in any case, so a bolder guess does no harm.
+    if (SETTING_NAMES.some((setting) => setting === name) || THIRD_PARTY.test(upper) || EXAMPLES.has(name)) return [];
+    const misspelt = nearest(upper, maxTypos);
+    if (misspelt !== undefined && (upper !== misspelt || misspelt.length > 8)) return [{ name, meant: misspelt }];
+    // The prefix alone makes it a fault, so a bolder guess does no harm.
     if (PREFIXES.some((prefix) => upper.startsWith(prefix)))
-      return [{ name, meant: nearest(upper, (known) => Math.ceil(known.length / 3)) }];
+      return [{ name, meant: nearest(upper, (setting) => Math.ceil(setting.length / 3)) }];
     return [];
   });
 }

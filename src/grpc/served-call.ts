@@ -1,8 +1,8 @@
 import type { DescMessage, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
 import { type handleUnaryCall, type Server, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
+import type { ConcurrencyLimit } from "../concurrency-limit.ts";
 import { isRefusal } from "../errors.ts";
-import type { Admission } from "./admission.ts";
 import { timeToAnswer, withinBudget } from "./deadline.ts";
 import { type Received, servedMethod } from "./definition.ts";
 import { statusOf } from "./refusal.ts";
@@ -26,11 +26,11 @@ export interface CallTerms {
 
 export type RunCall = <T>(terms: CallTerms, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** Runs calls within their time and within the house's room; a fault is told once, here. */
-export function callRunner(door: Admission, onFault: OnFault): RunCall {
+/** Runs calls within their time and within the limit on calls in flight; reports each fault once. */
+export function callRunner(calls: ConcurrencyLimit, onFault: OnFault): RunCall {
   return async ({ method, limit, callerWaits, onLeave }, work) => {
     try {
-      return await withinBudget(timeToAnswer(limit, callerWaits), onLeave, (signal) => door.enter(() => work(signal)));
+      return await withinBudget(timeToAnswer(limit, callerWaits), onLeave, (signal) => calls.run(() => work(signal)));
     } catch (thrown) {
       if (!isRefusal(thrown)) onFault(thrown, method);
       throw thrown;

@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher } from "undici";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
-import { concurrencyLimit, QueueFull } from "../concurrency-limit.ts";
+import { concurrencyLimit } from "../concurrency-limit.ts";
 import { fetchTarget, mayReachLoopback, type TargetRules } from "./fetch-target.ts";
 import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
 import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
@@ -14,6 +14,8 @@ const AT_ONCE = 8;
 const WAITING = 64;
 /** Name look-ups occupy a thread that password hashing and files need too: a dead name server must not take them all. */
 const LOOKUPS_AT_ONCE = 2;
+
+const tooMany = () => new FetchFailure("too_many_fetches");
 
 /** Whether an address may be connected to. */
 type Permitted = (address: string) => boolean;
@@ -33,17 +35,19 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
  * these are connected to: a name that changes its mind afterwards changes nothing. Every call has a connection of its own.
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
-  const fetches = concurrencyLimit(AT_ONCE, WAITING);
-  const lookups = concurrencyLimit(LOOKUPS_AT_ONCE, WAITING);
+  const fetches = concurrencyLimit({ limit: AT_ONCE, queue: WAITING, full: tooMany });
+  const lookups = concurrencyLimit({ limit: LOOKUPS_AT_ONCE, queue: WAITING, full: tooMany });
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
     return (address) => isPublicAddress(address) || (local && isLoopbackAddress(address));
   };
 
   const addressesOf = async (host: string, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
-    const addresses = await lookups(() => resolve(host), signal).catch((cause: unknown) => {
-      throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
-    });
+    const addresses = await lookups
+      .run(() => resolve(host), signal)
+      .catch((cause: unknown) => {
+        throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
+      });
     if (addresses.length === 0) throw new FetchFailure("name_not_resolved");
     if (!addresses.every(permitted)) throw new FetchFailure("address_not_public");
     return addresses;
@@ -55,10 +59,9 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     const permitted = permittedFor(target);
     const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), wanted, signal);
     try {
-      return await fetches(fetchIt, signal);
+      return await fetches.run(fetchIt, signal);
     } catch (cause) {
       if (cause instanceof FetchFailure) throw cause;
-      if (cause instanceof QueueFull) throw new FetchFailure("too_many_fetches", cause);
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
     }
   };

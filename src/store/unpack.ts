@@ -1,34 +1,23 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-
-const BLOCK = 512;
-
-/** A member of a header: text up to the first NUL. @see POSIX.1-1988 ustar */
-const member = (archive: Buffer, from: number, length: number): string => {
-  const text = archive.toString("latin1", from, from + length);
-  const end = text.indexOf("\0");
-  return end < 0 ? text : text.slice(0, end);
-};
+import { extract } from "tar-stream";
 
 /**
- * Unpacks a gzipped tar of plain files and directories below `target`, readable by us alone.
- * @throws {Error} for anything else in it, and for a name that leads outside
+ * Unpacks a gzipped tar of plain files and directories below `target`, readable by this user alone.
+ * @throws {Error} for any other kind of entry, and for a name that leads outside
  */
-export function unpack(packed: Uint8Array, target: string): void {
-  const archive = gunzipSync(packed);
-  for (let at = 0; at + BLOCK <= archive.length && archive[at] !== 0; ) {
-    const name = member(archive, at, 100);
-    const size = Number.parseInt(member(archive, at + 124, 12), 8);
-    const kind = member(archive, at + 156, 1);
+export async function unpack(packed: Uint8Array, target: string): Promise<void> {
+  const archive = extract();
+  archive.end(gunzipSync(packed));
+  for await (const entry of archive) {
+    const { name, type } = entry.header;
+    if (name.split("/").includes("..")) throw new Error("the archive is damaged");
     const path = join(target, name);
-    if (name.split("/").includes("..") || !Number.isSafeInteger(size)) throw new Error("the archive is damaged");
-    const start = at + BLOCK;
-    if (kind === "5") mkdirSync(path, { recursive: true, mode: 0o700 });
-    else if (kind === "0" || kind === "") {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(path, archive.subarray(start, start + size), { mode: 0o600 });
-    } else throw new Error("the archive holds more than files and directories");
-    at = start + Math.ceil(size / BLOCK) * BLOCK;
+    mkdirSync(type === "directory" ? path : dirname(path), { recursive: true, mode: 0o700 });
+    if (type === "file") writeFileSync(path, await buffer(entry), { mode: 0o600 });
+    else if (type !== "directory") throw new Error("the archive contains more than files and directories");
+    entry.resume();
   }
 }

@@ -1,4 +1,7 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { SETTING_NAMES } from "../../src/config/settings.ts";
 
@@ -37,12 +40,37 @@ describe("Dockerfile", () => {
     expect(copied.filter((path) => !allowed.some((root) => path === root || path.startsWith(`${root}/`)))).toEqual([]);
   });
 
-  test("starts the source with the options of `npm start` and of the command line", () => {
+  test("starts the source with the options of the command line, as `npm start` does", () => {
     const options = (text: string) => text.match(/--(?:conditions|disable-sigusr1|report-exclude-env)[\w=-]*/g);
-    const start = options(JSON.parse(read("package.json")).scripts.start);
-    expect(start).toEqual(["--disable-sigusr1", "--report-exclude-env", "--conditions=countersign"]);
-    expect(options(dockerfile)).toEqual(start);
-    expect(options(read("bin/countersign"))).toEqual(start);
+    const expected = ["--disable-sigusr1", "--report-exclude-env", "--conditions=countersign"];
+    expect(options(dockerfile)).toEqual(expected);
+    expect(options(read("bin/countersign"))).toEqual(expected);
+    expect(JSON.parse(read("package.json")).scripts.start).toBe("exec bin/countersign serve");
+  });
+});
+
+describe("bin/countersign without the Node that comes with the install", () => {
+  const runOn = (version: string) => {
+    const root = mkdtempSync(join(tmpdir(), "countersign-bin-"));
+    mkdirSync(join(root, "bin"));
+    copyFileSync(new URL("../../bin/countersign", import.meta.url), join(root, "bin/countersign"));
+    writeFileSync(join(root, "node"), `#!/bin/sh\n[ "$1" = --version ] && echo ${version} || echo started\n`, { mode: 0o755 });
+    const { status, stdout, stderr } = spawnSync(join(root, "bin/countersign"), ["serve"], {
+      encoding: "utf8",
+      env: { PATH: `${root}:/usr/bin:/bin` },
+    });
+    rmSync(root, { recursive: true });
+    return { status, stdout, stderr };
+  };
+
+  test("refuses a Node below 24 in one sentence", () => {
+    const { status, stdout, stderr } = runOn("v20.19.0");
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toMatch(/^Countersign needs Node 24 or newer, but the node on PATH is v20\.19\.0: .+\.\n$/);
+  });
+
+  test.for(["v24.0.0", "v26.1.0"])("starts on Node %s", (version) => {
+    expect(runOn(version)).toEqual({ status: 0, stdout: "started\n", stderr: "" });
   });
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { SETTING_NAMES } from "../../src/config/settings.ts";
-import { distance } from "../../src/config/unknown-settings.ts";
+import { editsBetween } from "../../src/config/unknown-settings.ts";
 import { ConfigError, type Environment, loadConfig, type Role } from "../../src/config.ts";
 import { privateCa } from "../support/private-ca.ts";
 
@@ -239,7 +239,7 @@ describe("faults of one setting", () => {
   test.for(cases)("%s: %j", ([name, env]) => {
     const faults = faultsOf(env);
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toMatch(new RegExp(`^${name}: (is|names) [^;]+; [^\\n]+\\.$`)); // setting, fault, remedy
+    expect(faults[0]).toMatch(new RegExp(`^${name}: (is|names|contains) [^;]+; [^\\n]+\\.$`)); // setting, fault, remedy
   });
 });
 
@@ -319,19 +319,25 @@ describe("unknown settings", () => {
     ["JWT_PRIVATE_KYE", "did you mean JWT_PRIVATE_KEY?"],
     ["jwt_issuer", "did you mean JWT_ISSUER?"],
     ["DATABASE_URI", "did you mean DATABASE_URL?"],
-    ["COUNTERSIGN_TELEMETRY", "remove it"],
-    ["JWT_KEY_ROTATION_DAYS", "remove it"],
+    ["COUNTERSIGN_TELEMETRY", "remove it."],
+    ["JWT_KEY_ROTATION_DAYS", "remove it."],
     ["ID_JAG_TRUSTED_ISSUER", "did you mean ID_JAG_TRUSTED_ISSUERS?"],
     ["PQC_DELIVERY", "did you mean PQC_TOKEN_DELIVERY?"],
   ];
   test.for(cases)("%s: %s", ([name, said]) => {
-    expect(faultsOf({ [name]: "x" })).toEqual([`${name}: is no setting; ${said}`]);
+    expect(faultsOf({ [name]: "x" })).toEqual([`${name}: Unknown setting; ${said}`]);
   });
 
-  test("distance counts insertions, deletions, replacements and swaps of neighbours", () => {
-    expect([distance("", "abc"), distance("abc", "abc"), distance("abcd", "abdc"), distance("abc", "xbcy"), distance("ab", "ba")]).toEqual([
-      3, 0, 1, 2, 1,
-    ]);
+  test("counts insertions, deletions, replacements, and a swap of neighbours as one edit", () => {
+    const pairs = [
+      ["", "abc"],
+      ["abc", "abc"],
+      ["abcd", "abdc"],
+      ["abc", "xbcy"],
+      ["ab", "ba"],
+      ["abcd", "badc"],
+    ] as const;
+    expect(pairs.map(([a, b]) => editsBetween(a, b))).toEqual([3, 0, 1, 2, 1, 3]);
   });
 });
 

@@ -1,20 +1,83 @@
-import { DAY, describedIn, flag, issuers, oneOf, seconds } from "./forms.ts";
+import { p256Private, tlsCertificate } from "../key-material.ts";
+import { DAY, describedIn, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, text } from "./forms.ts";
 
-const meta = describedIn("Identity assertions, post-quantum signatures");
+const assertionsAndHybrid = describedIn("Identity assertions, post-quantum signatures");
 
 export const FEATURE_SETTINGS = {
-  ID_JAG_ENABLED: flag().default(false).meta(meta("Whether identity assertions of other issuers are accepted (jwt-bearer grant).")),
+  ID_JAG_ENABLED: flag()
+    .default(false)
+    .meta(assertionsAndHybrid("Whether identity assertions of other issuers are accepted (jwt-bearer grant).")),
   ID_JAG_TRUSTED_ISSUERS: issuers()
     .default([])
-    .meta(meta("Issuers whose identity assertions are accepted; an empty list rejects every assertion.")),
+    .meta(assertionsAndHybrid("Issuers whose identity assertions are accepted; an empty list rejects every assertion.")),
   ID_JAG_MAX_ASSERTION_LIFETIME: seconds(1, DAY)
     .default(300)
-    .meta(meta("Seconds that an identity assertion may live at most, and that its `jti` is remembered.")),
-  HYBRID_SIGNING_ENABLED: flag().default(false).meta(meta("Whether access tokens are signed with ML-DSA-65 besides Ed25519.")),
+    .meta(assertionsAndHybrid("Longest lifetime of an identity assertion in seconds; its `jti` is remembered for as long.")),
+  HYBRID_SIGNING_ENABLED: flag()
+    .default(false)
+    .meta(assertionsAndHybrid("Whether access tokens are signed with ML-DSA-65 in addition to Ed25519.")),
   PQC_TOKEN_DELIVERY: oneOf(["reference", "self-contained"])
     .default("reference")
-    .meta(meta("How the ML-DSA-65 signature reaches a verifier: by introspection, or in the token answer too.")),
+    .meta(assertionsAndHybrid("How the ML-DSA-65 signature reaches a verifier: by introspection, or in the token answer too.")),
   PQC_SELF_CONTAINED_ACK: flag()
     .default(false)
-    .meta(meta("Acknowledges the size of `self-contained` delivery, which is refused without it.")),
+    .meta(assertionsAndHybrid("Acknowledges the size of `self-contained` delivery, which is refused without it.")),
+};
+
+const wallets = describedIn("Wallets");
+
+/** Claims that describe the credential rather than its holder. */
+const NOT_SUBJECT: ReadonlySet<string> = new Set(["iss", "iat", "nbf", "exp", "cnf", "vct", "status", "_sd", "_sd_alg"]);
+
+export const WALLET_SETTINGS = {
+  WALLET_FEDERATION_ENABLED: flag()
+    .default(false)
+    .meta(wallets("Whether users may link the credential of a wallet to their account (OpenID4VP 1.0).")),
+  WALLET_TRUSTED_ISSUERS: issuers()
+    .default([])
+    .meta(wallets("Issuers (`iss`) whose credentials are accepted; an empty list rejects every credential.")),
+  WALLET_CREDENTIAL_TYPES: listOf(
+    SPACES_OR_COMMAS,
+    (type) => URL.canParse(type),
+    "contains something that is not a credential type",
+    "give the `vct` of each type, a URI, separated by spaces or commas",
+  )
+    .default(["urn:eudi:pid:1"])
+    .meta(wallets("Credential types (`vct`) that a wallet is asked for; any one of them is enough.")),
+  WALLET_SUBJECT_CLAIM: text(
+    (value) => /^[A-Za-z0-9_-]{1,64}$/.test(value) && !NOT_SUBJECT.has(value),
+    "is not a claim that can identify a user",
+    "give the name of one claim that the issuers keep stable and unique, and never reassign",
+  )
+    .default("sub")
+    .meta(wallets("Claim of the credential that identifies the user within its issuer: stable, unique, never reassigned.")),
+  WALLET_ISSUER_ROOTS: tlsCertificate()
+    .optional()
+    .meta(
+      wallets("Root certificates (PEM) that a credential's own certificate chain (`x5c`) must lead to.", {
+        unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
+        file: true,
+      }),
+    ),
+  WALLET_CREDENTIAL_STATUS: oneOf(["strict", "lenient"])
+    .default("strict")
+    .meta(
+      wallets(
+        "A credential whose status list cannot be fetched: rejected (`strict`) or accepted (`lenient`). A revoked or suspended credential is always rejected.",
+      ),
+    ),
+  WALLET_VERIFIER_CERT: tlsCertificate()
+    .optional()
+    .meta(
+      wallets("Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.", {
+        unset: "unsigned requests, which name only the address for the response",
+        file: true,
+      }),
+    ),
+  WALLET_VERIFIER_KEY: p256Private()
+    .optional()
+    .meta(wallets("Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true })),
+  WALLET_CLIENT_ID_PREFIX: oneOf(["x509_san_dns", "x509_hash"])
+    .default("x509_san_dns")
+    .meta(wallets("How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.")),
 };

@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 
-/** What the settings reference and the loader know of a setting besides its form. */
+/** What the settings reference and the loader need besides the form of a value. */
 export interface SettingMeta {
   readonly group: string;
   readonly description: string;
-  /** What holds when the setting is not there and no fixed default can say it. */
+  /** The effect of leaving the setting out, where it has no fixed default. */
   readonly unset?: string;
-  /** `@path` stands for the content of the file at path. Every setting that may carry a secret has this. */
+  /** Accepts `@path` for the content of a file. True for every setting that may hold a secret. */
   readonly file?: boolean;
 }
 
-/** Describes the settings of one group, which is a section of docs/settings.md. */
+/** Describes settings of one group. A group is a section of docs/settings.md. */
 export const describedIn =
   (group: string) =>
   (description: string, more: Omit<SettingMeta, "group" | "description"> = {}): SettingMeta & Record<string, unknown> => ({
@@ -23,7 +23,7 @@ export const describedIn =
 /** Seconds. */
 export const DAY = 86_400;
 
-/** The text of a fault: what is wrong, and what to do about it. Never the value. */
+/** The text of a fault: what is wrong and how to fix it. Never the value, which may be secret. */
 export const says = (fault: string, remedy: string) => `${fault}; ${remedy}`;
 
 export const text = (test: (value: string) => boolean, fault: string, remedy: string) => z.string().refine(test, says(fault, remedy));
@@ -31,7 +31,7 @@ export const text = (test: (value: string) => boolean, fault: string, remedy: st
 export const whole = (min: number, max: number, what: string) =>
   text(
     (value) => /^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max,
-    `is no whole number from ${min} to ${max}`,
+    `is not a whole number from ${min} to ${max}`,
     `give ${what} in digits`,
   ).transform(Number);
 
@@ -40,17 +40,17 @@ export const seconds = (min: number, max: number) => whole(min, max, "seconds");
 export const flag = () => z.stringbool({ error: says("is neither true nor false", "set true or false") });
 
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
-  z.enum(words, { error: says("is a word that this setting does not know", `set ${words.join(" or ")}`) });
+  z.enum(words, { error: says("is not one of the accepted words", `set ${words.join(" or ")}`) });
 
 export const url = (schemes: readonly string[]) =>
   text(
     (value) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1)) && new URL(value).hostname !== "",
-    `is no URL of the form ${schemes.map((scheme) => `${scheme}://…`).join(" or ")}`,
+    `is not a URL of the form ${schemes.map((scheme) => `${scheme}://…`).join(" or ")}`,
     "give the whole URL",
   );
 
 /**
- * Issuer identifiers are compared as strings, so only the one canonical spelling is taken.
+ * Issuer identifiers are compared as strings, so only the canonical spelling is accepted.
  * @see RFC 8414 §2, OpenID Connect Discovery §3
  */
 const isIssuer = (value: string) => {
@@ -62,13 +62,13 @@ const isIssuer = (value: string) => {
 export const issuer = () =>
   text(
     isIssuer,
-    "is no issuer identifier",
+    "is not an issuer identifier",
     "give an http(s) URL in lower case, without credentials, default port, trailing slash, query and fragment",
   );
 
 const words = (value: string, separator: RegExp) => [...new Set(value.split(separator).filter((word) => word !== ""))];
 
-/** A list without repeats, of which every word passes the test. An empty text is an empty list. */
+/** A list without repeats whose words all pass the test. An empty text is an empty list. */
 export const listOf = (separator: RegExp, test: (word: string) => boolean, fault: string, remedy: string) =>
   text((value) => words(value, separator).every(test), fault, remedy).transform((value) => words(value, separator));
 
@@ -78,9 +78,9 @@ export const issuers = () =>
   listOf(
     SPACES_OR_COMMAS,
     isIssuer,
-    "names something that is no issuer identifier",
+    "contains something that is not an issuer identifier",
     "give https URLs without trailing slash, separated by spaces or commas",
   );
 
 const isHost = (value: string) => isIP(value) !== 0 || /^(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?$/i.test(value);
-export const host = () => text(isHost, "is no host name or IP address", "give one without scheme, port and brackets");
+export const host = () => text(isHost, "is not a host name or IP address", "give one without scheme, port and brackets");

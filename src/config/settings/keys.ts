@@ -18,16 +18,20 @@ export const KEY_SETTINGS = {
   JWT_PREVIOUS_PRIVATE_KEY: ed25519Private()
     .optional()
     .meta(
-      meta("The Ed25519 private key of before: it signs until JWT_PRIVATE_KEY has been published for 300 s. See docs/keys.md.", {
+      meta("The previous Ed25519 private key, which signs until JWT_PRIVATE_KEY has been published for 300 s. See docs/keys.md.", {
         file: true,
       }),
     ),
   JWT_RETIRED_PUBLIC_KEYS: verificationKeys()
     .optional()
-    .meta(meta("PEM bundle of earlier and of coming public keys: published and verified. See docs/keys.md.", { file: true })),
+    .meta(
+      meta("PEM bundle of earlier and upcoming public keys, which are published and accepted for verification. See docs/keys.md.", {
+        file: true,
+      }),
+    ),
   ID_TOKEN_SIGNING_ALG: oneOf(["EdDSA", "RS256"])
     .default("EdDSA")
-    .meta(meta("Signature of ID tokens. `RS256` concerns them only, never access tokens.")),
+    .meta(meta("Signature algorithm of ID tokens. Access tokens are never signed with `RS256`.")),
   JWT_RSA_PRIVATE_KEY: rsaPrivate()
     .optional()
     .meta(

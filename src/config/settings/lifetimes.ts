@@ -12,7 +12,7 @@ export const LIFETIME_SETTINGS = {
     .default(0)
     .meta(
       meta(
-        "Seconds in which the directly preceding token of a family, shown again by the same client with the same scope and resource, still gets a working answer. 0 ends the family at once, as the specification has it.",
+        "Seconds in which the directly preceding token of a family still works when the same client sends it again with the same scope and resource. With 0 a reused token revokes the family at once.",
       ),
     ),
   AUTHORIZATION_CODE_TTL: seconds(1, 600).default(60).meta(meta("Seconds that an authorization code lives.")),

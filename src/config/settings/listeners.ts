@@ -19,7 +19,7 @@ export const LISTENER_SETTINGS = {
   GRPC_TLS_CLIENT_CA: tlsCertificate()
     .optional()
     .meta(
-      meta("Authorities (PEM) whose client certificates prove a front to a core: mutual TLS. Resource servers need none.", {
+      meta("Authorities (PEM) whose client certificates authenticate fronts to a core: mutual TLS. Resource servers need none.", {
         file: true,
       }),
     ),
@@ -27,7 +27,7 @@ export const LISTENER_SETTINGS = {
     .optional()
     .meta(
       meta(
-        "Issuer identifier and base URL of every address that is published. With NODE_ENV=production `https`, loopback hosts excepted.",
+        "Issuer identifier, and base URL of every published address. With NODE_ENV=production it must be `https`, except for loopback hosts.",
         {
           unset: "`http://localhost:PORT`",
         },
@@ -37,7 +37,7 @@ export const LISTENER_SETTINGS = {
     .default(false)
     .meta(
       meta(
-        "Whether X-Forwarded-* is believed for the client's address. Set it only behind a proxy that writes these headers itself; behind one without it, all users share the limits of one address.",
+        "Whether X-Forwarded-* is trusted for the client's address. Set it only behind a proxy that writes these headers itself; behind one without it, all users share the limits of one address.",
       ),
     ),
 };

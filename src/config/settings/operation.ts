@@ -16,7 +16,7 @@ const isReadable = (path: string) => {
 export const OPERATION_SETTINGS = {
   NODE_ENV: oneOf(["production", "development", "test"])
     .default("development")
-    .meta(meta("`production` refuses what is only good for development: generated keys, a plain-http issuer.")),
+    .meta(meta("`production` refuses what only suits development: generated keys, a plain-http issuer.")),
   PROVISION_FILE: text(isReadable, "names a file that cannot be read", "give the path of a readable JSON file")
     .optional()
     .meta(meta("JSON file of realms, users, clients and descriptions of scopes, applied idempotently at every start.")),
@@ -29,7 +29,7 @@ export const OPERATION_SETTINGS = {
   COUNTERSIGN_EMAIL: z
     .string()
     .optional()
-    .meta(meta("Whom the command line signs in.", { unset: "it asks" })),
+    .meta(meta("E-mail address with which the command line signs in.", { unset: "it asks" })),
   COUNTERSIGN_PASSWORD: z
     .string()
     .optional()

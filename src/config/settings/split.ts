@@ -2,7 +2,7 @@ import { z } from "zod";
 import { tlsCertificate, tlsPrivateKey } from "../key-material.ts";
 import { describedIn, url } from "./forms.ts";
 
-const meta = describedIn("Front and token core as processes of their own");
+const meta = describedIn("Front and token core as separate processes");
 
 export const SPLIT_SETTINGS = {
   TOKEN_CORE_URL: url(["http", "https"])
@@ -17,13 +17,13 @@ export const SPLIT_SETTINGS = {
     .optional()
     .meta(
       meta(
-        "Secret that a front presents to a core; a core demands it, or mutual TLS, in production and wherever it listens beyond loopback. In production at least 32 characters.",
+        "Secret that a front presents to a core. A core requires it, or mutual TLS, in production and wherever it listens beyond loopback. In production at least 32 characters.",
         { file: true },
       ),
     ),
   TOKEN_CORE_CA: tlsCertificate()
     .optional()
-    .meta(meta("Authorities (PEM) that a front believes for the core's certificate.", { unset: "those of the runtime", file: true })),
+    .meta(meta("Authorities (PEM) that a front trusts for the core's certificate.", { unset: "those of the runtime", file: true })),
   TOKEN_CORE_TLS_CERT: tlsCertificate()
     .optional()
     .meta(meta("Certificate chain (PEM) that a front presents to a core: mutual TLS.", { file: true })),

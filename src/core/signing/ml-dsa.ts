@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
+import { concurrencyLimit } from "../../concurrency-limit.ts";
 import { Refusal } from "../../errors.ts";
 import { mldsaPkcs8, mldsaPublicPem, readMldsaPrivate } from "../../ml-dsa-key.ts";
 import { type AkpJwk, akpJwk } from "./keys.ts";
@@ -11,16 +12,17 @@ export interface MldsaKey {
   /** Signs the ASCII bytes of a signing input: pure ML-DSA, empty context, hedged (RFC 9964 §3, FIPS 204 §5.2). Never refuses. */
   sign(input: string): Promise<Uint8Array>;
   /**
-   * Asked before anything is consumed for the sake of a signature.
-   * @throws {Refusal} temporarily_unavailable while more wait than can be signed within the deadline of their calls
+   * Callers check this before they consume anything for the sake of a signature.
+   * @throws {Refusal} temporarily_unavailable while more signatures wait than can be made within the deadline of their calls
    */
   assertOpen(): void;
 }
 
-/** How signatures are made: so many at a time, each off the main thread or in a turn of the event loop of its own. */
+/** How signatures are made: each off the main thread, or in its own turn of the event loop. */
 interface Engine {
   readonly publicKey: Uint8Array;
-  readonly lanes: number;
+  /** Signatures that are made at the same time. */
+  readonly atOnce: number;
   sign(input: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -35,23 +37,23 @@ function nativeEngine(seed: Uint8Array): Engine | undefined {
   try {
     key = createPrivateKey({ key: mldsaPkcs8(seed), format: "der", type: "pkcs8" });
   } catch {
-    return undefined; // the form is ours, so that only the algorithm can be what is not known
+    return undefined; // this module wrote the PKCS#8 form, so only the algorithm can be unknown
   }
   const { pub } = createPublicKey(key).export({ format: "jwk" }) as { pub?: string };
   if (pub === undefined) return undefined;
   // One core is left to the event loop, and two threads of the pool to passwords and names.
-  const lanes = Math.max(1, Math.min(2, availableParallelism() - 1));
-  return { publicKey: Buffer.from(pub, "base64url"), lanes, sign: (input) => signInPool(null, input, key) };
+  const atOnce = Math.max(1, Math.min(2, availableParallelism() - 1));
+  return { publicKey: Buffer.from(pub, "base64url"), atOnce, sign: (input) => signInPool(null, input, key) };
 }
 
-/** By portable code on this thread: one signature (about 8 ms) a turn, everything else in between. */
+/** By portable code on this thread: one signature (about 8 ms) in each turn of the event loop. */
 async function portableEngine(seed: Uint8Array): Promise<Engine> {
   const { ml_dsa65 } = await import("@noble/post-quantum/ml-dsa.js");
   const { publicKey, secretKey } = ml_dsa65.keygen(seed);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
     publicKey,
-    lanes: 1,
+    atOnce: 1,
     async sign(input) {
       await turn();
       return ml_dsa65.sign(input, secretKey);
@@ -59,29 +61,16 @@ async function portableEngine(seed: Uint8Array): Promise<Engine> {
   };
 }
 
-/** A key over an engine: its lanes are kept, in the order of asking. */
+const queueFull = () => new Refusal("temporarily_unavailable", "pqc_signing_queue_full", { retryAfter: 1 });
+
+/** A key that signs with an engine. Calls are refused before anything is consumed (`assertOpen`), so that `sign` itself never refuses. */
 function keyOver(engine: Engine): MldsaKey {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  /** A free worker goes to the longest waiter before a new caller can take it. */
-  const release = (): void => {
-    const first = waiting.shift();
-    if (first === undefined) running--;
-    else first();
-  };
+  const signatures = concurrencyLimit({ limit: engine.atOnce, queue: Number.POSITIVE_INFINITY, full: queueFull });
   return {
     jwk: akpJwk(engine.publicKey),
-    async sign(input) {
-      if (running >= engine.lanes) await new Promise<void>((resolve) => waiting.push(resolve));
-      else running++;
-      try {
-        return await engine.sign(Buffer.from(input, "ascii"));
-      } finally {
-        release();
-      }
-    },
+    sign: (input) => signatures.run(() => engine.sign(Buffer.from(input, "ascii"))),
     assertOpen() {
-      if (waiting.length >= MAX_WAITING) throw new Refusal("temporarily_unavailable", "pqc_signing_queue_full", { retryAfter: 1 });
+      if (signatures.waiting >= MAX_WAITING) throw queueFull();
     },
   };
 }
@@ -89,17 +78,18 @@ function keyOver(engine: Engine): MldsaKey {
 /**
  * Opens an ML-DSA-65 key, natively where the runtime can.
  * @param seed 32 bytes
- * @param portable never natively; for the tests that hold the two against each other
+ * @param portable forces the portable code, for the tests that compare the two
  */
 export const openMldsaKey = async (seed: Uint8Array, portable = false): Promise<MldsaKey> =>
   keyOver((portable ? undefined : nativeEngine(seed)) ?? (await portableEngine(seed)));
 
 /**
- * The public half of a private key's text, as SPKI PEM: what JWT_RETIRED_PUBLIC_KEYS takes later on.
- * @throws {Error} for a text that is no ML-DSA-65 private key with its seed
+ * The public half of a private key, as SPKI PEM, which JWT_RETIRED_PUBLIC_KEYS accepts.
+ * @param text PKCS#8 PEM with a seed, or a JWK
+ * @throws {Error} for any other text
  */
 export async function mldsaPublicHalf(text: string): Promise<string> {
-  const held = readMldsaPrivate(text);
-  if (held === undefined) throw new Error("no ML-DSA-65 private key with its seed");
-  return mldsaPublicPem(Buffer.from((await openMldsaKey(held.seed)).jwk.pub, "base64url"));
+  const key = readMldsaPrivate(text);
+  if (key === undefined) throw new Error("no ML-DSA-65 private key with its seed");
+  return mldsaPublicPem(Buffer.from((await openMldsaKey(key.seed)).jwk.pub, "base64url"));
 }

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { concurrencyLimit } from "../../src/concurrency-limit.ts";
+
+const limitOf = (limit: number, queue: number) => concurrencyLimit({ limit, queue, full: () => new Error("the queue is full") });
+const pending = () => {
+  let end: () => void = () => undefined;
+  const promise = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return { promise, end };
+};
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("runs at most the limit at once and starts the next when one ends", async () => {
+  const { run } = limitOf(2, 10);
+  const tasks = [pending(), pending(), pending()];
+  const begun: number[] = [];
+  const all = tasks.map((task, index) =>
+    run(() => {
+      begun.push(index);
+      return task.promise;
+    }),
+  );
+  await turn();
+  expect(begun).toEqual([0, 1]);
+  tasks[1]?.end();
+  await turn();
+  expect(begun).toEqual([0, 1, 2]);
+  for (const task of tasks) task.end();
+  await Promise.all(all);
+});
+
+test("refuses a task when the queue is full, and frees the place of a task that failed", async () => {
+  const { run } = limitOf(1, 1);
+  const first = pending();
+  const running = run(() => first.promise);
+  const waiting = run(async () => Promise.reject(new Error("failed")));
+  await expect(run(async () => "late")).rejects.toThrow("the queue is full");
+  first.end();
+  await running;
+  await expect(waiting).rejects.toThrow("failed");
+  expect(await run(async () => "next")).toBe("next");
+});
+
+test("never starts a task whose signal fired while it waited, and keeps the place of a running one until it settles", async () => {
+  const { run } = limitOf(1, 5);
+  const [first, stop, stopWaiting] = [pending(), new AbortController(), new AbortController()];
+  let begun = false;
+  const running = run(() => first.promise, stop.signal);
+  const waiting = run(async () => {
+    begun = true;
+  }, stopWaiting.signal);
+  stopWaiting.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  stop.abort(new Error("gone too"));
+  await expect(running).rejects.toThrow("gone too");
+  const next = run(async () => "next");
+  await turn();
+  expect(begun).toBe(false);
+  first.end();
+  expect(await next).toBe("next");
+  await expect(run(async () => "x", AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+});
+
+test("counts the tasks that run and that wait", async () => {
+  const limit = limitOf(1, 5);
+  const first = pending();
+  const all = [limit.run(() => first.promise), limit.run(async () => undefined)];
+  expect([limit.running, limit.waiting]).toEqual([1, 1]);
+  first.end();
+  await Promise.all(all);
+  expect([limit.running, limit.waiting]).toEqual([0, 0]);
+});

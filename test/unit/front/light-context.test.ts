@@ -1,0 +1,72 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { LightContext } from "../../../src/front/http/light-context.ts";
+
+const STATE = {
+  requestId: "r",
+  address: "127.0.0.1",
+  signal: new AbortController().signal,
+  route: "/",
+  receive: <T>(body: () => Promise<T>) => body(),
+};
+
+/** What a client sees of a light context that `answer` has filled in. */
+async function seen(answer: (ctx: LightContext) => void, method = "GET"): Promise<Response> {
+  const server = createServer((req, res) => {
+    const ctx = new LightContext(req, res, STATE);
+    answer(ctx);
+    ctx.send();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { method });
+  } finally {
+    server.close();
+  }
+}
+
+describe("a light context", () => {
+  test("is 200 with its length once it has a body, 404 without one", async () => {
+    const answer = await seen((ctx) => {
+      ctx.body = "grüezi";
+    });
+    expect([answer.status, answer.headers.get("content-length"), await answer.text()]).toEqual([200, "7", "grüezi"]);
+    const nothing = await seen(() => {});
+    expect([nothing.status, await nothing.text()]).toEqual([404, "Not Found"]);
+  });
+
+  test("sends bytes as they are", async () => {
+    const answer = await seen((ctx) => {
+      ctx.body = Buffer.from([0xff, 0x00]);
+    });
+    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(new Uint8Array([0xff, 0x00]));
+  });
+
+  test("answers HEAD with the length and without the body (RFC 9110 §9.3.2)", async () => {
+    const answer = await seen((ctx) => {
+      ctx.body = "four";
+    }, "HEAD");
+    expect([answer.status, answer.headers.get("content-length"), await answer.text()]).toEqual([200, "4", ""]);
+  });
+
+  test.for([204, 304])("says nothing of content with status %i (RFC 9110 §6.4.1)", async (status) => {
+    const answer = await seen((ctx) => {
+      ctx.set("Content-Type", "application/json");
+      ctx.status = status;
+    });
+    expect([answer.status, answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([status, null, null]);
+  });
+
+  test("sets and removes a header by its name in any case", async () => {
+    const answer = await seen((ctx) => {
+      ctx.set("Cache-Control", "public");
+      ctx.set("cache-control", "no-store");
+      ctx.set("Pragma", "no-cache");
+      ctx.remove("pragma");
+      ctx.body = "";
+    });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("pragma")).toBeNull();
+  });
+});
