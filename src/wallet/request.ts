@@ -1,9 +1,13 @@
 import { createHmac } from "node:crypto";
 import { setGlobalConfig } from "@openid4vc/oauth2";
 import { createOpenid4vpAuthorizationRequest } from "@openid4vc/openid4vp";
+import { z } from "zod";
 import { WALLET_ALGORITHMS } from "./algorithms.ts";
 import type { AskedFor } from "./query.ts";
 import type { RequestSigner, Verifier } from "./verifier.ts";
+
+// Loading @openid4vc replaces zod's error messages in the whole process. The API's messages must not depend on whether the wallet is loaded.
+z.config({ customError: undefined });
 
 /** The audience of every request object: which wallet will read it is not known (OpenID4VP 1.0 §5.8). */
 const ANY_WALLET = "https://self-issued.me/v2";
