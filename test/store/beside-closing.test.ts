@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { apiKeys } from "../../src/store/api-keys.ts";
-import { clientRegistry } from "../../src/store/client-registry.ts";
-import { managedClients } from "../../src/store/clients-admin.ts";
+import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { delegations } from "../../src/store/delegations.ts";
@@ -81,7 +80,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
     ]);
   });
 
-  test.for(rounds(20))("all that hangs itself on the person, round %i", async () => {
+  test.for(rounds(20))("all that hangs itself on the user, round %i", async () => {
     const scene = await aScene(sql);
     const { userId, sessionId } = scene;
     const email = (await users(sql).byId(userId))?.email ?? "";

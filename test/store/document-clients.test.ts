@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Client } from "../../src/clients/client.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientRegistry } from "../../src/store/client-registry.ts";
+import { clientRegistry } from "../../src/store/clients.ts";
 import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import type { Database } from "../../src/store/orm.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { RateLimiter } from "../../accounts/ports.ts";
-import type { Client } from "../../clients/client.ts";
+import { type Client, DEFAULT_SETTINGS } from "../../clients/client.ts";
 import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
 import { type RegistrableMetadata, type RegistrationPolicy, registrableMetadata } from "../../clients/registration.ts";
 import type { Clock, RandomBytes } from "../../clock.ts";
@@ -78,23 +78,14 @@ function newDynamicClient(metadata: RegistrableMetadata, realmId: string, secret
   const clientId = newClientId(by.randomBytes);
   const { name, ...kept } = metadata;
   return {
+    ...DEFAULT_SETTINGS,
     ...kept,
     id: newId(by.clock, by.randomBytes),
     clientId,
     realmId,
-    ownerId: null,
     origin: "dynamic",
     name: name ?? clientId,
-    description: null,
-    postLogoutRedirectUris: [],
     secretHash: secret === undefined ? null : hashSecret(secret),
-    enabled: true,
-    environment: null,
-    isAgent: false,
-    maxAgentMode: null,
-    audience: null,
-    jwks: null,
-    jwksUri: null,
   };
 }
 

@@ -4,7 +4,7 @@ import * as clients from "./clients.ts";
 import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
-import type { Column, RowOf, Table } from "./table.ts";
+import type { Column, Table } from "./table.ts";
 
 const tables: readonly Table[] = [accounts, clients, delegations, grants, records].flatMap((file) =>
   Object.values(file).filter((exported): exported is Table => typeof exported === "object"),
@@ -77,6 +77,3 @@ const entityOfTable = (one: Table): EntitySchema =>
 
 /** The MikroORM entity of each table, by the table's name. */
 export const entities: ReadonlyMap<string, EntitySchema> = new Map(tables.map((one) => [one.name, entityOfTable(one)]));
-
-/** The entity of a table, whose properties are the table's members. */
-export const entityOf = <T extends Table>(one: T): EntitySchema<RowOf<T>> => entities.get(one.name) as unknown as EntitySchema<RowOf<T>>;

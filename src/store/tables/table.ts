@@ -123,14 +123,16 @@ function reading({ type }: Column, column: string): string {
   }
 }
 
-/** The type in which a value travels through jsonb, and SQL that makes the column's value of it. */
+/** The type of a value in a recordset. Bytes travel as hexadecimal, times as seconds. */
 const travelling = ({ type }: Column): string => {
   if (type === "seconds" || type === "preciseSeconds") return "float8";
   return type === "bytea" ? "text" : type;
 };
 
-function arriving({ type }: Column, value: string): string {
+/** SQL that makes the column's value of one in a recordset. */
+function arriving({ type, nullable }: Column, value: string): string {
   if (type === "seconds" || type === "preciseSeconds") return `to_timestamp(${value})`;
+  if (type === "jsonb" && nullable) return `nullif(${value}, 'null'::jsonb)`;
   return type === "bytea" ? `decode(${value}, 'hex')` : value;
 }
 
