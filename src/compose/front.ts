@@ -26,7 +26,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Surroundings } from "./core.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
-import { describeApi, frontRoutes } from "./routes.ts";
+import { frontRoutes } from "./routes.ts";
 
 export interface FrontSurroundings extends Surroundings {
   /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
@@ -48,7 +48,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive = lifecycle();
-  const routes = frontRoutes(config, sql, {
+  const { routes, describeApi } = frontRoutes(config, sql, {
     ...around,
     core,
     coreReady: remote === undefined ? async () => true : remote.ready,
@@ -94,7 +94,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     /** What the first requests would otherwise load: the API description, the common passwords, the Connect library. */
     loads: [
-      () => describeApi(issuer),
+      describeApi,
       loadBodyReader,
       () => import("@zxcvbn-ts/language-common"),
       () => import("@connectrpc/connect-node"),

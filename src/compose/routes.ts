@@ -5,6 +5,7 @@ import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
 import { namedTargets } from "../clients/agents.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
+import { apiKeyRoutes } from "../front/api/api-keys.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Lifecycle } from "../front/http/lifecycle.ts";
@@ -54,12 +55,13 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
   readonly wakeOutbox: () => void;
 }
 
-/** Every route of the front over its stores. */
-export function frontRoutes(config: Config, sql: Sql, parts: RouteParts): readonly Route[] {
+/** Every route of the front over its stores, and their OpenAPI description, which is built when it is first needed. */
+export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
   const { core, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
   const grantTypes = servedGrantTypes(config.idJag.enabled);
-  return [
+  const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
+  const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
@@ -75,7 +77,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts): readon
       randomBytes,
     }),
     ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
-    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
+    ...[clientApiRoutes, apiKeyRoutes, trpcRoutes].flatMap((routesOf) =>
       routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords) }),
     ),
     ...discoveryRoutes({
@@ -97,8 +99,9 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts): readon
     }),
     ...(wallets === undefined ? walletOffRoutes(issuer) : []),
     ...systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
-    ...docsRoutes({ issuer, describe: () => describeApi(issuer) }),
+    ...docsRoutes({ issuer, describe: describeApi }),
   ];
+  return { routes, describeApi };
 }
 
 /** What the pages and the endpoints of accounts need. */
@@ -142,16 +145,3 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
     return verdict;
   },
 });
-
-/** The OpenAPI description, loaded after the start or when it is first requested. */
-export async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }, { walletPaths }] = await Promise.all([
-    import("../front/system/openapi.ts"),
-    import("../front/schemas/oauth-paths.ts"),
-    import("../front/schemas/account-paths.ts"),
-    import("../front/schemas/client-paths.ts"),
-    import("../front/schemas/connect-paths.ts"),
-    import("../front/schemas/wallet-paths.ts"),
-  ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths, walletPaths]);
-}
