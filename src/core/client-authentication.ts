@@ -3,7 +3,7 @@ import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
-import { type Assertion, type AssertionPorts, proveByAssertion, readAssertion } from "./client-assertion.ts";
+import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
 import { assertRules, type Rule } from "./policy/rule.ts";
 import type { AuthenticationThrottle, CorePorts } from "./ports.ts";
 
@@ -187,7 +187,7 @@ export async function authenticateClient(
     const proven = secretMatches(facts);
     assertRules([CLIENT_KNOWN, METHOD_REGISTERED, CLIENT_ENABLED], facts);
     const client = clientOf(facts);
-    if (assertion !== undefined) await proveByAssertion(assertion, client, ports);
+    if (assertion !== undefined) await authenticateByAssertion(assertion, client, ports);
     else if (presented.method !== "none" && !proven) refuse("wrong_secret");
     return client;
   });

@@ -1,7 +1,7 @@
 import { type Client, isConfidential } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { ClientCredential } from "../../gen/countersign/token/v1/token_pb.ts";
-import { judgeAssertion } from "../client-assertion.ts";
+import { checkAssertion } from "../client-assertion.ts";
 import {
   assertSecret,
   CLIENT_RULES,
@@ -51,7 +51,7 @@ const factsOf = async (presented: Presented, ground: Prefetched): Promise<Client
 async function assertProven(facts: ClientFacts, core: Core): Promise<void> {
   const { client, presented } = facts;
   if (presented.assertion === undefined || client === undefined) return assertSecret(facts);
-  const { jti } = await judgeAssertion(presented.assertion, client, core);
+  const { jti } = await checkAssertion(presented.assertion, client, core);
   if (await core.consumedIds.isConsumed("client_assertion", client.clientId, jti))
     throw new Refusal("invalid_client", "assertion_used_before");
 }

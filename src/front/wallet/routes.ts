@@ -1,7 +1,7 @@
 import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
-import { readAnswer } from "../../wallet/answer.ts";
-import { pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
+import { pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
+import { readResponse } from "../../wallet/query.ts";
 import { signedInBy } from "../auth/signed-in.ts";
 import { formBody } from "../http/body.ts";
 import { exactRouter } from "../http/exact-router.ts";
@@ -32,13 +32,13 @@ const responseRoute =
   (kit: WalletKit): Handler =>
   async (ctx) => {
     const form = await formBody(ctx);
-    const [state, answer] = [form.get("state"), readAnswer(form)];
+    const [state, answer] = [form.get("state"), readResponse(form)];
     if (state === undefined || answer === undefined) {
       throw new Refusal("invalid_request", "wallet_answer_malformed", {
         description: "The form needs state, and either vp_token or error.",
       });
     }
-    const returned = await takeAnswer(state, answer, kit.linking, callerOf(ctx));
+    const returned = await takeResponse(state, answer, kit.linking, callerOf(ctx));
     sendJson(ctx, returned === undefined ? {} : { redirect_uri: `${kit.ports.issuer}/account/wallet?response_code=${returned}` });
   };
 
