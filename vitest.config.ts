@@ -24,6 +24,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: "forks",
+    // A worker loads the server's modules once for all of its files, not once for each.
+    isolate: false,
     maxWorkers: 2,
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...WITH_STORAGE]),

@@ -6,7 +6,7 @@ import pg from "pg";
 import type { AuditFilter } from "../src/management/audit-ports.ts";
 import { auditTrail } from "../src/store/audit-trail.ts";
 import { clientDirectory } from "../src/store/client-directory.ts";
-import { managedClients } from "../src/store/clients-admin.ts";
+import { managedClients } from "../src/store/clients.ts";
 import { openDatabase } from "../src/store/orm.ts";
 import type { Sql } from "../src/store/sql.ts";
 import { anAudit } from "../test/support/accounts.ts";

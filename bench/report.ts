@@ -23,6 +23,8 @@ export interface Comparison {
   readonly workload: WorkloadName;
   readonly floor: Figures;
   readonly product: Figures;
+  /** Another checkout of the product, when one is measured beside it. */
+  readonly before?: Figures;
 }
 
 /** At most so many times the floor's CPU. The floor's code flow is two requests and two signatures, as the product's is. */
@@ -58,9 +60,11 @@ const HEAD = [
   "product /s",
   "product p50 ms",
   "product p99 ms",
+  "× before (CPU)",
+  "quietest round",
 ];
 
-const row = ({ workload, floor, product }: Comparison): readonly string[] => [
+const row = ({ workload, floor, product, before }: Comparison): readonly string[] => [
   workload,
   (product.cpu / floor.cpu).toFixed(2),
   (product.quietestCpu / floor.quietestCpu).toFixed(2),
@@ -71,6 +75,8 @@ const row = ({ workload, floor, product }: Comparison): readonly string[] => [
   product.rate.toFixed(0),
   product.p50.toFixed(1),
   product.p99.toFixed(1),
+  before === undefined ? "" : (product.cpu / before.cpu).toFixed(3),
+  before === undefined ? "" : (product.quietestCpu / before.quietestCpu).toFixed(3),
 ];
 
 /** Ratios first: they were taken in one run, and outlive the machine. */

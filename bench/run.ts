@@ -1,8 +1,11 @@
 /**
  * What a request costs the product, as a multiple of the floor, in one run: alternating rounds, medians, server CPU read from the servers.
- * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,guard] [--profile DIR]
+ * Usage: npm run bench -- [--rounds 3] [--seconds 2.5] [--only refresh,jwks,guard] [--profile DIR] [--before CHECKOUT]
+ * With --before, the product of another checkout of this repository (installed by npm ci) is measured beside it in the same rounds.
  * On PostgreSQL and Redis with BENCH_DATABASE_URL and BENCH_REDIS_URL, else embedded.
  */
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { coldStarts } from "./cold-start.ts";
 import { guardCost } from "./guard.ts";
@@ -12,7 +15,7 @@ import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
 import { revocationReach } from "./revocation-reach.ts";
 import { IN_FLIGHT } from "./scenario.ts";
 import { serverEnv } from "./serve.ts";
-import { emptyStorage, STORAGE } from "./storage.ts";
+import { emptyStorage, STORAGE, type Storage } from "./storage.ts";
 import { WORKLOAD_NAMES, type WorkloadName } from "./workloads.ts";
 
 /** Seconds of load before anything is measured, until the code is compiled. */
@@ -32,6 +35,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2.5" },
     only: { type: "string" },
     profile: { type: "string" },
+    before: { type: "string" },
   },
 });
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
@@ -49,39 +53,51 @@ async function sample(load: LoadProcess, server: ServerProcess, workload: Worklo
   return { ...result, cpu: (spent[1] ?? 0) - (spent[0] ?? 0) };
 }
 
-async function compare(load: LoadProcess, floor: ServerProcess, product: ServerProcess, workload: WorkloadName): Promise<Comparison> {
-  const samples = { floor: [] as Sample[], product: [] as Sample[] };
-  for (const server of [floor, product]) await sample(load, server, workload, WARM);
+interface Servers {
+  readonly floor: ServerProcess;
+  readonly product: ServerProcess;
+  readonly before?: ServerProcess;
+}
+
+async function compare(load: LoadProcess, servers: Servers, workload: WorkloadName): Promise<Comparison> {
+  const measured = Object.entries(servers).map(([name, server]) => ({ name, server: server as ServerProcess, samples: [] as Sample[] }));
+  for (const { server } of measured) await sample(load, server, workload, WARM);
   for (let round = 0; round < rounds; round++) {
-    samples.floor.push(await sample(load, floor, workload, seconds));
-    samples.product.push(await sample(load, product, workload, seconds));
+    for (const { server, samples } of measured) samples.push(await sample(load, server, workload, seconds));
   }
-  return { workload, floor: figuresOf(samples.floor), product: figuresOf(samples.product) };
+  const figures = Object.fromEntries(measured.map(({ name, samples }) => [name, figuresOf(samples)]));
+  return { workload, ...(figures as Omit<Comparison, "workload">) };
 }
 
 async function compareAll(names: readonly WorkloadName[]): Promise<void> {
-  const storage = await emptyStorage();
+  const storages: Storage[] = [];
+  const running: ServerProcess[] = [];
   const load = startLoadProcess();
-  const servers: ServerProcess[] = [];
-  try {
-    const floor = await startServerProcess("floor.ts", process.env);
-    servers.push(floor);
+  const start = async (file: string, profile?: string): Promise<ServerProcess> => {
+    const storage = await emptyStorage();
+    storages.push(storage);
     const env = { ...serverEnv(storage), GRPC_PORT: String(await freePort()) };
-    const product = await startServerProcess("product.ts", env, values.profile);
-    servers.push(product);
+    const server = await startServerProcess(file, env, profile);
+    running.push(server);
+    return server;
+  };
+  try {
+    const floor = await start("floor.ts");
+    const product = await start("product.ts", values.profile);
+    const before = values.before && (await start(pathToFileURL(resolve(values.before, "bench/product.ts")).href));
     const comparisons: Comparison[] = [];
     for (const name of names) {
-      comparisons.push(await compare(load, floor, product, name));
+      comparisons.push(await compare(load, { floor, product, ...(before && { before }) }, name));
       console.error(`${name}: done`);
     }
-    const peaks = await Promise.all(servers.map(async (server) => ((await server.usage()).peakRss / 2 ** 20).toFixed(0)));
+    const peaks = await Promise.all(running.map(async (server) => ((await server.usage()).peakRss / 2 ** 20).toFixed(0)));
     console.log(`${STORAGE}, ${IN_FLIGHT} in flight, medians of ${rounds} alternating rounds of ${seconds} s, Node ${process.version}\n`);
     console.log(table(comparisons));
-    console.log(`\nPeak RSS after all of it: floor ${peaks[0]} MiB, product ${peaks[1]} MiB`);
+    console.log(`\nPeak RSS after all of it: floor ${peaks[0]} MiB, product ${peaks[1]} MiB${before ? `, before ${peaks[2]} MiB` : ""}`);
   } finally {
     load.stop();
-    for (const server of servers) await server.stop();
-    await storage.drop();
+    for (const server of running) await server.stop();
+    for (const storage of storages) await storage.drop();
   }
 }
 

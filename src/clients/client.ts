@@ -63,6 +63,32 @@ export interface Client {
   readonly lastUsedAt: number | null;
 }
 
+/** The settings of a new client that were not given: the most restrictive value of each. */
+export const DEFAULT_SETTINGS = {
+  ownerId: null,
+  description: null,
+  redirectUris: [],
+  postLogoutRedirectUris: [],
+  scopes: [],
+  enabled: true,
+  environment: null,
+  isAgent: false,
+  maxAgentMode: null,
+  audience: null,
+  jwks: null,
+  jwksUri: null,
+} as const satisfies Partial<Client>;
+
+/** The members of a client that can be changed. */
+export const SETTING_MEMBERS = [
+  "name",
+  "grantTypes",
+  "responseTypes",
+  "tokenEndpointAuthMethod",
+  ...(Object.keys(DEFAULT_SETTINGS) as (keyof typeof DEFAULT_SETTINGS)[]),
+] as const;
+export type ClientSettings = Pick<Client, (typeof SETTING_MEMBERS)[number]>;
+
 /** client_id of the built-in public first-party client to which login token sets belong. */
 export const FIRST_PARTY_CLIENT_ID = "countersign";
 

@@ -1,27 +1,6 @@
 import { CONFIDENTIAL_GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
-import type { AuthMethod, Client } from "./client.ts";
+import type { AuthMethod, ClientSettings } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
-
-/** What of a client can be changed once it exists. */
-export type ClientSettings = Pick<
-  Client,
-  | "ownerId"
-  | "name"
-  | "description"
-  | "redirectUris"
-  | "postLogoutRedirectUris"
-  | "scopes"
-  | "grantTypes"
-  | "responseTypes"
-  | "tokenEndpointAuthMethod"
-  | "enabled"
-  | "environment"
-  | "isAgent"
-  | "maxAgentMode"
-  | "audience"
-  | "jwks"
-  | "jwksUri"
->;
 
 /** What is wrong with which member. The message is public: fixed words, never a value. */
 export interface Incoherence {

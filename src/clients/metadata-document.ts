@@ -2,7 +2,7 @@ import { Refusal } from "../errors.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
 import type { GrantType } from "../protocol/grants.ts";
 import { parseScope } from "../protocol/scope.ts";
-import type { AuthMethod, Client } from "./client.ts";
+import { type AuthMethod, type Client, DEFAULT_SETTINGS } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
 import { KEY_TYPES, keyFault } from "./verification-key.ts";
@@ -45,22 +45,15 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
     id: url, // there is no record that an id of ours could name
     clientId: url,
     realmId: policy.realmId,
-    ownerId: null,
+    ...DEFAULT_SETTINGS,
     origin: "metadata_document",
     name: nameOf(members),
-    description: null,
     redirectUris: redirectUrisOf(members, methods.tokenEndpointAuthMethod),
-    postLogoutRedirectUris: [],
     scopes: scopesOf(members, policy.allowedScopes),
     grantTypes: grantsOf(members),
     responseTypes: responsesOf(members),
     ...methods,
     secretHash: null,
-    enabled: true,
-    environment: null,
-    isAgent: false,
-    maxAgentMode: null,
-    audience: null,
     ...keys,
     createdAt: policy.now,
     updatedAt: null,

@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../secret.ts";
 import type { ApiKey } from "./api-key.ts";
-import type { Client, ClientOrigin, Environment } from "./client.ts";
-import type { ClientSettings } from "./coherence.ts";
+import type { Client, ClientOrigin, ClientSettings, Environment } from "./client.ts";
 
 /** Finds registered clients. Look-ups that arrive together are answered by one query; nothing is cached. */
 export interface ClientDirectory {

@@ -13,17 +13,19 @@ import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";
+import { loadBodyReader } from "../front/http/body.ts";
 import { hasForwardedHeaders } from "../front/http/forwarded-headers.ts";
 import { lifecycle } from "../front/http/lifecycle.ts";
-import { requestIds } from "../front/http/request-id.ts";
+import { pathsOf, type Route } from "../front/http/routes.ts";
 import { listen } from "../front/http/server.ts";
+import { requestIds } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
-import { introspectRoutes } from "../front/oauth/introspect.ts";
-import { jwksRoutes } from "../front/oauth/jwks.ts";
-import { registerRoutes } from "../front/oauth/register.ts";
-import { revokeRoutes } from "../front/oauth/revoke.ts";
-import { tokenRoutes } from "../front/oauth/token.ts";
+import { introspectRoute } from "../front/oauth/introspect.ts";
+import { jwksRoute } from "../front/oauth/jwks.ts";
+import { registerRoute } from "../front/oauth/register.ts";
+import { revokeRoute } from "../front/oauth/revoke.ts";
+import { tokenRoute } from "../front/oauth/token.ts";
 import { userinfoRoutes } from "../front/oauth/userinfo.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/site.ts";
@@ -31,7 +33,7 @@ import { docsRoutes } from "../front/system/docs.ts";
 import { healthRoutes } from "../front/system/health.ts";
 import { systemRoutes } from "../front/system/system.ts";
 import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
-import { walletOffRoutes } from "../front/wallet/wallet-off.ts";
+import { walletOffRoutes } from "../front/wallet/routes.ts";
 import { connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -41,8 +43,7 @@ import { servedGrantTypes } from "../protocol/grants.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientDirectory } from "../store/client-directory.ts";
-import { clientRegistry } from "../store/client-registry.ts";
-import { managedClients } from "../store/clients-admin.ts";
+import { clientRegistry, managedClients } from "../store/clients.ts";
 import { consents } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { type Ephemeral, monotonicSeconds } from "../store/ephemeral/memory.ts";
@@ -112,12 +113,12 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     log.error("fault", report);
   const alive = lifecycle();
   const wallets = config.wallet.enabled ? await walletsOf(config, sql, around) : undefined;
-  const groups = [
-    tokenRoutes({ core, issuer, grantTypes }),
-    introspectRoutes({ core, issuer }),
-    revokeRoutes({ core, issuer }),
-    userinfoRoutes({ core, issuer }),
-    registerRoutes({
+  const routes: readonly Route[] = [
+    tokenRoute({ core, issuer, grantTypes }),
+    introspectRoute({ core, issuer }),
+    revokeRoute({ core, issuer }),
+    ...userinfoRoutes({ core, issuer }),
+    registerRoute({
       issuer,
       registry: clientRegistry(sql),
       realms: realms(sql),
@@ -153,10 +154,10 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       clock: systemClock,
       randomBytes,
     }),
-    ...[clientApiRoutes, trpcRoutes].map((routes) =>
-      routes({ issuer, fault, ports: managementPorts(config, sql, core, around.passwords) }),
+    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
+      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, around.passwords) }),
     ),
-    discoveryRoutes({
+    ...discoveryRoutes({
       issuer,
       realms: realms(sql),
       defaultScopes: config.registration.scopes,
@@ -165,23 +166,22 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       cimdEnabled: config.cimdEnabled,
       grantTypes,
     }),
-    jwksRoutes({ core, issuer, clock: systemClock }),
-    healthRoutes({
+    jwksRoute({ core, issuer, clock: systemClock }),
+    ...healthRoutes({
       issuer,
       lifecycle: alive,
       database: () => around.ready.writes().then(() => true),
       redis: ephemeral.ping,
       core: remote === undefined ? async () => true : remote.ready,
     }),
-    ...(wallets === undefined ? [walletOffRoutes({ fault })] : []),
-    systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
-    docsRoutes({ issuer, describe: () => describeApi(issuer) }),
+    ...(wallets === undefined ? walletOffRoutes(issuer) : []),
+    ...systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
+    ...docsRoutes({ issuer, describe: () => describeApi(issuer) }),
   ];
-  for (const { fixed, router } of groups)
-    for (const path of [...Object.keys(fixed ?? {}), ...(router?.stack ?? []).map((layer) => String(layer.path))]) around.routes.add(path);
+  for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
   const pages = createApp({
     issuer,
-    groups,
+    routes,
     lifecycle: alive,
     trustProxy: config.trustProxy,
     page: pageErrorPrinter(siteOf(issuer)),
@@ -216,6 +216,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     /** What first requests load otherwise: the description of the API, the list of common passwords, the library of Connect. */
     loads: [
       () => describeApi(issuer),
+      loadBodyReader,
       () => import("@zxcvbn-ts/language-common"),
       () => import("@connectrpc/connect-node"),
     ] as readonly (() => Promise<unknown>)[],

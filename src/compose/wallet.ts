@@ -3,6 +3,7 @@ import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { walletPageRoutes } from "../front/pages/wallet/page.ts";
 import type { WalletRoutes } from "../front/user-routes.ts";
+import { walletHandlers } from "../front/wallet/handlers.ts";
 import { walletRoutes } from "../front/wallet/routes.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";
@@ -20,7 +21,7 @@ import { verifyPresentation } from "../wallet/verify.ts";
 /** Wallet linking. To be imported when it is switched on, for the libraries that come with it. */
 export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral): WalletRoutes {
   const linking = linkingPorts(config, sql, ephemeral);
-  return (kit) => [walletRoutes({ ...kit, linking }), walletPageRoutes({ ...kit, linking })];
+  return (kit) => [...walletRoutes(config.issuer, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })];
 }
 
 function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, ephemeral: Ephemeral): LinkingPorts {

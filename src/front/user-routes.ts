@@ -2,7 +2,7 @@ import { consentRoutes } from "./auth/consents.ts";
 import { accountRoutes } from "./auth/routes.ts";
 import { cookiesOf } from "./http/cookies.ts";
 import { formGuard } from "./http/form-guard.ts";
-import type { RouteGroup } from "./http/routes.ts";
+import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
 import type { PageKit } from "./pages/kit.ts";
 import { pageRoutes } from "./pages/routes.ts";
@@ -10,7 +10,7 @@ import { siteOf } from "./pages/site.ts";
 import type { UserPorts } from "./user-ports.ts";
 
 /** The routes of wallet linking. */
-export type WalletRoutes = (kit: PageKit) => readonly RouteGroup[];
+export type WalletRoutes = (kit: PageKit) => readonly Route[];
 
 export interface UserOptions extends UserPorts {
   /** Where it is switched on. */
@@ -18,17 +18,17 @@ export interface UserOptions extends UserPorts {
 }
 
 /** Everything that people meet: account endpoints, consents, authorization, and the hosted pages. */
-export function userRoutes({ wallets, ...ports }: UserOptions): readonly RouteGroup[] {
+export function userRoutes({ wallets, ...ports }: UserOptions): readonly Route[] {
   const cookies = cookiesOf(ports.issuer);
   const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });
   const flow = authorizationFlow(ports, cookies);
   const site = siteOf(ports.issuer, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };
   return [
-    accountRoutes(kit),
-    consentRoutes(ports, cookies),
-    authorizeRoutes(ports, cookies, flow, site),
-    pageRoutes(kit),
+    ...accountRoutes(kit),
+    ...consentRoutes(ports, cookies),
+    ...authorizeRoutes(ports, cookies, flow, site),
+    ...pageRoutes(kit),
     ...(wallets?.(kit) ?? []),
   ];
 }

@@ -1,17 +1,8 @@
-import type { Client } from "../clients/client.ts";
-import { MANAGE_CLIENTS } from "../clients/client.ts";
-import {
-  type ClientSettings,
-  type Incoherence,
-  impliedResponseTypes,
-  incoherences,
-  uselessGrants,
-  usesSecret,
-} from "../clients/coherence.ts";
+import { type Client, type ClientSettings, DEFAULT_SETTINGS, MANAGE_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
+import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, usesSecret } from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
-import type { GrantType } from "../protocol/grants.ts";
-import { SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
+import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 
 /** @throws {Refusal} invalid_request, naming every member that is at fault */
@@ -59,72 +50,39 @@ export function operatorChange(client: Client, patch: OperatorClientPatch): Clie
 }
 
 /**
- * What members make of a client, judged on the record as a whole. Response types that are not named follow the grants. Pure.
+ * A client with the members of a patch, checked as a whole. Response types that are not given follow the grants. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
   if (client.origin === "built_in")
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
-  const { requirePkce: _, ...members } = patch;
-  const implied = patch.grantTypes === undefined ? client.responseTypes : impliedResponseTypes(patch.grantTypes);
-  const settings: ClientSettings = { ...settingsOf(client), responseTypes: implied, ...present(members) };
+  const implied = patch.grantTypes && { responseTypes: impliedResponseTypes(patch.grantTypes) };
+  const settings: ClientSettings = { ...given(client), ...implied, ...given(patch) };
   assertCoherent(settings);
   return { settings, secret: usesSecret(settings.tokenEndpointAuthMethod) ? "kept" : "dropped" };
 }
 
-/** What is said of a new client: the members that must be there, and those that may. */
-export type Said = Pick<ClientSettings, "name" | "grantTypes" | "tokenEndpointAuthMethod"> & {
+/** The settings of a new client, as far as they are given: those without a default, and any others. */
+export type GivenSettings = Pick<ClientSettings, "name" | "grantTypes" | "tokenEndpointAuthMethod"> & {
   [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined;
 };
 
 /**
- * A new client with what is said of it, the rest at its safest. Pure.
+ * The settings of a new client, with the most restrictive value for each that is not given. Pure.
  * @throws {Refusal} invalid_request
  */
-export function newSettings(said: Said): ClientSettings {
+export function newSettings(members: GivenSettings): ClientSettings {
   const settings: ClientSettings = {
-    ownerId: said.ownerId ?? null,
-    name: said.name,
-    description: said.description ?? null,
-    redirectUris: said.redirectUris ?? [],
-    postLogoutRedirectUris: said.postLogoutRedirectUris ?? [],
-    scopes: said.scopes ?? [],
-    grantTypes: said.grantTypes,
-    responseTypes: said.responseTypes ?? impliedResponseTypes(said.grantTypes),
-    tokenEndpointAuthMethod: said.tokenEndpointAuthMethod,
-    enabled: said.enabled ?? true,
-    environment: said.environment ?? null,
-    isAgent: said.isAgent ?? false,
-    maxAgentMode: said.maxAgentMode ?? null,
-    audience: said.audience ?? null,
-    jwks: said.jwks ?? null,
-    jwksUri: said.jwksUri ?? null,
+    ...DEFAULT_SETTINGS,
+    ...given(members),
+    responseTypes: members.responseTypes ?? impliedResponseTypes(members.grantTypes),
   };
   assertCoherent(settings);
   return settings;
 }
 
-/** The members that were sent. */
-const present = <Members extends object>(members: Members) =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
-    [Name in keyof Members]: Exclude<Members[Name], undefined>;
+/** The settings that have a value. */
+const given = <Members extends { [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined }>(members: Members) =>
+  Object.fromEntries(SETTING_MEMBERS.flatMap((member) => (members[member] === undefined ? [] : [[member, members[member]]]))) as {
+    [Member in keyof Members & keyof ClientSettings]: Exclude<Members[Member], undefined>;
   };
-
-const settingsOf = (client: Client): ClientSettings => ({
-  ownerId: client.ownerId,
-  name: client.name,
-  description: client.description,
-  redirectUris: client.redirectUris,
-  postLogoutRedirectUris: client.postLogoutRedirectUris,
-  scopes: client.scopes,
-  grantTypes: client.grantTypes,
-  responseTypes: client.responseTypes,
-  tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
-  enabled: client.enabled,
-  environment: client.environment,
-  isAgent: client.isAgent,
-  maxAgentMode: client.maxAgentMode,
-  audience: client.audience,
-  jwks: client.jwks,
-  jwksUri: client.jwksUri,
-});

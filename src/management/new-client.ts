@@ -2,7 +2,7 @@ import { usesSecret } from "../clients/coherence.ts";
 import type { NewClient } from "../clients/ports.ts";
 import { newClientId, newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
-import { assertUsable, newSettings, type Said } from "./client-rules.ts";
+import { assertUsable, type GivenSettings, newSettings } from "./client-rules.ts";
 import type { ManagementPorts } from "./ports.ts";
 
 export interface MintedClient {
@@ -16,18 +16,18 @@ export interface MintedClient {
  * @throws {Refusal} invalid_request
  */
 export async function mintClient(
-  said: Said & { readonly clientId?: string | undefined },
+  given: GivenSettings & { readonly clientId?: string | undefined },
   origin: NewClient["origin"],
   { realms, clock, randomBytes }: ManagementPorts,
 ): Promise<MintedClient> {
-  const settings = newSettings(said);
+  const settings = newSettings(given);
   assertUsable(settings);
   const clientSecret = usesSecret(settings.tokenEndpointAuthMethod) ? newSecret(randomBytes) : undefined;
   const client: NewClient = {
     ...settings,
     origin,
     id: newId(clock, randomBytes),
-    clientId: said.clientId ?? newClientId(randomBytes),
+    clientId: given.clientId ?? newClientId(randomBytes),
     realmId: (await realms.default()).id,
     secretHash: clientSecret === undefined ? null : hashSecret(clientSecret),
   };

@@ -6,6 +6,7 @@ import { mayHoldApiKey } from "../clients/environment.ts";
 import type { Page, Realm } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
 import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
+import { operatorAttributes } from "./members.ts";
 import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
@@ -30,19 +31,18 @@ export const clientView = (client: Client) => ({
   lastUsedAt: millisecondsOrNull(client.lastUsedAt),
 });
 
-/** The same with what concerns operators alone. */
-export const operatorClientView = (client: Client) => ({
-  ...clientView(client),
-  origin: client.origin,
-  ownerId: client.ownerId,
-  realmId: client.realmId,
-  postLogoutRedirectUris: client.postLogoutRedirectUris,
-  isAgent: client.isAgent,
-  maxAgentMode: client.maxAgentMode,
-  audience: client.audience,
-  jwks: client.jwks,
-  jwksUri: client.jwksUri,
-});
+const OPERATOR_MEMBERS = [
+  "origin",
+  "ownerId",
+  "realmId",
+  ...(Object.keys(operatorAttributes) as (keyof typeof operatorAttributes)[]),
+] as const;
+
+/** The same with the members that only operators see. */
+export const operatorClientView = (client: Client) => ({ ...clientView(client), ...pick(client, OPERATOR_MEMBERS) });
+
+const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
+  Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
 /** A static API key without the key (specification §2.3). */
 export const apiKeyView = (key: ApiKey) => ({

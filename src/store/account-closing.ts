@@ -52,7 +52,7 @@ const DROP_DELEGATIONS = statement("account_drop_delegations", deleteInOrder("de
 const DROP_GRANTS = statement("account_drop_grants", deleteInOrder("grants", "id", "user_id = $1::uuid"));
 const DROP_MAIL = statement("account_drop_letters", deleteInOrder("outbox", "id", "user_id = $1::uuid"));
 
-// Everything else that is the person's goes by its foreign key. A trigger marks the person for guards (migration 0007).
+// Everything else that is the person's goes by its foreign key. A trigger marks the person for guards (migration 0001).
 const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid");
 
 /** Whether all of it goes in one transaction well within the time that a statement has. */

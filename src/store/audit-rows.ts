@@ -78,6 +78,9 @@ export const insertAudit = (source: string): string =>
        .join(", ")})
    where ${inTime("entry.not_after")}`;
 
+/** The entries in a parameter of a statement, as a from-item for insertAudit. @param parameter such as `$2`, a jsonb array of auditRow */
+export const entriesIn = (parameter: string): string => `(select value as audit from jsonb_array_elements(${parameter}::jsonb)) as entries`;
+
 const RECORD = statement(
   "audit_record_alone",
   `with given as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("given")}`,

@@ -34,26 +34,26 @@ const ISSUE = statement(
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        n int, code_hash text, client_id text, user_id uuid, session_id uuid, redirect_uri text, code_challenge text, scopes text[],
-       resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_mark text, wanted jsonb, audit jsonb)),
+       resources text[], nonce text, auth_time float8, ttl int, document_client jsonb, client_fingerprint text, wanted jsonb, audit jsonb)),
    present as materialized (
-     select i.n, i.user_id, i.client_id, i.client_mark, i.wanted, sessions.user_epoch from input i
+     select i.n, i.user_id, i.client_id, i.client_fingerprint, i.wanted, sessions.user_epoch from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled and users.epoch = sessions.user_epoch
      where ${amongKeys("sessions.id", "session_id", "input")} and ${clientStands("i.client_id", "i.document_client")}
      order by sessions.id for share of sessions),
    agreed as materialized (
-     select i.n from present i join consents on ${covers} where i.client_mark is null
+     select i.n from present i join consents on ${covers} where i.client_fingerprint is null
      order by consents.id for share of consents),
    agreed_to_mark as materialized (
-     select i.n, consents.id, i.client_mark from present i join consents on ${covers}
-     where i.client_mark = coalesce(consents.client_mark, i.client_mark)
+     select i.n, consents.id, i.client_fingerprint from present i join consents on ${covers}
+     where i.client_fingerprint = coalesce(consents.client_fingerprint, i.client_fingerprint)
      order by consents.id for no key update of consents),
    good as (
      select input.*, present.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input join present using (n)
      where n in (select n from agreed union all select n from agreed_to_mark)),
    marked as (
-     update consents set client_mark = agreed_to_mark.client_mark from agreed_to_mark
-     where ${amongKeys("consents.id", "id", "agreed_to_mark")} and consents.id = agreed_to_mark.id and consents.client_mark is null),
+     update consents set client_fingerprint = agreed_to_mark.client_fingerprint from agreed_to_mark
+     where ${amongKeys("consents.id", "id", "agreed_to_mark")} and consents.id = agreed_to_mark.id and consents.client_fingerprint is null),
    stored as (
      insert into authorization_codes (code_hash, client_id, user_id, session_id, redirect_uri, code_challenge, scopes, resources, nonce, auth_time,
        expires_at, document_client, user_epoch, client_epoch)
@@ -139,7 +139,7 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   auth_time: binding.authTime,
   ttl,
   document_client: keptClient(binding.documentClient),
-  client_mark: binding.clientFingerprint,
+  client_fingerprint: binding.clientFingerprint,
   wanted: scopesByResource(binding.scopes, binding.resources),
   audit: newAuditRow(audit),
 });

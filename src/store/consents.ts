@@ -18,8 +18,8 @@ const OF = rowsStatement(
 // What was allowed a client that has changed since counts no more. The row stays, so that the person still finds there what to end.
 const VOID = statement(
   "consent_void",
-  `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_mark = null, updated_at = now()
-   where user_id = $1::uuid and client_id = $2 and client_mark <> $3`,
+  `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
+   where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
 );
 
 const OF_USER = statement(

@@ -1,6 +1,6 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit, newAuditRow } from "./audit-rows.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, standsOn, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -24,7 +24,7 @@ const OPEN = statement(
 const REVOKE = statement(
   "grant_revoke",
   `with ${endGrants("id = $1::uuid")},
-   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
+   logged as (${insertAudit(`ended, ${entriesIn("$2")}`)})
    select 1 as ended from ended`,
 );
 

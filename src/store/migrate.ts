@@ -1,6 +1,6 @@
 import type { Migrator } from "@mikro-orm/migrations";
 import type { MikroORM } from "@mikro-orm/sql";
-import { MIGRATION_NAMES, MIGRATION_TABLE } from "./migrations/names.ts";
+import { MIGRATION_TABLE, MIGRATIONS } from "./migrations/all.ts";
 import { type Sql, statement } from "./sql.ts";
 
 const TABLE = statement("migration_table", "select to_regclass($1) is not null as exists");
@@ -14,7 +14,7 @@ export async function isCurrent(sql: Sql): Promise<boolean> {
   const [table] = await sql.query<{ exists: boolean }>(TABLE, [MIGRATION_TABLE]);
   if (table?.exists !== true) return false;
   const applied = new Set((await sql.query<{ name: string }>(APPLIED, [])).map((row) => row.name));
-  return MIGRATION_NAMES.every((name) => applied.has(name));
+  return MIGRATIONS.every(({ name }) => applied.has(name));
 }
 
 /** Any number will do, if nobody else in the database takes it. */

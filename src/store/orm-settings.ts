@@ -1,14 +1,22 @@
-import { Migrator } from "@mikro-orm/migrations";
-import { migrations } from "./migrations/all.ts";
-import { MIGRATION_TABLE } from "./migrations/names.ts";
-import { entities } from "./tables/all.ts";
+import { Migration, Migrator } from "@mikro-orm/migrations";
+import { MIGRATION_TABLE, MIGRATIONS } from "./migrations/all.ts";
+import { entities } from "./tables/entities.ts";
 
-/** What MikroORM is told on either database. Standard output belongs to the log, so that it says nothing by itself. */
+const migrationsList = MIGRATIONS.map(({ name, statements }) => ({
+  name,
+  class: class extends Migration {
+    override up(): void {
+      for (const statement of statements) this.addSql(statement);
+    }
+  },
+}));
+
+/** Settings for either database. Standard output belongs to the log, so MikroORM logs nothing itself. */
 export const settings = {
-  entities,
+  entities: [...entities.values()],
   extensions: [Migrator],
-  migrations: { migrationsList: migrations, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
-  // uuid_v7(), what marks revocations and what keeps the audit trail as it is are made by migrations and belong to no entity.
+  migrations: { migrationsList, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
+  // Functions and triggers are made by migrations and belong to no entity.
   schemaGenerator: { ignoreRoutines: true, ignoreTriggers: true },
   logger: () => {},
 };

@@ -5,16 +5,15 @@ import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { provisionedChange } from "../management/provisioned-client.ts";
 import { sameHash } from "../secret.ts";
-import { storeNewClient } from "./client-registry.ts";
-import { CLIENT_COLUMNS, type ClientColumns, clientOf } from "./client-rows.ts";
-import { storeChange } from "./clients-admin.ts";
+import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { realms } from "./realms.ts";
 import { assertRemoved } from "./removals.ts";
 import { type Sql, statement } from "./sql.ts";
+import { CLIENTS } from "./tables/clients.ts";
 
 type FileClient = ProvisionFile["clients"][number];
 
-const LOCK = statement("provision_client_lock", `select ${CLIENT_COLUMNS} from clients where client_id = $1 for no key update`);
+const LOCK = statement("provision_client_lock", `select ${CLIENTS.select(CLIENT)} from clients where client_id = $1 for no key update`);
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -43,8 +42,7 @@ export async function applyClient(
   tx: Pick<Sql, "query">,
 ): Promise<"created" | "changed" | "unchanged"> {
   const { clientId } = file;
-  const [row] = await tx.query<ClientColumns>(LOCK, [clientId]);
-  const before = row && clientOf(row);
+  const [before] = await tx.query<Client>(LOCK, [clientId]);
   const change = provisionedChange(file, ownerId, before);
   const audit: AuditEntry = { event: before === undefined ? "client.registered" : "client.changed", outcome: "success", actor, clientId };
   if (before === undefined) {

@@ -1,7 +1,7 @@
 import type { Realm } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedRealms } from "../management/ports.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 interface RealmColumns {
@@ -24,7 +24,7 @@ const SET_SCOPES = statement(
      update realms set dynamic_registration_scopes =
        $2::text[]
      where id = $1::uuid returning *),
-   logged as (${insertAudit("changed, (select value as audit from jsonb_array_elements($3::jsonb)) as given")})
+   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
    select ${COLUMNS} from changed`,
 );
 

@@ -104,7 +104,7 @@ const OF_DELETED_USER: readonly Deletion[] = [
   deletion("user", "consents", "consents", "id", "user_id = $1::uuid"),
   deletion("user", "mails", "outbox", "id", "user_id = $1::uuid"),
 ];
-// Everything else that is the user's goes by its foreign key. A trigger writes the revocation event (migration 0007).
+// Everything else that is the user's goes by its foreign key. A trigger writes the revocation event (migration 0001).
 const DELETE_USER = statement("removal_user", "delete from users where id = $1::uuid");
 
 /**

@@ -1,6 +1,6 @@
 import type { Sessions } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit, record } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit, record } from "./audit-rows.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
@@ -8,7 +8,7 @@ import { jsonRows, type Sql, statement } from "./sql.ts";
 const END = statement(
   "session_end",
   `with ended as (update sessions set ended_at = now() where token_hash = $1::bytea and ended_at is null returning id),
-   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($2::jsonb)) as given")})
+   logged as (${insertAudit(`ended, ${entriesIn("$2")}`)})
    select 1 as one from ended`,
 );
 
@@ -20,7 +20,7 @@ const endSessions = (which: string): string =>
 const endedOnes = (which: string): string => `with ended as (${endSessions(`${living} and ${which}`)} returning id, grant_id)`;
 const END_ONE = statement(
   "session_end_one",
-  `${endedOnes("id = $2::uuid")}, logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($3::jsonb)) as given")})
+  `${endedOnes("id = $2::uuid")}, logged as (${insertAudit(`ended, ${entriesIn("$3")}`)})
    select id::text, grant_id::text from ended`,
 );
 const END_OTHERS = statement("session_end_others", `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`);

@@ -2,7 +2,7 @@ import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from 
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-revocation.ts";
@@ -39,7 +39,7 @@ const START = statement(
      returning id, user_id, auth_time, expires_at),
    replaced as (
      update sessions set ended_at = now() from started where token_hash = $5::bytea and ended_at is null),
-   logged as (${insertAudit("started, (select value as audit from jsonb_array_elements($6::jsonb)) as given")})
+   logged as (${insertAudit(`started, ${entriesIn("$6")}`)})
    select ${columns} from started`,
 );
 

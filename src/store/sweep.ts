@@ -16,7 +16,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
-  revocation_marks: "expires_at < now() - interval '1 hour'",
+  revocation_events: "expires_at < now() - interval '1 hour'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
   delegations: "expires_at < now() - interval '1 day'",

@@ -1,6 +1,6 @@
 import type { TokenReference, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { clientStands } from "./document-client.ts";
@@ -40,7 +40,7 @@ const REVOKE = statement(
    cut as (
      update delegations set cut_at = now(), ${madeBy("cut", "$4")}
      where id = $5::uuid and jti = $1 and cut_at is null and to_timestamp($3::float8) > now()),
-   logged as (${insertAudit("ended, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
+   logged as (${insertAudit(`ended, ${entriesIn("$4")}`)})
    select 1 as ended from ended`,
 );
 

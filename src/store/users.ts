@@ -1,6 +1,6 @@
 import type { User, Users } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
@@ -73,7 +73,7 @@ const RENAME = statement(
   `with changed as (
      update users set first_name = $2, last_name = $3, updated_at = now()
      where id = $1::uuid and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
-   logged as (${insertAudit("changed, (select value as audit from jsonb_array_elements($4::jsonb)) as given")})
+   logged as (${insertAudit(`changed, ${entriesIn("$4")}`)})
    select 1 as one from changed`,
 );
 

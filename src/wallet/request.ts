@@ -1,9 +1,13 @@
 import { createHash, createHmac, createPrivateKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
 import { setGlobalConfig } from "@openid4vc/oauth2";
 import { createOpenid4vpAuthorizationRequest } from "@openid4vc/openid4vp";
+import { z } from "zod";
 import { certificatesOf } from "./issuer-certificates.ts";
 import type { CredentialQuery } from "./query.ts";
 import { WALLET_ALGORITHMS } from "./signatures.ts";
+
+// Loading @openid4vc replaces zod's error messages in the whole process. The API's messages must not depend on whether the wallet is loaded.
+z.config({ customError: undefined });
 
 /** How this server identifies itself to wallets: by its response address, or by a certificate, with signed requests. */
 export interface Verifier {

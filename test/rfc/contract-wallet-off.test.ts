@@ -30,7 +30,7 @@ test("while wallets are off there is nothing at their paths, and nothing of them
   const { statuses, modules } = await loadedWith({});
   expect(statuses).toEqual([404, 404, 404]);
   expect(modules.length).toBeGreaterThan(100);
-  expect(modules.filter((url) => WALLET.test(url) && !url.endsWith("/src/front/wallet/wallet-off.ts"))).toEqual([]);
+  expect(modules.filter((url) => WALLET.test(url) && !url.endsWith("/src/front/wallet/routes.ts"))).toEqual([]);
 });
 
 test("switched on, they are there", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUTH_METHODS } from "../../src/clients/client.ts";
 import { discoveryRoutes } from "../../src/front/oauth/discovery.ts";
-import { jwksRoutes } from "../../src/front/oauth/jwks.ts";
+import { jwksRoute } from "../../src/front/oauth/jwks.ts";
 import { GRANT_TYPES } from "../../src/protocol/grants.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { rawRequest, startFront, type TestFront } from "../support/front.ts";
@@ -42,10 +42,13 @@ const options = {
 let front: TestFront;
 let jag: TestFront;
 beforeAll(async () => {
-  front = await startFront({ issuer: ISSUER, groups: [discoveryRoutes(options), jwksRoutes({ core, issuer: ISSUER, clock: () => now })] });
+  front = await startFront({
+    issuer: ISSUER,
+    routes: [...discoveryRoutes(options), jwksRoute({ core, issuer: ISSUER, clock: () => now })],
+  });
   jag = await startFront({
     issuer: ISSUER,
-    groups: [discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, defaultScopes: [] })],
+    routes: discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, defaultScopes: [] }),
   });
 });
 afterAll(() => Promise.all([front.close(), jag.close()]));

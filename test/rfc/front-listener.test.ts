@@ -4,7 +4,7 @@ import { createApp } from "../../src/front/http/app.ts";
 import { apiErrorPrinter } from "../../src/front/http/errors.ts";
 import { sendJson } from "../../src/front/http/headers.ts";
 import { type Lifecycle, lifecycle } from "../../src/front/http/lifecycle.ts";
-import type { RouteGroup } from "../../src/front/http/routes.ts";
+import type { Route } from "../../src/front/http/routes.ts";
 import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
 
@@ -14,32 +14,31 @@ afterEach(() => listener?.drain(0, 0));
 
 async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<{ port: number; life: Lifecycle; front: FrontListener }> {
   const life = lifecycle();
-  const routes: RouteGroup = {
-    fixed: {
-      "/quick": { print: apiErrorPrinter(ISSUER), methods: { GET: (ctx) => sendJson(ctx, {}) } },
-      "/slow": {
-        print: apiErrorPrinter(ISSUER),
-        methods: {
-          async GET(ctx) {
-            await new Promise((resolve) => setTimeout(resolve, 400));
-            sendJson(ctx, { slow: true });
-          },
-        },
-      },
-      "/never": { print: apiErrorPrinter(ISSUER), methods: { GET: () => new Promise<void>(() => {}) } },
-      "/large": {
-        print: apiErrorPrinter(ISSUER),
-        methods: {
-          GET: (ctx) => {
-            largeAsked += 1;
-            ctx.body = Buffer.alloc(64 * 1024 * 1024);
-          },
-        },
+  const print = apiErrorPrinter(ISSUER);
+  const routes: readonly Route[] = [
+    { method: "GET", path: "/quick", print, answer: (ctx) => sendJson(ctx, {}) },
+    {
+      method: "GET",
+      path: "/slow",
+      print,
+      async answer(ctx) {
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        sendJson(ctx, { slow: true });
       },
     },
-  };
+    { method: "GET", path: "/never", print, answer: () => new Promise<void>(() => {}) },
+    {
+      method: "GET",
+      path: "/large",
+      print,
+      answer: (ctx) => {
+        largeAsked += 1;
+        ctx.body = Buffer.alloc(64 * 1024 * 1024);
+      },
+    },
+  ];
   const telemetry = { observe: () => {}, fault: () => {}, refused: () => {} };
-  const app = createApp({ issuer: ISSUER, groups: [routes], telemetry, lifecycle: life, requestId: () => "r" });
+  const app = createApp({ issuer: ISSUER, routes, telemetry, lifecycle: life, requestId: () => "r" });
   const front = await listen({ handler: app, host, port: 0, lifecycle: life, times });
   listener = front;
   return { port: front.addresses[0]?.port ?? 0, life, front };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
-import { introspectRoutes } from "../../src/front/oauth/introspect.ts";
-import { revokeRoutes } from "../../src/front/oauth/revoke.ts";
-import { tokenRoutes } from "../../src/front/oauth/token.ts";
+import { introspectRoute } from "../../src/front/oauth/introspect.ts";
+import { revokeRoute } from "../../src/front/oauth/revoke.ts";
+import { tokenRoute } from "../../src/front/oauth/token.ts";
 import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import type { ClientCredential } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -54,18 +54,18 @@ const core = coreWith({
   },
 });
 
-const groups = (of = core) => [
-  tokenRoutes({ core: of, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES }),
-  introspectRoutes({ core: of, issuer: ISSUER }),
-  revokeRoutes({ core: of, issuer: ISSUER }),
-  userinfoRoutes({ core: of, issuer: ISSUER }),
+const routes = (of = core) => [
+  tokenRoute({ core: of, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES }),
+  introspectRoute({ core: of, issuer: ISSUER }),
+  revokeRoute({ core: of, issuer: ISSUER }),
+  ...userinfoRoutes({ core: of, issuer: ISSUER }),
 ];
 
 let front: TestFront;
 let orphan: TestFront;
 beforeAll(async () => {
-  front = await startFront({ groups: groups() });
-  orphan = await startFront({ groups: groups(absentCore()) });
+  front = await startFront({ routes: routes() });
+  orphan = await startFront({ routes: routes(absentCore()) });
 });
 afterAll(() => Promise.all([front.close(), orphan.close()]));
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { AuditEntry } from "../../src/audit.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
 import { Refusal } from "../../src/errors.ts";
-import { registerRoutes } from "../../src/front/oauth/register.ts";
+import { registerRoute } from "../../src/front/oauth/register.ts";
 import { hashSecret } from "../../src/secret.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 
@@ -13,7 +13,7 @@ let bytes = 0;
 
 let front: TestFront;
 beforeAll(async () => {
-  const routes = registerRoutes({
+  const route = registerRoute({
     issuer: ISSUER,
     registry: {
       async register(client, audit) {
@@ -37,7 +37,7 @@ beforeAll(async () => {
     clock: () => 1_700_000_000,
     randomBytes: (length) => Buffer.alloc(length, ++bytes),
   });
-  front = await startFront({ groups: [routes] });
+  front = await startFront({ routes: [route] });
 });
 afterAll(() => front.close());
 beforeEach(() => {

@@ -48,13 +48,13 @@ describe("a method that a path does not take is 405 with Allow, in the shape of 
   test.for([
     ["/health", "GET, HEAD", API],
     ["/oauth/token", "POST", { error: "invalid_request", error_description: expect.any(String) }],
-    ["/api/clients/", "HEAD, GET, POST", API],
-    ["/api/clients/an-id", "HEAD, GET, PATCH, DELETE", API],
+    ["/api/clients/", "GET, POST, HEAD", API],
+    ["/api/clients/an-id", "GET, PATCH, DELETE, HEAD", API],
     ["/consents/an-id", "DELETE", API],
     ["/auth/link/wallet", "POST", { message: expect.any(String) }],
     ["/auth/link/wallet/response", "POST", { message: expect.any(String) }],
-    ["/auth/link/wallet/a-handle", "HEAD, GET", { message: expect.any(String) }],
-    ["/trpc/clients.list", "HEAD, GET, POST", { error: expect.objectContaining({ data: expect.any(Object) }) }],
+    ["/auth/link/wallet/a-handle", "GET, HEAD", { message: expect.any(String) }],
+    ["/trpc/clients.list", "GET, POST, HEAD", { error: expect.objectContaining({ data: expect.any(Object) }) }],
     [`${CONNECT}/Introspect`, "POST", { code: "unimplemented", message: expect.any(String) }],
   ] as const)("TRACE %s", async ([path, allow, body], { server }) => {
     const answer = await rawRequest(Number(new URL(server.url).port), `TRACE ${path} HTTP/1.0\r\nHost: x\r\n\r\n`, 3000);

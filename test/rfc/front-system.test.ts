@@ -27,7 +27,7 @@ async function withProbes(
 ) {
   const life = lifecycle();
   const routes = healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, ...probes, lifecycle: life });
-  const front = await startFront({ groups: [routes], lifecycle: life });
+  const front = await startFront({ routes, lifecycle: life });
   try {
     await run({ front, life });
   } finally {
@@ -93,7 +93,7 @@ describe("greeting, metrics and reference", () => {
     const exposition = async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" });
     const describeApi = async () => openApiDocument(ISSUER, [oauthPaths, accountPaths]);
     front = await startFront({
-      groups: [systemRoutes({ issuer: ISSUER, exposition }), docsRoutes({ issuer: ISSUER, describe: describeApi })],
+      routes: [...systemRoutes({ issuer: ISSUER, exposition }), ...docsRoutes({ issuer: ISSUER, describe: describeApi })],
     });
   });
   afterAll(() => front.close());

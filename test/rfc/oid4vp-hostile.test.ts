@@ -106,7 +106,7 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
     expect([sent.status, sent.body]).toEqual([200, {}]);
     expect(await at.poll(person, handle)).toEqual({
       status: 200,
-      body: { status: "rejected", message: "The answer of the wallet was not accepted." },
+      body: { status: "rejected", message: "The wallet's answer was not accepted." },
     });
     expect(await at.refusals(person)).toEqual([reason]);
     // One answer is all that a request gets: the honest one comes too late.

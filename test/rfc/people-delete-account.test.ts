@@ -52,7 +52,7 @@ describe("deleting an account", () => {
     expect((await server.refresh(server.clients.web, tokens.refresh_token)).body).toMatchObject({ error: "invalid_grant" });
     expect((await server.get("/api/clients/", bearer(login.access_token))).status).toBe(401);
     expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(401);
-    const marks = await runText<{ key: string }>(server.database.sql, "select key from revocation_marks where kind = 'user'");
+    const marks = await runText<{ key: string }>(server.database.sql, "select key from revocation_events where kind = 'user'");
     const { sub } = JSON.parse(Buffer.from(tokens.access_token.split(".")[1], "base64url").toString());
     expect(marks.map(({ key }) => key)).toContain(sub);
   });

@@ -40,7 +40,7 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<User
   const mails = { mailbox: away, address: away };
   const limits = { signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
-  const running = await startFront({ groups: userRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as UserPorts) });
+  const running = await startFront({ routes: userRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as UserPorts) });
   fronts.push(running);
   return running;
 }

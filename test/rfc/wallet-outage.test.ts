@@ -6,6 +6,7 @@ import { Refusal } from "../../src/errors.ts";
 import { walletPageRoutes } from "../../src/front/pages/wallet/page.ts";
 import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";
+import { walletHandlers } from "../../src/front/wallet/handlers.ts";
 import { walletRoutes } from "../../src/front/wallet/routes.ts";
 import type { LinkingPorts } from "../../src/wallet/linking.ts";
 import { coreWith } from "../support/fake-core.ts";
@@ -39,11 +40,11 @@ async function front(sessions: object, links: object = away): Promise<TestFront>
   } as unknown as LinkingPorts;
   const ports = { users: away, consents: away, pendingRequests: away, attempts: away, passwords: away, realms: away, limits: {} };
   const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
-  const groups = userRoutes({
+  const routes = userRoutes({
     ...({ ...ports, ...known } as unknown as UserPorts), // what is missing is asked by nobody here
-    wallets: (kit) => [walletRoutes({ ...kit, linking }), walletPageRoutes({ ...kit, linking })],
+    wallets: (kit) => [...walletRoutes(ISSUER, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })],
   });
-  const running = await startFront({ groups });
+  const running = await startFront({ routes });
   fronts.push(running);
   return running;
 }

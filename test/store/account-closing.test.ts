@@ -33,9 +33,11 @@ describe.for(databaseKinds)("the end of an account on $name", ({ fresh }) => {
     const user = await aUser(database.sql);
     expect(await close(user.id)).toBe("closed");
     expect(await runText(database.sql, "select subject from outbox where user_id = $1::uuid", [user.id])).toEqual([]);
-    const marks = await runText<{ lifted: boolean }>(database.sql, "select lifted from revocation_marks where kind = 'user' and key = $1", [
-      user.id,
-    ]);
+    const marks = await runText<{ lifted: boolean }>(
+      database.sql,
+      "select lifted from revocation_events where kind = 'user' and key = $1",
+      [user.id],
+    );
     expect(marks).toEqual([{ lifted: false }]);
     expect(await users(database.sql).byId(user.id)).toBeUndefined();
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Client } from "../../src/clients/client.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientRegistry } from "../../src/store/client-registry.ts";
+import { clientRegistry } from "../../src/store/clients.ts";
 import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -127,11 +127,11 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     test("used for the first time by many at once binds to one mark", async () => {
       const marks = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? "even" : "odd"));
       const answers = await Promise.all(marks.map((mark) => issue(mark)));
-      const [row] = await database.sql.query<{ client_mark: string }>(
-        statement("test_mark", "select client_mark from consents where id = $1::uuid"),
+      const [row] = await database.sql.query<{ client_fingerprint: string }>(
+        statement("test_mark", "select client_fingerprint from consents where id = $1::uuid"),
         [scene.consentId],
       );
-      expect(["even", "odd"]).toContain(row?.client_mark);
+      expect(["even", "odd"]).toContain(row?.client_fingerprint);
       expect(answers.some((answer) => answer)).toBe(true);
     });
   });

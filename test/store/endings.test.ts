@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { managedClients } from "../../src/store/clients-admin.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { grants } from "../../src/store/grants.ts";

@@ -2,7 +2,7 @@ import { beforeAll, describe, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { managedClients } from "../../src/store/clients-admin.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";

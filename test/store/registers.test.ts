@@ -4,7 +4,7 @@ import type { NewClient } from "../../src/clients/ports.ts";
 import { type Keys, openKeys } from "../../src/core/signing/key-ring.ts";
 import { publicJwk, signingKey } from "../../src/core/signing/keys.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { clientRegistry } from "../../src/store/client-registry.ts";
+import { clientRegistry } from "../../src/store/clients.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { publishedKeys } from "../../src/store/published-keys.ts";

@@ -3,7 +3,7 @@ import { remove } from "../../src/compose/housekeeping.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { managedClients } from "../../src/store/clients-admin.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";

@@ -1,13 +1,7 @@
 import { expect, test } from "vitest";
-import { migrations } from "../../src/store/migrations/all.ts";
-import { MIGRATION_NAMES } from "../../src/store/migrations/names.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
 import { databaseKinds, emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts";
-
-test("the list of names is that of the migrations", () => {
-  expect(migrations.map(({ name }) => name)).toEqual([...MIGRATION_NAMES]);
-});
 
 test.for(databaseKinds)("the migrations make what the entities describe: $name", async ({ fresh }) => {
   const database = await fresh();

@@ -153,7 +153,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
       const { sql } = database;
       const scene = await aScene(sql);
       await run(
-        "truncate refresh_tokens, refresh_families, authorization_codes, delegations, grants, revocation_marks, revocations, consumed_ids",
+        "truncate refresh_tokens, refresh_families, authorization_codes, delegations, grants, revocation_events, revocations, consumed_ids",
       );
       for (let part = 0; part < 24; part += 1) {
         await runText(
@@ -186,7 +186,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
         "authorization_codes",
         "revocations",
         "consumed_ids",
-        "revocation_marks",
+        "revocation_events",
       ];
       expect(await Promise.all(swept.map(count))).toEqual(swept.map(() => 0));
     });

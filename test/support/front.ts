@@ -13,8 +13,8 @@ export interface TestFront {
   close(): Promise<void>;
 }
 
-/** A real HTTP server around the given route groups, on a free loopback port. */
-export async function startFront(options: Partial<AppOptions> & Pick<AppOptions, "groups">): Promise<TestFront> {
+/** A real HTTP server around the given routes, on a free loopback port. */
+export async function startFront(options: Partial<AppOptions> & Pick<AppOptions, "routes">): Promise<TestFront> {
   const faults: unknown[] = [];
   const observed: TestFront["observed"] = [];
   let count = 0;

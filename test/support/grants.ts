@@ -4,7 +4,7 @@ import type { CodeBinding, NewFamily } from "../../src/core/ports.ts";
 import type { NewGrant } from "../../src/core/user-grant.ts";
 import type { SecretHash } from "../../src/secret.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientRegistry } from "../../src/store/client-registry.ts";
+import { clientRegistry } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";

@@ -89,7 +89,7 @@ export const callFront = (url: string, bearer: string | undefined, method: strin
 export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const options = { issuer: ISSUER, ports, fault: ({ error }: { error: unknown }) => void faults.push(error) };
-  return startFront({ groups: [clientApiRoutes(options), trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
+  return startFront({ routes: [...clientApiRoutes(options), ...trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
 };
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */

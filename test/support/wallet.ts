@@ -2,6 +2,10 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { Openid4vpClient } from "@openid4vc/openid4vp";
 import { SDJwtVcInstance } from "@sd-jwt/sd-jwt-vc";
 import { DcqlQuery } from "dcql";
+import { z } from "zod";
+
+// As src/wallet/request.ts does: @openid4vc replaces zod's messages for all that share this process.
+z.config({ customError: undefined });
 
 /** The key of an issuer or a holder. */
 export interface WalletKey {

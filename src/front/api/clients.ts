@@ -4,80 +4,96 @@ import { managementCaller } from "../../management/router.ts";
 import { judgeCaller, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { exactRouter } from "../http/exact-router.ts";
 import { noStore, sendJson } from "../http/headers.ts";
-import type { FrontContext, RouteGroup } from "../http/routes.ts";
+import type { FrontContext, Handler, Route } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 type Procedures = ReturnType<typeof managementCaller>;
-type ApiContext = FrontContext & { readonly params: Readonly<Record<string, string>> };
-
 /**
- * `/api/clients/**`: the procedures of the typed API in the shape of specification §4.3 and §4.4. Bodies are handed on as they were read; what is wrong with them is the procedure's to say.
+ * `/api/clients/**`: the procedures of the typed API in the shape of docs/protocol.md#registration. Bodies are passed on unvalidated, since
+ * the procedures validate them.
  */
-export function clientApiRoutes(options: ManagementRoutesOptions): RouteGroup {
+export function clientApiRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const print = apiErrorPrinter(options.issuer);
-  const router = exactRouter(print, options.fault);
-
   const calling =
-    (work: (procedures: Procedures, ctx: ApiContext, id: string) => Promise<void>) =>
-    (ctx: ApiContext): Promise<void> =>
-      work(managementCaller(contextOf(ctx, options.ports)), ctx, ctx.params.id ?? "").catch((error: unknown) => {
+    (work: (procedures: Procedures, ctx: FrontContext) => Promise<void>): Handler =>
+    (ctx) =>
+      work(managementCaller(contextOf(ctx, options.ports)), ctx).catch((error: unknown) => {
         throw thrownBy(error);
       });
-
-  router.get(
-    COLLECTION,
-    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
-  );
-  router.post(
-    COLLECTION,
-    calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(unvalidated(await bodyOf(ctx, options))), 201)),
-  );
-  router.get(
-    CLIENT,
-    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.get({ id }))),
-  );
-  router.patch(
-    CLIENT,
-    calling(async ({ clients }, ctx, id) => sendJson(ctx, await clients.update({ id, patch: unvalidated(await bodyOf(ctx, options)) }))),
-  );
-  router.delete(
-    CLIENT,
-    calling(async ({ clients }, ctx, id) => {
-      await clients.delete({ id });
-      noStore(ctx);
-      ctx.status = 204;
-    }),
-  );
-  router.post(
-    `${CLIENT}/regenerate-secret`,
-    calling(async ({ clients }, ctx, id) => {
-      await assertNoBody(ctx, options);
-      sendJson(ctx, await clients.regenerateSecret({ id }));
-    }),
-  );
-  router.get(
-    `${CLIENT}/api-keys`,
-    calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.list({ clientId }))),
-  );
-  router.post(
-    `${CLIENT}/api-keys`,
-    calling(async ({ apiKeys }, ctx, clientId) => {
-      const key = unvalidated(await bodyOf(ctx, options));
-      sendJson(ctx, await apiKeys.create({ clientId, key }), 201);
-    }),
-  );
-  router.delete(
-    `${CLIENT}/api-keys/:keyId`,
-    calling(async ({ apiKeys }, ctx, clientId) => sendJson(ctx, await apiKeys.revoke({ clientId, keyId: ctx.params.keyId ?? "" }))),
-  );
-  return { router, print };
+  const body = async (ctx: FrontContext) => unvalidated(await bodyOf(ctx, options));
+  return [
+    {
+      method: "GET",
+      path: COLLECTION,
+      print,
+      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
+    },
+    {
+      method: "POST",
+      path: COLLECTION,
+      print,
+      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201)),
+    },
+    {
+      method: "GET",
+      path: CLIENT,
+      print,
+      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.get(idOf(ctx)))),
+    },
+    {
+      method: "PATCH",
+      path: CLIENT,
+      print,
+      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.update({ ...idOf(ctx), patch: await body(ctx) }))),
+    },
+    {
+      method: "DELETE",
+      path: CLIENT,
+      print,
+      answer: calling(async ({ clients }, ctx) => {
+        await clients.delete(idOf(ctx));
+        noStore(ctx);
+        ctx.status = 204;
+      }),
+    },
+    {
+      method: "POST",
+      path: `${CLIENT}/regenerate-secret`,
+      print,
+      answer: calling(async ({ clients }, ctx) => {
+        await assertNoBody(ctx, options);
+        sendJson(ctx, await clients.regenerateSecret(idOf(ctx)));
+      }),
+    },
+    {
+      method: "GET",
+      path: KEYS,
+      print,
+      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.list(keyOf(ctx)))),
+    },
+    {
+      method: "POST",
+      path: KEYS,
+      print,
+      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.create({ ...keyOf(ctx), key: await body(ctx) }), 201)),
+    },
+    {
+      method: "DELETE",
+      path: `${KEYS}/:keyId`,
+      print,
+      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.revoke(keyOf(ctx)))),
+    },
+  ];
 }
 
-/** The one path that answers with and without the slash at its end. */
-const COLLECTION = ["/api/clients/", "/api/clients"];
+/** The one path that answers with and without a slash at its end. */
+const COLLECTION = ["/api/clients/", "/api/clients"] as const;
 const CLIENT = "/api/clients/:id";
+const KEYS = "/api/clients/:clientId/api-keys";
+
+const idOf = ({ params }: FrontContext) => ({ id: params.id ?? "" });
+const keyOf = ({ params }: FrontContext) => ({ clientId: params.clientId ?? "", keyId: params.keyId ?? "" });
 
 /** A body on its way to the procedure, whose schema is the first to judge it. */
 const unvalidated = (body: unknown): never => body as never;

@@ -6,9 +6,8 @@ import { outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
 import { jsonBody } from "../http/body.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { exactRouter } from "../http/exact-router.ts";
 import { noStore, sendJson } from "../http/headers.ts";
-import { type ErrorPrinter, type FrontContext, queryText, type RouteGroup } from "../http/routes.ts";
+import { type ErrorPrinter, type FrontContext, type HotContext, queryText, type Route } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
@@ -23,16 +22,20 @@ const TAKES_FILE = "operator.provision";
  * The typed API. Bodies are read by our own strict reader and handed on as a request of the fetch standard, so that a batch is bound by the
  * same rules as every other JSON: size, depth, coding, media type. The answer then takes the way of all answers.
  */
-export function trpcRoutes(options: ManagementRoutesOptions): RouteGroup {
-  const print = printerOf(options.issuer);
-  const router = exactRouter(print, options.fault);
-  const answer = (ctx: FrontContext) => answerCall(ctx, options);
-  router.get(`${ENDPOINT}/:path`, answer).post(`${ENDPOINT}/:path`, answer);
-  return { router, print };
+export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
+  const route = {
+    path: `${ENDPOINT}/:path`,
+    print: printerOf(options.issuer),
+    answer: (ctx: FrontContext) => answerCall(ctx, options),
+  };
+  return [
+    { ...route, method: "GET" },
+    { ...route, method: "POST" },
+  ];
 }
 
 /** Status and headers as for everything else, in a body that typed clients can read. */
-function printerOf(issuer: string): ErrorPrinter {
+function printerOf(issuer: string): ErrorPrinter<HotContext> {
   const print = apiErrorPrinter(issuer);
   return (ctx, refusal) => {
     print(ctx, refusal);

@@ -5,9 +5,8 @@ import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { Cookies } from "../http/cookies.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { exactRouter } from "../http/exact-router.ts";
 import { sendJson } from "../http/headers.ts";
-import type { Handler, RouteGroup } from "../http/routes.ts";
+import type { Handler, Route } from "../http/routes.ts";
 import { callerOf, type UserPorts } from "../user-ports.ts";
 import { signedInBy } from "./signed-in.ts";
 
@@ -24,22 +23,23 @@ const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, u
 });
 
 /** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (specification §4.5). */
-export function consentRoutes(ports: UserPorts, cookies: Cookies): RouteGroup {
+export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Route[] {
   const print = apiErrorPrinter(ports.issuer, "Session");
   const list: Handler = async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);
     const consents = await ports.consents.ofUser(user.id);
     sendJson(ctx, { consents: consents.map(consentView), csrfToken: csrfToken(secret, API_PURPOSE) });
   };
-  const router = exactRouter(print, ports.fault);
-  router.delete("/consents/:id", async (ctx) => {
+  const revoke: Handler = async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);
     if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
       throw new Refusal("forbidden", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
     }
     await revokeConsent(ctx.params.id ?? "", user.id, ports.consents, callerOf(ctx));
     ctx.status = 204;
-  });
-  const route = { methods: { GET: list }, print };
-  return { fixed: { "/consents": route, "/consents/": route }, router, print };
+  };
+  return [
+    { method: "GET", path: ["/consents/", "/consents"], print, answer: list },
+    { method: "DELETE", path: "/consents/:id", print, answer: revoke },
+  ];
 }

@@ -1,5 +1,5 @@
 import { apiErrorPrinter } from "../http/errors.ts";
-import type { RouteGroup } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import type { PageKit } from "../pages/kit.ts";
 import { forgotPasswordRoute, resetPasswordRoute } from "./forgotten-password.ts";
@@ -10,18 +10,16 @@ import { resendErrorPrinter, resendVerificationRoute } from "./resend-verificati
 import { verifyErrorPrinter, verifyRoute } from "./verify.ts";
 
 /** The account endpoints (specification §4.2). */
-export function accountRoutes(kit: Pick<PageKit, "ports" | "cookies" | "guard" | "site">): RouteGroup {
+export function accountRoutes(kit: Pick<PageKit, "ports" | "cookies" | "guard" | "site">): readonly Route[] {
   const { ports, cookies, site } = kit;
   const print = apiErrorPrinter(ports.issuer);
-  return {
-    fixed: {
-      "/auth/register": { methods: { POST: registerRoute(ports) }, print },
-      "/auth/login": { methods: { POST: loginRoute(ports, cookies) }, print: apiErrorPrinter(ports.issuer, "Password") },
-      "/auth/logout": { methods: { POST: logoutRoute(ports, cookies) }, print },
-      "/auth/resend-verification": { methods: { POST: resendVerificationRoute(ports) }, print: resendErrorPrinter(print) },
-      "/auth/forgot-password": { methods: { POST: forgotPasswordRoute(ports) }, print },
-      "/auth/reset-password": { methods: { POST: resetPasswordRoute(ports) }, print },
-      "/auth/verify": { methods: { GET: verifyRoute(kit) }, print: verifyErrorPrinter(print, pageErrorPrinter(site), kit) },
-    },
-  };
+  return [
+    { method: "POST", path: "/auth/register", print, answer: registerRoute(ports) },
+    { method: "POST", path: "/auth/login", print: apiErrorPrinter(ports.issuer, "Password"), answer: loginRoute(ports, cookies) },
+    { method: "POST", path: "/auth/logout", print, answer: logoutRoute(ports, cookies) },
+    { method: "POST", path: "/auth/resend-verification", print: resendErrorPrinter(print), answer: resendVerificationRoute(ports) },
+    { method: "POST", path: "/auth/forgot-password", print, answer: forgotPasswordRoute(ports) },
+    { method: "POST", path: "/auth/reset-password", print, answer: resetPasswordRoute(ports) },
+    { method: "GET", path: "/auth/verify", print: verifyErrorPrinter(print, pageErrorPrinter(site), kit), answer: verifyRoute(kit) },
+  ];
 }

@@ -1,135 +1,164 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import Koa, { type Next, type ParameterizedContext } from "koa";
-import { isRefusal, Refusal } from "../../errors.ts";
+import { type IncomingMessage, METHODS, type RequestListener } from "node:http";
+import { Router } from "@koa/router";
+import Koa from "koa";
+import compose from "koa-compose";
+import { Refusal } from "../../errors.ts";
 import type { FrontTelemetry } from "../ports.ts";
 import { clientAddress } from "./address.ts";
-import { apiErrorPrinter, printError, routePattern } from "./errors.ts";
-import { Exchange } from "./exchange.ts";
+import { apiErrorPrinter } from "./errors.ts";
 import { inFlight } from "./in-flight.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import type { ErrorPrinter, FrontContext, FrontState, RouteGroup } from "./routes.ts";
-import { assertSingleFields } from "./single-fields.ts";
-import { noSuchMethod, type Target, targets } from "./targets.ts";
+import { LightContext } from "./light-context.ts";
+import { type ErrorPrinter, type FrontContext, type FrontState, type HotContext, pathsOf, pathText, type Route } from "./routes.ts";
+import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
 
 export interface AppOptions {
   readonly issuer: string;
-  readonly groups: readonly RouteGroup[];
+  readonly routes: readonly Route[];
   readonly telemetry: FrontTelemetry;
   readonly lifecycle: Lifecycle;
   /** A fresh id for each request. */
   readonly requestId: () => string;
   /** Whether X-Forwarded-For is believed. */
   readonly trustProxy?: boolean;
-  /** Requests in flight above which others are told to come back. */
+  /** Requests in flight above which others are answered 503. */
   readonly cap?: number;
   /** Milliseconds that a request may take. */
   readonly deadline?: number;
-  /** Prints for a browser that there is nothing at a path; without it browsers get JSON like everyone else. */
+  /** Prints "not found" for a browser; without it browsers get JSON like every other client. */
   readonly page?: ErrorPrinter;
+  /** Whether hot routes are answered in front of Koa, which is the default. The parity test answers them both ways. */
+  readonly hot?: boolean;
 }
 
-/**
- * The HTTP front: one function around all routes. Fixed paths are found by a map and answered without more ado, the rest goes to Koa and
- * its routers.
- */
-export function createApp(options: AppOptions): RequestListener {
-  const { telemetry, lifecycle } = options;
-  const requests = inFlight(options.cap, options.deadline);
-  const targetOf = targets(options.issuer, options.groups);
+type HotRoute = Extract<Route, { hot: true }>;
 
-  /** Answers into `ctx`; what is thrown becomes an answer too. @param pattern the route's word for metrics */
-  const answer = async (ctx: FrontContext, target: Target, next: Next, pattern: () => string): Promise<void> => {
-    const started = performance.now();
-    const { requestId } = ctx.state;
-    ctx.set("X-Request-Id", requestId);
-    ctx.set("X-Content-Type-Options", "nosniff");
-    if (lifecycle.isDraining()) ctx.set("Connection", "close");
-    try {
-      await requests.run((signal, receive) => {
-        ctx.state.signal = signal;
-        ctx.state.receive = receive;
-        assertSingleFields(ctx.req);
-        return target.answer(ctx, next);
-      }, target.essential);
-    } catch (error) {
-      printError(ctx, error, target.print, telemetry.fault, target.name);
-      if (isRefusal(error)) telemetry.refused(error, { requestId, route: target.name });
-    }
-    telemetry.observe(pattern(), methodWord(ctx.method), ctx.status, secondsSince(started), requestId);
-  };
+/** The HTTP front: Koa and its router around all routes, and a lighter way for the hot ones. */
+export function createApp(options: AppOptions): RequestListener {
+  const { telemetry, issuer, routes } = options;
+  const edge: EdgeOptions = { telemetry, lifecycle: options.lifecycle, requests: inFlight(options.cap, options.deadline) };
   const stateOf = (req: IncomingMessage): FrontState => ({
     requestId: options.requestId(),
     address: clientAddress(req, options.trustProxy ?? false),
     signal: NEVER,
     receive: (body) => body(),
+    route: "unknown",
   });
-
-  const koa = new Koa<FrontState>();
-  const responseFault = (error: unknown): void => {
+  const reportResponse = (error: unknown): void => {
     if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
   };
-  koa.on("error", responseFault);
-  const routed: Target = { name: "router", print: routedPrinter(options), essential: false, answer: byRouters };
+
+  const koa = new Koa<FrontState>();
+  koa.on("error", reportResponse);
   koa.use((ctx, next) => {
     Object.assign(ctx.state, stateOf(ctx.req));
-    return answer(ctx, routed, next, () => routePattern(ctx));
+    return next();
   });
-  for (const { router } of options.groups) if (router !== undefined) koa.use(router.routes()).use(router.allowedMethods());
-  const routers = koa.callback();
+  koa.use(observing(edge));
+  const routed = routerOf(routes, edge).routes();
+  koa.use((ctx, next) => (hasOneSpelling(ctx) ? routed(ctx as FrontContext, next) : next()));
+  koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
+  const viaKoa = koa.callback();
 
-  const fixed = async (req: IncomingMessage, res: ServerResponse, target: Target): Promise<void> => {
-    const ctx = new Exchange(req, res, stateOf(req), (types) => koa.createContext(req, res).accepts([...types]));
-    await answer(ctx, target, nothingNext, () => target.name);
-    ctx.send();
-  };
+  const hotRoutes = options.hot === false ? new Map() : hotRoutesOf(routes, edge);
+  const basePath = new URL(issuer).pathname.replace(/\/$/, "");
   return (req, res) => {
-    const target = targetOf(req);
-    if (target === undefined) void routers(req, res);
-    else fixed(req, res, target).catch(responseFault);
+    const answerHot = hotRoutes.get(takePath(req, basePath))?.get(req.method ?? "");
+    if (answerHot === undefined) void viaKoa(req, res);
+    else answerHot(new LightContext(req, res, stateOf(req))).catch(reportResponse);
   };
 }
 
-/** Prints what lies outside all routes: a page for a browser that went astray, JSON for everyone else. */
-function outsidePrinter({ issuer, page }: AppOptions): ErrorPrinter {
+/** All routes, those without parameters first; every other method of their paths is refused. */
+function routerOf(routes: readonly Route[], edge: EdgeOptions): Router<FrontState> {
+  const router = new Router<FrontState>({ sensitive: true, strict: true });
+  const byPath = Map.groupBy(
+    routes.flatMap((route) => pathsOf(route).map((path) => ({ ...route, path }))),
+    ({ path }) => path,
+  );
+  const paths = [...byPath].sort(([one], [other]) => Number(hasParameter(one)) - Number(hasParameter(other)));
+  for (const [path, ofPath] of paths) {
+    for (const route of ofPath) {
+      const steps = routeSteps<FrontContext>({ ...route, name: path }, edge);
+      router.register(patternOf(path), [route.method], steps);
+    }
+    const allow = allowedMethods(ofPath, path);
+    const { print, cors } = ofPath[0] as Route;
+    const steps = routeSteps<FrontContext>({ name: path, print, cors, answer: refuseMethod(allow, cors) }, edge);
+    router.register(
+      patternOf(path),
+      METHODS.filter((method) => !allow.includes(method)),
+      steps,
+    );
+  }
+  return router;
+}
+
+function allowedMethods(routes: readonly Route[], path: string): readonly string[] {
+  const methods = routes.map(({ method }) => method);
+  if (new Set(methods).size < methods.length) throw new Error(`two routes for one method of ${path}`);
+  return methods.includes("GET") ? [...methods, "HEAD"] : methods;
+}
+
+/** What answers a hot route, by path and method. */
+function hotRoutesOf(routes: readonly Route[], edge: EdgeOptions): Map<string, Map<string, (ctx: LightContext) => Promise<void>>> {
+  const byPath = new Map<string, Map<string, (ctx: LightContext) => Promise<void>>>();
+  for (const route of routes.filter((one): one is HotRoute => one.hot === true))
+    for (const name of pathsOf(route)) {
+      const steps = compose<HotContext>([observing(edge), routeSteps({ ...route, name }, edge)]);
+      const byMethod = byPath.get(name) ?? new Map();
+      byPath.set(name, byMethod);
+      for (const method of route.method === "GET" ? ["GET", "HEAD"] : [route.method])
+        byMethod.set(method, async (ctx: LightContext) => {
+          await steps(ctx);
+          ctx.send();
+        });
+    }
+  return byPath;
+}
+
+const hasParameter = (path: string): boolean => path.includes("/:");
+/** The path as a pattern of the router: an issuer's path may contain characters that mean something there. */
+const patternOf = (path: string): string => path.replace(/(?<!\/)[:*{}()[\]+?!\\]/g, "\\$&");
+
+/** Koa's parser drops a fragment and some white space, and no parameter needs percent-encoding: such paths match no route. */
+const hasOneSpelling = (ctx: Koa.Context): boolean => ctx.path === pathText(ctx) && !ctx.path.includes("%");
+
+function refusePath(ctx: HotContext): never {
+  if (!pathText(ctx).startsWith("/")) throw new Refusal("invalid_request", "bad_request_target");
+  throw new Refusal("not_found", "no_such_path");
+}
+
+/** Prints what no route answered: a page for a browser that follows a wrong link, JSON for every other client. */
+function unroutedPrinter({ issuer, page }: AppOptions): ErrorPrinter {
   const json = apiErrorPrinter(issuer);
   return (ctx, refusal) => {
-    const astray = page !== undefined && refusal?.code === "not_found";
-    if (astray) ctx.vary("Accept");
-    if (astray && ctx.accepts("json", "html") === "html") page(ctx, refusal);
+    const offersPage = page !== undefined && refusal?.code === "not_found";
+    if (offersPage) ctx.vary("Accept");
+    if (offersPage && ctx.accepts("json", "html") === "html") page(ctx, refusal);
     else json(ctx, refusal);
   };
 }
 
-/** Prints what no route of a router answered: in the shape of the router that has the path, else as outside all routes. */
-function routedPrinter(options: AppOptions): ErrorPrinter {
-  const outside = outsidePrinter(options);
-  const printers = new Map<object, ErrorPrinter>();
-  for (const { router, print } of options.groups)
-    for (const layer of router?.stack ?? []) if (print && layer.methods.length > 0) printers.set(layer, print);
-  return (ctx, refusal) => {
-    const layers: readonly object[] = (ctx as ParameterizedContext<FrontState>).matched ?? [];
-    const print = layers.map((layer) => printers.get(layer)).find((one) => one !== undefined) ?? outside;
-    print(ctx, refusal);
-  };
+/**
+ * Removes the issuer's path from `req.url`, so that it does not matter whether a proxy removes it, and the authority of an absolute request
+ * target (RFC 9112 §3.2.2), which is not trusted.
+ * @returns the path that is left, as it was sent
+ */
+function takePath(req: IncomingMessage, basePath: string): string {
+  const sent = req.url ?? "";
+  const url = sent.startsWith("/") ? sent : sent.replace(/^https?:\/\/[^/?#]*/i, "");
+  if (!url.startsWith("/")) return "";
+  const below = basePath !== "" && (url === basePath || url.startsWith(`${basePath}/`) || url.startsWith(`${basePath}?`));
+  req.url = below ? url.slice(basePath.length).replace(/^(?!\/)/, "/") : url;
+  const query = req.url.indexOf("?");
+  return query === -1 ? req.url : req.url.slice(0, query);
 }
 
-/** Stands in until a request is under way, and has a signal of its own. */
+/** Stands in until a request is in flight and has its own signal. */
 const NEVER = new AbortController().signal;
-const nothingNext = async (): Promise<void> => {};
 
-async function byRouters(ctx: FrontContext, next: Next): Promise<void> {
-  await next();
-  assertAnswered(ctx);
-}
-
-/** What no router answered, or answered with an empty refusal of the method. */
-function assertAnswered(ctx: FrontContext): void {
-  if (ctx.body !== undefined && ctx.body !== null) return;
-  if (ctx.status === 404) throw new Refusal("not_found", "no_such_path");
-  if (ctx.status === 405 || ctx.status === 501) throw noSuchMethod();
-}
-
-/** A client that went away or stopped speaking HTTP in the middle of a request is no fault of ours, and nothing to fill a log with. */
+/** A client that disconnects or stops speaking HTTP in the middle of a request is not a fault of the server. */
 function isOfTheConnection(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return code.startsWith("HPE_") || CONNECTION_CODES.has(code);
@@ -143,7 +172,3 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   "ERR_HTTP_REQUEST_TIMEOUT",
   "ERR_STREAM_PREMATURE_CLOSE",
 ]);
-
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-const methodWord = (method: string): string => (METHODS.has(method) ? method : "other");
-const secondsSince = (started: number): number => (performance.now() - started) / 1000;

@@ -1,42 +1,44 @@
 import type { IncomingMessage } from "node:http";
+import type { Middleware } from "koa";
 import { Refusal, type RefusalCode } from "../../errors.ts";
+import { loadOnce } from "../../load-once.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
-import type { FrontContext } from "./routes.ts";
+import type { FrontContext, HotContext } from "./routes.ts";
 
+/** Bytes. */
 const FORM_LIMIT = 64 * 1024;
 const JSON_LIMIT = 64 * 1024;
 const MAX_DEPTH = 8;
+const FORM_TYPE = "application/x-www-form-urlencoded";
+const JSON_TYPE = "application/json";
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Loads koa-body, whose parts for uploads take long to load. */
+export const loadBodyReader = loadOnce(() => import("koa-body"));
 
 /**
  * Reads a form body.
- * @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeats; payload_too_large over 64 KiB;
+ * @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeated fields; payload_too_large over 64 KiB;
  *   unsupported_media_type for a content coding
  */
-export const formBody = async (ctx: FrontContext): Promise<Form> => parseForm(await formText(ctx));
+export const formBody = async (ctx: FrontContext | HotContext): Promise<Form> => parseForm(await formText(ctx));
 
-/** The text of a form body, for a reader that judges repeats itself. @throws {Refusal} as `formBody` */
-export async function formText(ctx: FrontContext): Promise<string> {
-  if (mediaType(ctx.req) !== "application/x-www-form-urlencoded") {
-    throw new Refusal("invalid_request", "media_type", { description: "The body must be application/x-www-form-urlencoded." });
-  }
-  return readText(ctx, FORM_LIMIT);
+/** Reads the text of a form body, for callers that have their own rule for repeated fields. @throws {Refusal} as `formBody` */
+export function formText(ctx: FrontContext | HotContext): Promise<string> {
+  return readText(ctx, FORM_TYPE, FORM_LIMIT, "invalid_request");
 }
 
 /**
  * Reads a JSON body into values whose objects have no prototype.
- * @param limit bytes  @param mediaTypeCode what another media type is refused with
- * @throws {Refusal} unsupported_media_type, invalid_request (no JSON, deeper than 8, NUL or lone surrogates), payload_too_large
+ * @param limit bytes  @param mediaTypeCode the error code for another media type
+ * @throws {Refusal} unsupported_media_type, invalid_request (no JSON, deeper than 8 levels, NUL or lone surrogates), payload_too_large
  */
 export async function jsonBody(
   ctx: FrontContext,
   limit: number = JSON_LIMIT,
   mediaTypeCode: RefusalCode = "unsupported_media_type",
 ): Promise<unknown> {
-  if (mediaType(ctx.req) !== "application/json") {
-    throw new Refusal(mediaTypeCode, "media_type", { description: "The body must be application/json." });
-  }
-  return parseJson(await readText(ctx, limit));
+  return parseJson(await readText(ctx, JSON_TYPE, limit, mediaTypeCode));
 }
 
 /** @throws {Refusal} invalid_request */
@@ -70,13 +72,16 @@ function sanitizedText(text: string): string {
 
 const mediaType = (req: IncomingMessage): string | undefined => req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
 
-async function readText({ req, state }: FrontContext, limit: number): Promise<string> {
+/** The body as text. Koa's context is read by koa-body, a hot one directly; the checks around are the same. */
+async function readText(ctx: FrontContext | HotContext, type: string, limit: number, mediaTypeCode: RefusalCode): Promise<string> {
+  const { req, state } = ctx;
+  if (mediaType(req) !== type) throw wrongType(type, mediaTypeCode);
   const coding = req.headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
   }
   if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
-  const bytes = await state.receive(() => readBytes(req, limit));
+  const bytes = await state.receive(() => ("request" in ctx ? readByKoaBody(ctx, type, limit) : readBytes(req, limit)));
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -85,6 +90,25 @@ async function readText({ req, state }: FrontContext, limit: number): Promise<st
   }
   if (text.includes("\0")) throw new Refusal("invalid_request", "nul_in_body", { description: "The body contains NUL." });
   return text;
+}
+
+/** Of koa-body, one for each limit. */
+const readers = new Map<number, Middleware>();
+
+/** Reads text in the encoding "binary", which keeps the bytes: koa-body would replace invalid UTF-8, which is refused here. */
+async function readByKoaBody(ctx: FrontContext, type: string, limit: number): Promise<Uint8Array> {
+  if (ctx.is(type) === false) throw wrongType(type, "invalid_request");
+  const { koaBody } = await loadBodyReader();
+  const options = { json: false, urlencoded: false, textTypes: [FORM_TYPE, JSON_TYPE], textLimit: limit, encoding: "binary" };
+  const read = readers.get(limit) ?? koaBody({ ...options, onError: refuseBody });
+  readers.set(limit, read);
+  await read(ctx, async () => {});
+  const text: unknown = ctx.request.body;
+  return Buffer.from(typeof text === "string" ? text : "", "latin1");
+}
+
+function refuseBody(error: Error): never {
+  throw "type" in error && error.type === "entity.too.large" ? tooLarge() : interrupted(error);
 }
 
 /** The whole body; stops reading as soon as it is longer than `limit`. */
@@ -107,5 +131,7 @@ const readBytes = (req: IncomingMessage, limit: number): Promise<Uint8Array> =>
     });
   });
 
+const wrongType = (type: string, code: RefusalCode): Refusal =>
+  new Refusal(code, "media_type", { description: `The body must be ${type}.` });
 const tooLarge = (): Refusal => new Refusal("payload_too_large", "body_too_large", { description: "The body is too large." });
 const interrupted = (cause: unknown): Refusal => new Refusal("invalid_request", "body_interrupted", { cause });

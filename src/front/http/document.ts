@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { FrontContext } from "./routes.ts";
+import type { HotContext } from "./routes.ts";
 
 /** A document made once and sent as it is. */
 export interface PreparedDocument {
@@ -18,7 +18,7 @@ export function prepareDocument(body: string | Buffer, contentType: string): Pre
  * @param maxAge seconds for which anyone may keep it; without it every use asks here first
  * @see RFC 9110 §13.1.2
  */
-export function sendDocument(ctx: FrontContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
+export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
   ctx.set("Cache-Control", maxAge === undefined ? "no-cache" : `public, max-age=${maxAge}`);
   ctx.set("ETag", etag);
   if (holds(ctx.req.headers["if-none-match"], etag)) {

@@ -1,9 +1,10 @@
 import { STATUS_CODES } from "node:http";
-import type { Middleware, ParameterizedContext } from "koa";
-import { CATALOGUE, isRefusal, type Refusal, type RefusalCode } from "../../errors.ts";
-import type { ReportFault } from "../ports.ts";
+import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
 import { noStore } from "./headers.ts";
-import type { ErrorPrinter, FrontContext, FrontState } from "./routes.ts";
+import type { ErrorPrinter, HotContext } from "./routes.ts";
+
+/** Seconds after which a client may repeat a request that was answered 503. */
+export const DEFAULT_RETRY_AFTER = 5;
 
 /** Refusals whose code is none of OAuth's: on an OAuth endpoint the request as such is at fault, whatever the status says. */
 const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
@@ -16,7 +17,7 @@ const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
  * `{error, error_description?}` for everything below /oauth.
  * @see RFC 6749 §5.2, specification §7.2
  */
-export const oauthErrorPrinter = (issuer: string): ErrorPrinter => {
+export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> => {
   const challenge = `Basic realm="${issuer}", charset="UTF-8"`;
   return (ctx, refusal) => {
     noStore(ctx);
@@ -32,7 +33,7 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter => {
  * @param neededScope what the resource asks for, named when it is missing
  * @see RFC 6750 §3
  */
-export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter => {
+export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> => {
   const challenge = bearerChallenge(issuer, neededScope);
   return (ctx, refusal) => {
     noStore(ctx);
@@ -50,7 +51,7 @@ export type Challenge = "Bearer" | "Session" | "Password";
  * `{statusCode, error, message, issues?}` for everything that is neither OAuth nor a page.
  * @param scheme the challenge of a 401. Session and Password are no registered schemes: they say what is wanted, and make no browser ask
  */
-export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter => {
+export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter<HotContext> => {
   const challenge = scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme);
   return (ctx, refusal) => {
     noStore(ctx);
@@ -63,36 +64,19 @@ export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): E
   };
 };
 
-/** For a router: prints what its routes throw. */
-export const errorsAs =
-  (print: ErrorPrinter, fault: ReportFault): Middleware<FrontState> =>
-  async (ctx, next) => {
-    try {
-      await next();
-    } catch (error) {
-      printError(ctx, error, print, fault, routePattern(ctx));
-    }
-  };
-
-/** The pattern of the router's route that took the request, such as `/consents/:id`; never the path itself. */
-export const routePattern = (ctx: ParameterizedContext<FrontState>): string =>
-  typeof ctx._matchedRoute === "string" ? ctx._matchedRoute : "unknown";
-
-/** Tells a refusal from a fault; the fault is reported once, with its cause. */
-export function printError(ctx: FrontContext, error: unknown, print: ErrorPrinter, fault: ReportFault, route: string): void {
-  const refusal = isRefusal(error) ? error : undefined;
-  if (refusal === undefined) fault({ requestId: ctx.state.requestId, route, error });
-  print(ctx, refusal);
-}
-
-function printStatus(ctx: FrontContext, refusal: Refusal | undefined): number {
+function printStatus(ctx: HotContext, refusal: Refusal | undefined): number {
   const status = refusal === undefined ? 500 : CATALOGUE[refusal.code].http;
   ctx.status = status;
-  const wait = refusal?.detail.retryAfter ?? (status === 503 ? 5 : undefined);
-  if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
-  // The rest of the body stays unread, so the connection can carry no further request.
-  if (status === 413) ctx.set("Connection", "close");
+  setRetryHeaders(ctx, refusal);
   return status;
+}
+
+/** Sets when to come back, and closes the connection where the rest of a body stays unread. */
+export function setRetryHeaders(ctx: HotContext, refusal: Refusal | undefined): void {
+  const status = refusal && CATALOGUE[refusal.code].http;
+  const wait = refusal?.detail.retryAfter ?? (status === 503 ? DEFAULT_RETRY_AFTER : undefined);
+  if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
+  if (status === 413) ctx.set("Connection", "close");
 }
 
 function oauthBody(refusal: Refusal | undefined): { error: string; error_description?: string } {
@@ -117,7 +101,7 @@ const plainChallenge =
   (refusal: Refusal | undefined): string | undefined =>
     refusal !== undefined && CATALOGUE[refusal.code].http === 401 ? `${scheme} realm="${issuer}"` : undefined;
 
-function printJson(ctx: FrontContext, body: object): void {
+function printJson(ctx: HotContext, body: object): void {
   ctx.set("Content-Type", "application/json");
   ctx.body = JSON.stringify(body);
 }

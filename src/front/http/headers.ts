@@ -1,14 +1,13 @@
-import type { Middleware } from "koa";
-import type { FrontContext, FrontState } from "./routes.ts";
+import type { HotContext } from "./routes.ts";
 
 /** Answers that hold credentials or depend on them are kept by nobody (RFC 6749 §5.1). */
-export function noStore(ctx: FrontContext): void {
+export function noStore(ctx: HotContext): void {
   ctx.set("Cache-Control", "no-store");
   ctx.set("Pragma", "no-cache");
 }
 
 /** A JSON answer that nobody keeps. Members that are undefined are left out, so that no `null` is ever sent. */
-export function sendJson(ctx: FrontContext, body: object, status = 200): void {
+export function sendJson(ctx: HotContext, body: object, status = 200): void {
   noStore(ctx);
   ctx.status = status;
   ctx.set("Content-Type", "application/json");
@@ -20,7 +19,7 @@ export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
 /** Headers of every page that a person sees. A page with scripts of its own may pass a wider policy. */
-export function pageHeaders(ctx: FrontContext, policy: string = PAGE_POLICY): void {
+export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
   ctx.set("Content-Security-Policy", policy);
   ctx.set("X-Frame-Options", "DENY");
@@ -28,22 +27,16 @@ export function pageHeaders(ctx: FrontContext, policy: string = PAGE_POLICY): vo
   ctx.set("Cross-Origin-Opener-Policy", "same-origin");
 }
 
-/** `pageHeaders` for a router. */
-export const pageSecurity = (): Middleware<FrontState> => (ctx, next) => {
-  pageHeaders(ctx);
-  return next();
-};
-
 const EXPOSED = "WWW-Authenticate, Retry-After";
 
 /** For scripts of any origin; credentials of the browser never come along. Set always, so that a shared cache cannot mix answers up. */
-export function openToScripts(ctx: FrontContext): void {
+export function openToScripts(ctx: HotContext): void {
   ctx.set("Access-Control-Allow-Origin", "*");
   ctx.set("Access-Control-Expose-Headers", EXPOSED);
 }
 
 /** The answer to a preflight request. */
-export function answerPreflight(ctx: FrontContext, methods: readonly string[]): void {
+export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
   ctx.set("Access-Control-Allow-Headers", "Authorization, Content-Type, MCP-Protocol-Version");

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { Router } from "@koa/router";
+import type { RouterContext } from "@koa/router";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { Refusal } from "../../errors.ts";
 import type { Receive } from "./in-flight.ts";
 
-/** What the edge knows of a request before any route sees it. */
+/** What is known about a request before its route runs. */
 export interface FrontState {
-  /** Also the `X-Request-Id` of the answer; made by us, never taken from the request. */
+  /** Also the `X-Request-Id` of the response; made here, never taken from the request. */
   requestId: string;
   /** The address that the request came from, for limits and audit records. */
   address: string;
@@ -13,57 +14,59 @@ export interface FrontState {
   signal: AbortSignal;
   /** Every wait for the request's body goes through this. */
   receive: Receive;
+  /** The path of the route as it is registered, for logs and metrics; "unknown" without one. */
+  route: string;
 }
 
-/** What routes use of Koa's context. So little that fixed paths get an `Exchange` instead. */
-export interface FrontContext {
+/** Koa's context, as routes get it. */
+export type FrontContext = RouterContext<FrontState>;
+
+/** The members of Koa's context that hot routes may use: Koa's context and `LightContext` both have them. */
+export interface HotContext {
   readonly req: IncomingMessage;
   readonly state: FrontState;
   readonly method: string;
-  /** 200 once there is a body, unless said. */
+  /** Defaults to 200 once there is a body. */
   status: number;
   body: unknown;
   set(name: string, value: string): void;
   remove(name: string): void;
-  append(name: string, value: string): void;
-  vary(name: string): void;
-  /** Which of these media types the request would rather have. */
-  accepts(...types: string[]): string | false;
 }
 
 /** Answers one method of one path. What it throws is printed by the route's `print`. */
-export type Handler = (ctx: FrontContext) => Promise<void> | void;
+export type Handler<Context = FrontContext> = (ctx: Context) => Promise<void> | void;
 
-/** Writes a refusal as a response; `undefined` stands for a fault of ours, of which nothing may be told. */
-export type ErrorPrinter = (ctx: FrontContext, refusal: Refusal | undefined) => void;
+/** Writes a refusal as a response; `undefined` stands for an internal error, of which the response reveals nothing. */
+export type ErrorPrinter<Context = FrontContext> = (ctx: Context, refusal: Refusal | undefined) => void;
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** A path without parameters, found by a map look-up. HEAD is answered by GET's handler. */
-export interface FixedRoute {
-  readonly methods: { readonly [M in Method]?: Handler };
-  readonly print: ErrorPrinter;
+interface RouteOf<Context> {
+  readonly method: Method;
+  /** Parameters are written `:name`. Several spellings are allowed; the first one is documented. */
+  readonly path: string | readonly [string, ...string[]];
+  /** A handler of GET answers HEAD too. */
+  readonly answer: Handler<Context>;
+  readonly print: ErrorPrinter<Context>;
   /** Readable by scripts of any origin, without credentials. */
   readonly cors?: true;
-  /** Answers also when the front has more in flight than it takes. */
+  /** Answered even above the limit of requests in flight. */
   readonly essential?: true;
+  /** How the API description shows the route; routes without it are not shown. */
+  readonly openapi?: ZodOpenApiOperationObject;
 }
 
-/** What one file of routes contributes. */
-export interface RouteGroup {
-  readonly fixed?: Readonly<Record<string, FixedRoute>>;
-  /** An `exactRouter`, so that its paths have one spelling. */
-  readonly router?: Router<FrontState>;
-  /** Prints the refusal of a method that a path of the router does not take; without it in the shape of the API. */
-  readonly print?: ErrorPrinter;
-}
+/** A route of Koa's router. A hot one is answered in front of Koa, by the same functions at less cost. */
+export type Route = (RouteOf<FrontContext> & { readonly hot?: never }) | (RouteOf<HotContext> & { readonly hot: true });
 
-/** The path of a request below the issuer's own, as it was sent. */
-export const pathText = (ctx: FrontContext): string => (ctx.req.url ?? "").split("?", 1)[0] ?? "";
+export const pathsOf = ({ path }: Pick<Route, "path">): readonly string[] => (typeof path === "string" ? [path] : path);
+
+/** The path of a request below the issuer's path, as it was sent. */
+export const pathText = ({ req }: Pick<HotContext, "req">): string => (req.url ?? "").split("?", 1)[0] ?? "";
 
 /** The query of a request as it was sent, without the question mark. */
-export function queryText(ctx: FrontContext): string {
-  const url = ctx.req.url ?? "";
-  const mark = url.indexOf("?");
-  return mark === -1 ? "" : url.slice(mark + 1);
+export function queryText({ req }: Pick<HotContext, "req">): string {
+  const url = req.url ?? "";
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start + 1);
 }

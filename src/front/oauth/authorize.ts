@@ -8,7 +8,7 @@ import { limitKey } from "../http/address.ts";
 import { formText } from "../http/body.ts";
 import type { Cookies } from "../http/cookies.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
-import type { ErrorPrinter, FrontContext, Handler, RouteGroup } from "../http/routes.ts";
+import type { ErrorPrinter, FrontContext, Handler, Route } from "../http/routes.ts";
 import { queryText } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import { sendRedirect } from "../pages/send.ts";
@@ -153,7 +153,7 @@ const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly ho
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
 /** GET and POST /oauth/authorize (specification §4.6). A person who is signed in and has consented is sent back at once. */
-export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): RouteGroup {
+export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
     const good = await flow.judge(ctx, queryText(ctx), signedIn, 302, "ready");
@@ -168,7 +168,11 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     const good = await flow.judge(ctx, await formText(ctx), undefined, 303);
     if (good) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(good.request)}`, 303);
   };
-  return { fixed: { "/oauth/authorize": { methods: { GET: get, POST: post }, print: authorizeErrorPrinter(ports.issuer, site) } } };
+  const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };
+  return [
+    { ...route, method: "GET", answer: get },
+    { ...route, method: "POST", answer: post },
+  ];
 }
 
 /** What may not be redirected: a page where the request prefers HTML, as a browser does, and JSON with 400 for everyone else. */

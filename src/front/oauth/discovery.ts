@@ -5,7 +5,7 @@ import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import { prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import type { FixedRoute, RouteGroup } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;
 /** Seconds for which what the realm said is told on: nothing to clients, who may keep the document for MAX_AGE. */
@@ -29,7 +29,7 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idToke
  * Both discovery documents, for an issuer with a path in all forms in which clients look for them.
  * @see RFC 8414 §3.1, OIDC Discovery §4, specification §2.11
  */
-export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
+export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
   const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
   const scopes = registrableScopes(options);
   const facts: Omit<MetadataFacts, "scopes"> = {
@@ -41,37 +41,31 @@ export function discoveryRoutes(options: DiscoveryOptions): RouteGroup {
     assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
     secretMethods: SECRET_METHODS,
   };
-  const serve = (metadata: (facts: MetadataFacts) => object): FixedRoute => {
+  const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
+  const serve = (path: string, metadata: (facts: MetadataFacts) => object): Route => {
     const prepare = (listed: readonly string[]) => ({
       listed,
       document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
     });
     let made = prepare(options.defaultScopes);
     return {
+      method: "GET",
+      path: issuerPath === "" ? path : [path, path + issuerPath],
+      hot: true,
       cors: true,
       essential: true,
       print: apiErrorPrinter(issuer),
-      methods: {
-        async GET(ctx) {
-          const listed = await scopes();
-          if (listed !== made.listed) made = prepare(listed);
-          sendDocument(ctx, made.document, MAX_AGE);
-        },
+      async answer(ctx) {
+        const listed = await scopes();
+        if (listed !== made.listed) made = prepare(listed);
+        sendDocument(ctx, made.document, MAX_AGE);
       },
     };
   };
-  const oauth = serve(authorizationServerMetadata);
-  const openid = serve(openidConfiguration);
-  const path = new URL(issuer).pathname.replace(/\/$/, "");
-  const forms = new Set(["", path]);
-  return {
-    fixed: Object.fromEntries(
-      [...forms].flatMap((form) => [
-        [`/.well-known/oauth-authorization-server${form}`, oauth],
-        [`/.well-known/openid-configuration${form}`, openid],
-      ]),
-    ),
-  };
+  return [
+    serve("/.well-known/oauth-authorization-server", authorizationServerMetadata),
+    serve("/.well-known/openid-configuration", openidConfiguration),
+  ];
 }
 
 /**

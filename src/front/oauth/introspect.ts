@@ -5,27 +5,24 @@ import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol
 import { formBody } from "../http/body.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import { queryText, type RouteGroup } from "../http/routes.ts";
+import { queryText, type Route } from "../http/routes.ts";
 
 /** `POST /oauth/introspect`. @see RFC 7662, specification §2.9 and §4.8 */
-export const introspectRoutes = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): RouteGroup => ({
-  fixed: {
-    "/oauth/introspect": {
-      print: oauthErrorPrinter(issuer),
-      methods: {
-        async POST(ctx) {
-          assertNoCredentialInQuery(queryText(ctx));
-          const form = await formBody(ctx);
-          const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
-          const token = form.get("token");
-          // Without a token the core still authenticates the caller first, so that strangers learn nothing about parameters.
-          const { results } = await core.introspect({ client, tokens: token === undefined ? [] : [token] }, { signal: ctx.state.signal });
-          const [result] = results;
-          if (result === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
-          sendJson(ctx, introspectionJson(result));
-        },
-      },
-    },
+export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
+  method: "POST",
+  path: "/oauth/introspect",
+  hot: true,
+  print: oauthErrorPrinter(issuer),
+  async answer(ctx) {
+    assertNoCredentialInQuery(queryText(ctx));
+    const form = await formBody(ctx);
+    const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const token = form.get("token");
+    // Without a token the core still authenticates the caller first, so that strangers learn nothing about parameters.
+    const { results } = await core.introspect({ client, tokens: token === undefined ? [] : [token] }, { signal: ctx.state.signal });
+    const [result] = results;
+    if (result === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
+    sendJson(ctx, introspectionJson(result));
   },
 });
 

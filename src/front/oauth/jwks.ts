@@ -3,7 +3,7 @@ import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import type { RouteGroup } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;
 /** Seconds for which a set is served without asking the core again: a rotation shows after these. */
@@ -18,26 +18,23 @@ interface Fetched {
   readonly at: number;
 }
 
-/** `GET /.well-known/jwks.json`. @see RFC 7517 §5, specification §2.10 */
-export function jwksRoutes({
-  core,
-  issuer,
-  clock,
-}: {
+export interface JwksRouteOptions {
   readonly core: TokenCore;
   readonly issuer: string;
   readonly clock: Clock;
-}): RouteGroup {
+}
+
+/** `GET /.well-known/jwks.json`. @see RFC 7517 §5, specification §2.10 */
+export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
   const current = keySet(core, clock);
   return {
-    fixed: {
-      "/.well-known/jwks.json": {
-        cors: true,
-        essential: true,
-        print: apiErrorPrinter(issuer),
-        methods: { GET: async (ctx) => sendDocument(ctx, await current(), MAX_AGE) },
-      },
-    },
+    method: "GET",
+    path: "/.well-known/jwks.json",
+    hot: true,
+    cors: true,
+    essential: true,
+    print: apiErrorPrinter(issuer),
+    answer: async (ctx) => sendDocument(ctx, await current(), MAX_AGE),
   };
 }
 

@@ -3,7 +3,7 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { parseClientCredential } from "../../protocol/client-credential.ts";
 import type { Form } from "../../protocol/form.ts";
 import { TOKEN_EXCHANGE } from "../../protocol/grants.ts";
-import type { FrontContext } from "../http/routes.ts";
+import type { HotContext } from "../http/routes.ts";
 
 /** A form of which nothing is demanded but that it names things: the first value of each parameter, however it is encoded. */
 function lenientForm(text: string): Form & { readonly isExchange: boolean } {
@@ -31,7 +31,7 @@ function credentialOf(authorization: string | undefined, form: Form, address: st
  * @returns what the request is refused with: the reason that it could not be read, or that no record could be written
  * @see specification §2.12
  */
-export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: FrontContext, core: TokenCore): Promise<Refusal> {
+export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
   const form = lenientForm(text);
   if (!form.isExchange) return refusal;
   const client = credentialOf(req.headers.authorization, form, state.address);

@@ -1,5 +1,5 @@
 import type { RateLimiter } from "../../accounts/ports.ts";
-import type { Client } from "../../clients/client.ts";
+import { type Client, DEFAULT_SETTINGS } from "../../clients/client.ts";
 import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
 import { type RegistrableMetadata, type RegistrationPolicy, registrableMetadata } from "../../clients/registration.ts";
 import type { Clock, RandomBytes } from "../../clock.ts";
@@ -11,7 +11,7 @@ import { limitKey } from "../http/address.ts";
 import { jsonBody } from "../http/body.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import type { FrontContext, RouteGroup } from "../http/routes.ts";
+import type { FrontContext, Route } from "../http/routes.ts";
 
 const BODY_LIMIT = 16 * 1024;
 
@@ -29,33 +29,29 @@ export interface RegisterRouteOptions {
 }
 
 /** `POST /oauth/register`, open to anyone and therefore counted by address. @see RFC 7591 §3, specification §4.8 */
-export const registerRoutes = (options: RegisterRouteOptions): RouteGroup => ({
-  fixed: {
-    "/oauth/register": {
-      cors: true,
-      print: oauthErrorPrinter(options.issuer),
-      methods: {
-        async POST(ctx) {
-          await assertWithinRate(options.limiter, ctx.state.address);
-          const request = parseRegistrationRequest(await registrationJson(ctx));
-          const realm = await options.realms.default();
-          const allowedScopes = realm.dynamicRegistrationScopes ?? options.defaultScopes;
-          const metadata = registrableMetadata(request, { allowedScopes, scopeMode: options.scopeMode });
-          const secret = metadata.tokenEndpointAuthMethod === "none" ? undefined : newSecret(options.randomBytes);
-          const candidate = newDynamicClient(metadata, realm.id, secret, options);
-          const { clientId } = candidate;
-          const client = await options.registry.register(candidate, {
-            event: "client.registered",
-            outcome: "success",
-            actor: { type: "client", id: clientId },
-            clientId,
-            address: ctx.state.address,
-            requestId: ctx.state.requestId,
-          });
-          sendJson(ctx, registrationJsonOf(client, secret), 201);
-        },
-      },
-    },
+export const registerRoute = (options: RegisterRouteOptions): Route => ({
+  method: "POST",
+  path: "/oauth/register",
+  cors: true,
+  print: oauthErrorPrinter(options.issuer),
+  async answer(ctx) {
+    await assertWithinRate(options.limiter, ctx.state.address);
+    const request = parseRegistrationRequest(await registrationJson(ctx));
+    const realm = await options.realms.default();
+    const allowedScopes = realm.dynamicRegistrationScopes ?? options.defaultScopes;
+    const metadata = registrableMetadata(request, { allowedScopes, scopeMode: options.scopeMode });
+    const secret = metadata.tokenEndpointAuthMethod === "none" ? undefined : newSecret(options.randomBytes);
+    const candidate = newDynamicClient(metadata, realm.id, secret, options);
+    const { clientId } = candidate;
+    const client = await options.registry.register(candidate, {
+      event: "client.registered",
+      outcome: "success",
+      actor: { type: "client", id: clientId },
+      clientId,
+      address: ctx.state.address,
+      requestId: ctx.state.requestId,
+    });
+    sendJson(ctx, registrationJsonOf(client, secret), 201);
   },
 });
 
@@ -78,23 +74,14 @@ function newDynamicClient(metadata: RegistrableMetadata, realmId: string, secret
   const clientId = newClientId(by.randomBytes);
   const { name, ...kept } = metadata;
   return {
+    ...DEFAULT_SETTINGS,
     ...kept,
     id: newId(by.clock, by.randomBytes),
     clientId,
     realmId,
-    ownerId: null,
     origin: "dynamic",
     name: name ?? clientId,
-    description: null,
-    postLogoutRedirectUris: [],
     secretHash: secret === undefined ? null : hashSecret(secret),
-    enabled: true,
-    environment: null,
-    isAgent: false,
-    maxAgentMode: null,
-    audience: null,
-    jwks: null,
-    jwksUri: null,
   };
 }
 

@@ -4,29 +4,27 @@ import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol
 import { formBody } from "../http/body.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
-import { queryText, type RouteGroup } from "../http/routes.ts";
+import { queryText, type Route } from "../http/routes.ts";
 
 /** `POST /oauth/revoke`: 200 with an empty body for every string that is no live token. @see RFC 7009, specification §4.8 */
-export const revokeRoutes = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): RouteGroup => ({
-  fixed: {
-    "/oauth/revoke": {
-      cors: true,
-      print: oauthErrorPrinter(issuer),
-      methods: {
-        async POST(ctx) {
-          assertNoCredentialInQuery(queryText(ctx));
-          const form = await formBody(ctx);
-          const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
-          const token = form.get("token");
-          const request = { client, token: token ?? "", tokenTypeHint: form.get("token_type_hint"), requestId: ctx.state.requestId };
-          await core.revoke(request, { signal: ctx.state.signal });
-          // Said only after the core has authenticated the caller; the empty string is no live token.
-          if (token === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
-          noStore(ctx);
-          ctx.status = 200;
-          ctx.body = "";
-        },
-      },
-    },
+export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
+  method: "POST",
+  path: "/oauth/revoke",
+  hot: true,
+  cors: true,
+  print: oauthErrorPrinter(issuer),
+  async answer(ctx) {
+    assertNoCredentialInQuery(queryText(ctx));
+    const form = await formBody(ctx);
+    const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const token = form.get("token");
+    const request = { client, token: token ?? "", tokenTypeHint: form.get("token_type_hint"), requestId: ctx.state.requestId };
+    await core.revoke(request, { signal: ctx.state.signal });
+    // Said only after the core has authenticated the caller; the empty string is no live token.
+    if (token === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
+    noStore(ctx);
+    ctx.status = 200;
+    ctx.body = "";
+    ctx.remove("Content-Type"); // Koa gives a text one
   },
 });

@@ -8,7 +8,7 @@ import { parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import { type FrontContext, queryText, type RouteGroup } from "../http/routes.ts";
+import { type HotContext, queryText, type Route } from "../http/routes.ts";
 import { recordedRefusal } from "./refused-exchange.ts";
 
 export interface TokenRouteOptions {
@@ -22,7 +22,7 @@ export interface TokenRouteOptions {
  * Reads a token request. A token exchange that cannot be read leaves its record all the same.
  * @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type
  */
-async function readRequest(ctx: FrontContext, { core, grantTypes }: TokenRouteOptions) {
+async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOptions) {
   const text = await formText(ctx);
   try {
     assertNoCredentialInQuery(queryText(ctx));
@@ -35,31 +35,28 @@ async function readRequest(ctx: FrontContext, { core, grantTypes }: TokenRouteOp
 }
 
 /** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
-export const tokenRoutes = (options: TokenRouteOptions): RouteGroup => ({
-  fixed: {
-    "/oauth/token": {
-      cors: true,
-      print: oauthErrorPrinter(options.issuer),
-      methods: {
-        async POST(ctx) {
-          const { client, grant } = await readRequest(ctx, options);
-          const answer = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
-          sendJson(ctx, tokenResponseJson(answer));
-        },
-      },
-    },
+export const tokenRoute = (options: TokenRouteOptions): Route => ({
+  method: "POST",
+  path: "/oauth/token",
+  hot: true,
+  cors: true,
+  print: oauthErrorPrinter(options.issuer),
+  async answer(ctx) {
+    const { client, grant } = await readRequest(ctx, options);
+    const response = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
+    sendJson(ctx, tokenResponseJson(response));
   },
 });
 
 /** Specification §2.6. Absent members stay absent: clients choke on `null`. */
-const tokenResponseJson = (answer: TokenResponse) => ({
-  access_token: answer.accessToken,
-  issued_token_type: answer.issuedTokenType,
-  token_type: answer.tokenType,
-  expires_in: answer.expiresIn,
-  refresh_token: answer.refreshToken,
-  id_token: answer.idToken,
-  scope: answer.scope,
-  pqc_signature: answer.pqcSignature,
-  pqc_alg: answer.pqcAlg,
+const tokenResponseJson = (response: TokenResponse) => ({
+  access_token: response.accessToken,
+  issued_token_type: response.issuedTokenType,
+  token_type: response.tokenType,
+  expires_in: response.expiresIn,
+  refresh_token: response.refreshToken,
+  id_token: response.idToken,
+  scope: response.scope,
+  pqc_signature: response.pqcSignature,
+  pqc_alg: response.pqcAlg,
 });

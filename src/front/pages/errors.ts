@@ -1,4 +1,5 @@
 import { CATALOGUE, type Refusal } from "../../errors.ts";
+import { setRetryHeaders } from "../http/errors.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
@@ -27,9 +28,7 @@ const printer =
     const language = languageOf(ctx);
     const isOver = refusal?.reason === REQUEST_OVER;
     const { title, text } = isOver ? refusalsTexts[language].requestOver : words(language, refusal);
-    const wait = refusal?.detail.retryAfter ?? (status === 503 ? 5 : undefined);
-    if (wait !== undefined) ctx.set("Retry-After", String(Math.max(1, Math.ceil(wait))));
-    if (status === 413) ctx.set("Connection", "close");
+    setRetryHeaders(ctx, refusal);
     // While the service cannot answer, no other page of it is of help.
     const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };

@@ -1,4 +1,4 @@
-import type { FixedRoute, RouteGroup } from "../http/routes.ts";
+import type { Handler, Method, Route } from "../http/routes.ts";
 import { accountPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
@@ -13,37 +13,36 @@ import { signOutPage } from "./sign-out/page.ts";
 import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
 
 /** The hosted pages and their files. Every page works without scripts. */
-export function pageRoutes(kit: PageKit): RouteGroup {
+export function pageRoutes(kit: PageKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const page = (methods: FixedRoute["methods"]): FixedRoute => ({ methods, print });
-  return {
-    fixed: {
-      "/login": page(signInPage(kit)),
-      "/signup": page(signUpPage(kit)),
-      "/signup/sent": page({ GET: signUpSentPage(kit) }),
-      "/signup/resend": page({ POST: resendPage(kit) }),
-      "/forgot": page(forgotPage(kit)),
-      "/forgot/sent": page({ GET: forgotSentPage(kit) }),
-      "/reset": page(resetPage(kit)),
-      "/consent": page(consentPage(kit)),
-      "/logout": page(signOutPage(kit)),
-      "/account": page({ GET: accountPage(kit) }),
-      "/account/profile": page({ POST: profilePage(kit) }),
-      "/account/revoke": page({ POST: revokePage(kit) }),
-      "/account/resend": page({ POST: resendOwnPage(kit) }),
-      "/account/agents": page({ GET: agentsPage(kit) }),
-      "/account/agents/end": page({ POST: endAgentPage(kit) }),
-      "/account/agents/pause": page({ POST: pauseAgentPage(kit) }),
-      "/account/agents/resume": page({ POST: resumeAgentPage(kit) }),
-      "/account/security": page({ GET: securityPage(kit) }),
-      "/account/password": page({ POST: passwordPage(kit) }),
-      "/account/sessions/end": page({ POST: endSessionPage(kit) }),
-      "/account/sessions/end-others": page({ POST: endOtherSessionsPage(kit) }),
-      "/account/delete": page(deleteAccountPage(kit)),
-      "/account/deleted": page({ GET: accountGonePage(kit) }),
-      [STYLE.path]: page({ GET: STYLE.handler }),
-      [MARK.path]: page({ GET: MARK.handler }),
-      [ONCE_SCRIPT.path]: page({ GET: ONCE_SCRIPT.handler }),
-    },
-  };
+  const page = (path: string, methods: { readonly [M in Method]?: Handler }): readonly Route[] =>
+    Object.entries(methods).map(([method, answer]) => ({ method: method as Method, path, print, answer }));
+  return [
+    page("/login", signInPage(kit)),
+    page("/signup", signUpPage(kit)),
+    page("/signup/sent", { GET: signUpSentPage(kit) }),
+    page("/signup/resend", { POST: resendPage(kit) }),
+    page("/forgot", forgotPage(kit)),
+    page("/forgot/sent", { GET: forgotSentPage(kit) }),
+    page("/reset", resetPage(kit)),
+    page("/consent", consentPage(kit)),
+    page("/logout", signOutPage(kit)),
+    page("/account", { GET: accountPage(kit) }),
+    page("/account/profile", { POST: profilePage(kit) }),
+    page("/account/revoke", { POST: revokePage(kit) }),
+    page("/account/resend", { POST: resendOwnPage(kit) }),
+    page("/account/agents", { GET: agentsPage(kit) }),
+    page("/account/agents/end", { POST: endAgentPage(kit) }),
+    page("/account/agents/pause", { POST: pauseAgentPage(kit) }),
+    page("/account/agents/resume", { POST: resumeAgentPage(kit) }),
+    page("/account/security", { GET: securityPage(kit) }),
+    page("/account/password", { POST: passwordPage(kit) }),
+    page("/account/sessions/end", { POST: endSessionPage(kit) }),
+    page("/account/sessions/end-others", { POST: endOtherSessionsPage(kit) }),
+    page("/account/delete", deleteAccountPage(kit)),
+    page("/account/deleted", { GET: accountGonePage(kit) }),
+    page(STYLE.path, { GET: STYLE.handler }),
+    page(MARK.path, { GET: MARK.handler }),
+    page(ONCE_SCRIPT.path, { GET: ONCE_SCRIPT.handler }),
+  ].flat();
 }

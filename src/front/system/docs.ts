@@ -4,7 +4,7 @@ import { loadOnce } from "../../load-once.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { pageHeaders } from "../http/headers.ts";
-import type { FixedRoute, Handler, RouteGroup } from "../http/routes.ts";
+import type { Handler, Route } from "../http/routes.ts";
 
 /** Everything comes from here. Styles that the script sets element by element need no permission of their own. */
 const POLICY = "default-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'";
@@ -45,7 +45,7 @@ export interface DocsOptions {
  * `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for.
  * @see specification §4.1, §9
  */
-export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
+export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   const serve = (make: () => Promise<PreparedDocument>): Handler => {
     const document = loadOnce(make);
@@ -55,19 +55,17 @@ export function docsRoutes({ issuer, describe }: DocsOptions): RouteGroup {
       sendDocument(ctx, await document());
     };
   };
-  const route = (make: () => Promise<PreparedDocument>): FixedRoute => ({ print, methods: { GET: serve(make) } });
-  const packaged = (name: string, type: string) => route(async () => prepareDocument(await readPackaged(name), type));
-  return {
-    fixed: {
-      "/docs": route(async () => prepareDocument(PAGE, HTML)),
-      "/docs/start.js": route(async () => prepareDocument(START, SCRIPT)),
-      "/docs/swagger-ui.css": packaged("swagger-ui.css", "text/css; charset=utf-8"),
-      // Without the charset the script does not parse.
-      "/docs/swagger-ui-bundle.js": packaged("swagger-ui-bundle.js", SCRIPT),
-      "/docs/favicon.png": packaged("favicon-32x32.png", "image/png"),
-      "/openapi.json": { ...route(async () => prepareDocument(JSON.stringify(await describe()), "application/json")), cors: true },
-    },
-  };
+  const route = (path: string, make: () => Promise<PreparedDocument>): Route => ({ method: "GET", path, print, answer: serve(make) });
+  const packaged = (path: string, name: string, type: string) => route(path, async () => prepareDocument(await readPackaged(name), type));
+  return [
+    route("/docs", async () => prepareDocument(PAGE, HTML)),
+    route("/docs/start.js", async () => prepareDocument(START, SCRIPT)),
+    packaged("/docs/swagger-ui.css", "swagger-ui.css", "text/css; charset=utf-8"),
+    // Without the charset the script does not parse.
+    packaged("/docs/swagger-ui-bundle.js", "swagger-ui-bundle.js", SCRIPT),
+    packaged("/docs/favicon.png", "favicon-32x32.png", "image/png"),
+    { ...route("/openapi.json", async () => prepareDocument(JSON.stringify(await describe()), "application/json")), cors: true },
+  ];
 }
 
 const readPackaged = (name: string): Promise<Buffer> => readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));

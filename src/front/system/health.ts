@@ -1,7 +1,7 @@
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { Lifecycle } from "../http/lifecycle.ts";
-import type { RouteGroup } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 import type { Probe } from "../ports.ts";
 
 /** Milliseconds for which one look at the dependencies is good. */
@@ -28,25 +28,23 @@ type Connectivity = "connected" | "disconnected";
  * `GET /health` says whether traffic should come here: Redis makes things fast and can be missed, database and core cannot.
  * `GET /health/live` says that the event loop turns, and looks at nothing.
  */
-export function healthRoutes(options: HealthOptions): RouteGroup {
+export function healthRoutes(options: HealthOptions): readonly Route[] {
   const look = cached(() => servicesOf(options));
   const print = apiErrorPrinter(options.issuer);
-  return {
-    fixed: {
-      "/health": {
-        essential: true,
-        print,
-        methods: {
-          async GET(ctx) {
-            const services = await look();
-            const status = options.lifecycle.isDraining() ? "draining" : statusOf(services);
-            sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
-          },
-        },
+  return [
+    {
+      method: "GET",
+      path: "/health",
+      essential: true,
+      print,
+      async answer(ctx) {
+        const services = await look();
+        const status = options.lifecycle.isDraining() ? "draining" : statusOf(services);
+        sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
       },
-      "/health/live": { essential: true, print, methods: { GET: (ctx) => sendJson(ctx, { status: "ok" }) } },
     },
-  };
+    { method: "GET", path: "/health/live", essential: true, print, answer: (ctx) => sendJson(ctx, { status: "ok" }) },
+  ];
 }
 
 const statusOf = ({ database, redis, core }: Services): "ok" | "degraded" | "error" => {

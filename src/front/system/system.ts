@@ -1,28 +1,26 @@
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
-import type { FrontContext, RouteGroup } from "../http/routes.ts";
+import type { FrontContext, Route } from "../http/routes.ts";
 import type { Exposition } from "../ports.ts";
 
 /** `GET /` and `GET /metrics`. @see specification §4.1 */
-export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): RouteGroup {
+export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;
-  return {
-    fixed: {
-      "/": { print, methods: { GET: (ctx) => sendText(ctx, greeting, "text/plain; charset=utf-8") } },
-      "/metrics": {
-        essential: true,
-        print,
-        methods: {
-          async GET(ctx) {
-            const { text, contentType } = await exposition();
-            noStore(ctx);
-            sendText(ctx, text, contentType);
-          },
-        },
+  return [
+    { method: "GET", path: "/", print, answer: (ctx) => sendText(ctx, greeting, "text/plain; charset=utf-8") },
+    {
+      method: "GET",
+      path: "/metrics",
+      essential: true,
+      print,
+      async answer(ctx) {
+        const { text, contentType } = await exposition();
+        noStore(ctx);
+        sendText(ctx, text, contentType);
       },
     },
-  };
+  ];
 }
 
 function sendText(ctx: FrontContext, text: string, contentType: string): void {

@@ -1,199 +1,213 @@
-import { defineEntity, p } from "@mikro-orm/core";
-import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
+import type { Role } from "../../accounts/ports.ts";
+import type { Wording } from "../../accounts/scope-descriptions.ts";
+import type { SecretHash } from "../../secret.ts";
+import type { LinkState } from "../../wallet/ports.ts";
+import {
+  boolean,
+  bytes,
+  createdAt,
+  epoch,
+  id,
+  integer,
+  json,
+  nullable,
+  reference,
+  table,
+  text,
+  texts,
+  time,
+  uuid,
+  wholeTime,
+} from "./table.ts";
 
-export const RealmRow = defineEntity({
-  name: "RealmRow",
-  tableName: "realms",
-  properties: {
-    id: id(),
-    name: p.text().unique("realms_name_unique"),
-    /** Null: what the deployment says. */
-    dynamicRegistrationScopes: words().nullable(),
-    createdAt: createdAt(),
-  },
+export const REALMS = table("realms", {
+  id: id(),
+  name: text({ unique: true }),
+  /** Null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES applies. */
+  dynamicRegistrationScopes: nullable(texts()),
+  createdAt: createdAt(),
 });
 
-export const UserRow = defineEntity({
-  name: "UserRow",
-  tableName: "users",
-  properties: {
+export const USERS = table(
+  "users",
+  {
     id: id(),
-    realm: () => p.manyToOne(RealmRow).fieldName("realm_id").updateRule("no action").deleteRule("no action"),
-    email: p.text(),
-    /** The address in the one spelling by which addresses are compared (emailKey). */
-    emailKey: p.text().unique("users_email_key_unique"),
-    emailVerified: p.boolean().default(false),
-    firstName: p.text().nullable(),
-    lastName: p.text().nullable(),
-    role: p.text().default("developer"),
-    enabled: p.boolean().default(true),
+    realmId: reference("realms", { onDelete: "no action" }),
+    email: text(),
+    /** The address in the spelling by which addresses are compared (emailKey). */
+    emailKey: text({ unique: true }),
+    emailVerified: boolean({ default: "false" }),
+    firstName: nullable(text()),
+    lastName: nullable(text()),
+    role: text<Role>({ default: "'developer'" }),
+    enabled: boolean({ default: "true" }),
+    createdAt: createdAt(),
+    updatedAt: nullable(time()),
     epoch: epoch(),
-    createdAt: createdAt(),
-    updatedAt: moment().nullable(),
-    /** A deleted account with much to remove: the row stays, without its address and names, until that is done. */
-    deletedAt: moment().nullable(),
+    /** Set on a deleted account with much to remove: the row stays, without its address and names, until that is done. */
+    deletedAt: nullable(time()),
   },
-  checks: [{ name: "users_role_check", expression: "role = any (array['developer'::text, 'operator'::text])" }],
-});
+  { checks: { users_role_check: "role = any (array['developer'::text, 'operator'::text])" } },
+);
 
-export const userReference = () => p.manyToOne(UserRow).fieldName("user_id").updateRule("no action").deleteRule("cascade");
-
-/** One way in for a person: a password, or the identity that a wallet proved. */
-export const CredentialRow = defineEntity({
-  name: "CredentialRow",
-  tableName: "credentials",
-  properties: {
+/** One way in which a user signs in: a password, or the identity that a wallet proved. */
+export const CREDENTIALS = table(
+  "credentials",
+  {
     id: id(),
-    user: () => userReference(),
-    type: p.text(),
-    passwordHash: p.text().nullable(),
-    /** Of a wallet's credential: who vouches for the subject, which means something to that issuer alone. */
-    issuer: p.text().nullable(),
-    subject: p.text().nullable(),
+    userId: reference("users"),
+    type: text(),
+    passwordHash: nullable(text()),
+    subject: nullable(text()),
     createdAt: createdAt(),
-    updatedAt: moment().nullable(),
-    /** Grows with every new password: what was proved by an earlier one counts no more. A better hash of the same one leaves it. */
-    generation: p.integer().default(0),
+    updatedAt: nullable(time()),
+    /** The issuer of a wallet's credential; `subject` is unique within it. */
+    issuer: nullable(text()),
+    /** Grows with every new password, so that proof of an earlier one no longer counts. Rehashing the same password leaves it. */
+    generation: integer({ default: "0" }),
   },
-  uniques: [
-    { name: "credentials_user_id_type_unique", properties: ["user", "type"] },
-    { name: "credentials_type_issuer_subject_unique", properties: ["type", "issuer", "subject"] },
-  ],
-  checks: [
-    {
-      name: "credentials_type_check",
-      expression:
+  {
+    uniques: {
+      credentials_user_id_type_unique: ["userId", "type"],
+      credentials_type_issuer_subject_unique: ["type", "issuer", "subject"],
+    },
+    checks: {
+      credentials_type_check:
         "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (issuer is not null) and (subject is not null))",
     },
-  ],
+  },
+);
+
+export const SESSIONS = table("sessions", {
+  id: id(),
+  tokenHash: bytes<SecretHash>({ unique: true }),
+  userId: reference("users", { index: true }),
+  authTime: wholeTime({ default: "now()" }),
+  expiresAt: wholeTime({ index: true }),
+  endedAt: nullable(wholeTime()),
+  /** Updated at most every ten minutes (sessions.ts). */
+  lastSeenAt: wholeTime({ default: "now()" }),
+  address: nullable(text()),
+  browser: nullable(text()),
+  system: nullable(text()),
+  /** The grant of the token set that the sign-in issued; it ends with the session. */
+  grantId: nullable(uuid()),
+  userEpoch: epoch(),
 });
 
-export const SessionRow = defineEntity({
-  name: "SessionRow",
-  tableName: "sessions",
-  properties: {
+export const VERIFICATION_TOKENS = table("verification_tokens", {
+  tokenHash: bytes<SecretHash>({ primary: true }),
+  userId: reference("users", { index: true }),
+  createdAt: createdAt(),
+  expiresAt: time({ index: true }),
+  usedAt: nullable(time()),
+});
+
+/** The link for a forgotten password: at most one for each user. */
+export const PASSWORD_RESETS = table("password_resets", {
+  userId: reference("users", { primary: true }),
+  tokenHash: bytes<SecretHash>({ unique: true }),
+  createdAt: createdAt(),
+  expiresAt: time({ index: true }),
+});
+
+/** Failed and running attempts to sign in, per digest of account and address, or of the address alone. */
+export const SIGN_IN_FAILURES = table("sign_in_failures", {
+  key: bytes({ primary: true }),
+  failures: integer(),
+  windowEndsAt: time({ index: true }),
+  pending: integer({ default: "0" }),
+  /** From then on running attempts no longer count. */
+  pendingUntil: createdAt(),
+});
+
+export const PENDING_REQUESTS = table(
+  "pending_requests",
+  {
+    idHash: bytes<SecretHash>({ primary: true }),
+    query: text(),
+    createdAt: wholeTime({ default: "now()" }),
+    expiresAt: time({ index: true }),
+    /** A signed-in user, or a network address. */
+    holder: text({ default: "''" }),
+  },
+  { indexes: { pending_requests_holder_index: "(holder, created_at)" } },
+);
+
+/** Mails to be sent. A row is deleted when the mail server has taken it, and with it the link that it holds. */
+export const OUTBOX = table(
+  "outbox",
+  {
     id: id(),
-    tokenHash: hash().unique("sessions_token_hash_unique"),
-    user: () => userReference().index("sessions_user_id_index"),
-    userEpoch: epoch(),
-    authTime: createdAt(),
-    expiresAt: moment().index("sessions_expires_at_index"),
-    endedAt: moment().nullable(),
-    /** Moves seldom (LAST_SEEN in sessions.ts). */
-    lastSeenAt: createdAt(),
-    address: p.text().nullable(),
-    browser: p.text().nullable(),
-    system: p.text().nullable(),
-    /** Of the token set that the sign-in brought; it ends with the session. */
-    grantId: p.uuid().nullable(),
-  },
-});
-
-export const VerificationTokenRow = defineEntity({
-  name: "VerificationTokenRow",
-  tableName: "verification_tokens",
-  properties: {
-    tokenHash: hash().primary(),
-    user: () => userReference().index("verification_tokens_user_id_index"),
+    recipient: text(),
+    subject: text(),
+    text: text(),
+    html: text(),
+    attempts: integer({ default: "0" }),
     createdAt: createdAt(),
-    expiresAt: moment().index("verification_tokens_expires_at_index"),
-    usedAt: moment().nullable(),
+    dueAt: time({ default: "now()", index: true }),
+    /** Null once the account is gone. */
+    userId: nullable(reference("users", { index: true })),
+    about: text({ default: "'notice'" }),
+    /** From then on it is not sent. */
+    expiresAt: time({ default: "(now() + '24:00:00'::interval)" }),
   },
-});
+  { checks: { outbox_about_check: "about = any (array['verification'::text, 'reset'::text, 'notice'::text])" } },
+);
 
-/** The link for a forgotten password: one at most for each person. */
-export const PasswordResetRow = defineEntity({
-  name: "PasswordResetRow",
-  tableName: "password_resets",
-  properties: {
-    user: () => p.oneToOne(UserRow).fieldName("user_id").primary().updateRule("no action").deleteRule("cascade"),
-    tokenHash: hash().unique("password_resets_token_hash_unique"),
-    createdAt: createdAt(),
-    expiresAt: moment().index("password_resets_expires_at_index"),
-  },
-});
-
-/** Failed attempts to sign in, and those under way, per digest of account and address, or of the address alone. */
-export const SignInFailureRow = defineEntity({
-  name: "SignInFailureRow",
-  tableName: "sign_in_failures",
-  properties: {
-    key: hash().primary(),
-    failures: p.integer(),
-    windowEndsAt: moment().index("sign_in_failures_window_ends_at_index"),
-    pending: p.integer().default(0),
-    /** From then on the attempts under way count no more. */
-    pendingUntil: createdAt(),
-  },
-});
-
-export const PendingRequestRow = defineEntity({
-  name: "PendingRequestRow",
-  tableName: "pending_requests",
-  properties: {
-    idHash: hash().primary(),
-    query: p.text(),
-    createdAt: createdAt(),
-    expiresAt: moment().index("pending_requests_expires_at_index"),
-    /** Whose it is: a signed-in user, or a network address. */
-    holder: p.text().default(""),
-  },
-  indexes: [{ name: "pending_requests_holder_index", properties: ["holder", "createdAt"] }],
-});
-
-/** Mails under way. A row goes when the mail server has it, and with it the link that it holds. */
-export const OutboxRow = defineEntity({
-  name: "OutboxRow",
-  tableName: "outbox",
-  properties: {
+export const CONSENTS = table(
+  "consents",
+  {
     id: id(),
-    recipient: p.text(),
-    subject: p.text(),
-    text: p.text(),
-    html: p.text(),
-    attempts: p.integer().default(0),
+    userId: reference("users"),
+    clientId: text({ index: true }),
+    clientName: text(),
+    scopes: texts(),
+    resources: texts(),
     createdAt: createdAt(),
-    dueAt: createdAt().index("outbox_due_at_index"),
-    /** Whose mail it is; none once the account is gone. */
-    user: () => userReference().nullable().index("outbox_user_id_index"),
-    about: p.text().default("notice"),
-    /** From then on it is pointless, and is sent no more. */
-    expiresAt: moment().defaultRaw("(now() + '24:00:00'::interval)"),
+    updatedAt: nullable(time()),
+    lastUsedAt: nullable(time()),
+    /** Of the metadata document that the consent was used for (consentFingerprint); null before, and for registered clients. */
+    clientFingerprint: nullable(text()),
+    /** Which of the scopes at which of the resources (scopesByResource). */
+    allowed: json<Readonly<Record<string, readonly string[]>>>({ default: "'{}'" }),
   },
-  checks: [{ name: "outbox_about_check", expression: "about = any (array['verification'::text, 'reset'::text, 'notice'::text])" }],
+  { uniques: { consents_user_id_client_id_unique: ["userId", "clientId"] } },
+);
+
+/** What a scope allows, in the operators' words for users. */
+export const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
+  realmId: reference("realms", { primary: true }),
+  name: text({ primary: true }),
+  title: json<Wording>(),
+  detail: json<Wording>(),
+  createdAt: createdAt(),
+  updatedAt: nullable(time()),
 });
 
-export const ConsentRow = defineEntity({
-  name: "ConsentRow",
-  tableName: "consents",
-  properties: {
-    id: id(),
-    user: () => userReference(),
-    clientId: p.text().index("consents_client_id_index"),
-    clientName: p.text(),
-    scopes: words(),
-    resources: words(),
+/** The linking of a wallet to an account, from its start to its outcome. */
+export const WALLET_LINKS = table(
+  "wallet_links",
+  {
+    handleHash: bytes<SecretHash>({ primary: true }),
+    stateHash: bytes<SecretHash>({ unique: true }),
+    returnHash: nullable(bytes<SecretHash>({ unique: true })),
+    userId: reference("users", { index: true }),
+    sessionId: uuid(),
+    sameDevice: boolean(),
+    state: text<LinkState>({ default: "'pending'" }),
+    reason: nullable(text()),
+    /** The identity that the wallet proved, until the link is completed. */
+    issuer: nullable(text()),
+    subject: nullable(text()),
     createdAt: createdAt(),
-    updatedAt: moment().nullable(),
-    lastUsedAt: moment().nullable(),
-    /** Which of the scopes at which of the resources (scopesByResource in core). */
-    allowed: p.json().default("{}"),
-    /** What of a metadata document the consent was used for (consentFingerprint in core/policy); null before, and for registered clients. */
-    clientFingerprint: p.text().nullable(),
+    expiresAt: wholeTime({ index: true }),
   },
-  uniques: [{ name: "consents_user_id_client_id_unique", properties: ["user", "clientId"] }],
-});
-
-/** What a scope allows, in the operators' words for people. */
-export const ScopeDescriptionRow = defineEntity({
-  name: "ScopeDescriptionRow",
-  tableName: "scope_descriptions",
-  properties: {
-    realm: () => p.manyToOne(RealmRow).primary().fieldName("realm_id").updateRule("no action").deleteRule("cascade"),
-    name: p.text().primary(),
-    title: p.json(),
-    detail: p.json(),
-    createdAt: createdAt(),
-    updatedAt: moment().nullable(),
+  {
+    checks: {
+      wallet_links_state_check:
+        "state = any (array['pending'::text, 'answered'::text, 'presented'::text, 'linked'::text, 'conflict'::text, 'expired'::text, 'rejected'::text])",
+      wallet_links_identity_check: "((state = 'presented'::text) = (subject is not null)) and ((issuer is null) = (subject is null))",
+    },
   },
-});
+);

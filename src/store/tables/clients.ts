@@ -1,86 +1,64 @@
-import { defineEntity, p } from "@mikro-orm/core";
-import { RealmRow, UserRow } from "./accounts.ts";
-import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
+import type { AgentMode, AuthMethod, ClientOrigin, Environment } from "../../clients/client.ts";
+import type { GrantType } from "../../protocol/grants.ts";
+import type { SecretHash } from "../../secret.ts";
+import { boolean, bytes, createdAt, epoch, id, json, nullable, reference, table, text, texts, time } from "./table.ts";
 
-export const ClientRow = defineEntity({
-  name: "ClientRow",
-  tableName: "clients",
-  properties: {
+export const CLIENTS = table(
+  "clients",
+  {
     id: id(),
-    clientId: p.text().unique("clients_client_id_unique"),
-    realm: () => p.manyToOne(RealmRow).fieldName("realm_id").updateRule("no action").deleteRule("no action"),
-    owner: () =>
-      p.manyToOne(UserRow).fieldName("owner_id").nullable().updateRule("no action").deleteRule("cascade").index("clients_owner_id_index"),
-    origin: p.text(),
-    name: p.text(),
-    description: p.text().nullable(),
-    redirectUris: words(),
-    postLogoutRedirectUris: words().default([]),
-    scopes: words(),
-    grantTypes: words(),
-    responseTypes: words(),
-    tokenEndpointAuthMethod: p.text(),
-    secretHash: hash().nullable(),
-    enabled: p.boolean().default(true),
+    clientId: text({ unique: true }),
+    realmId: reference("realms", { onDelete: "no action" }),
+    ownerId: nullable(reference("users", { index: true })),
+    origin: text<ClientOrigin>(),
+    name: text(),
+    description: nullable(text()),
+    redirectUris: texts(),
+    postLogoutRedirectUris: texts({ default: "'{}'" }),
+    scopes: texts(),
+    grantTypes: texts<readonly GrantType[]>(),
+    responseTypes: texts<readonly "code"[]>(),
+    tokenEndpointAuthMethod: text<AuthMethod>(),
+    secretHash: nullable(bytes<SecretHash>()),
+    enabled: boolean({ default: "true" }),
+    environment: nullable(text<Environment>()),
+    isAgent: boolean({ default: "false" }),
+    maxAgentMode: nullable(text<AgentMode>()),
+    audience: nullable(texts()),
+    jwks: nullable(json<Readonly<Record<string, unknown>>>()),
+    jwksUri: nullable(text()),
+    createdAt: createdAt(),
+    updatedAt: nullable(time()),
+    lastUsedAt: nullable(time()),
     epoch: epoch(),
-    environment: p.text().nullable(),
-    isAgent: p.boolean().default(false),
-    maxAgentMode: p.text().nullable(),
-    audience: words().nullable(),
-    jwks: p.json().nullable(),
-    jwksUri: p.text().nullable(),
-    createdAt: createdAt(),
-    updatedAt: moment().nullable(),
-    lastUsedAt: moment().nullable(),
   },
-  indexes: [
-    {
-      name: "clients_dynamic_unused_index",
-      expression: "create index clients_dynamic_unused_index on clients (created_at) where origin = 'dynamic' and last_used_at is null",
-    },
-    {
-      name: "clients_dynamic_last_used_index",
-      expression: "create index clients_dynamic_last_used_index on clients (last_used_at) where origin = 'dynamic'",
-    },
-  ],
-  checks: [
-    {
-      name: "clients_origin_check",
-      expression: "origin = any (array['built_in'::text, 'operator'::text, 'developer'::text, 'dynamic'::text])",
-    },
-    {
-      name: "clients_auth_method_check",
-      expression:
+  {
+    checks: {
+      clients_origin_check: "origin = any (array['built_in'::text, 'operator'::text, 'developer'::text, 'dynamic'::text])",
+      clients_auth_method_check:
         "token_endpoint_auth_method = any (array['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text, 'none'::text])",
+      // A public client can have no secret, whatever changed its method.
+      clients_public_secret_check: "(token_endpoint_auth_method <> 'none'::text) or (secret_hash is null)",
+      clients_grant_types_check: "cardinality(grant_types) > 0",
+      clients_environment_check: "environment = any (array['development'::text, 'staging'::text, 'production'::text])",
+      clients_max_agent_mode_check: "max_agent_mode = any (array['readonly'::text, 'admin'::text, 'exec'::text])",
     },
-    // A public client can have no secret, whatever changed its method.
-    { name: "clients_public_secret_check", expression: "(token_endpoint_auth_method <> 'none'::text) or (secret_hash is null)" },
-    { name: "clients_grant_types_check", expression: "cardinality(grant_types) > 0" },
-    {
-      name: "clients_environment_check",
-      expression: "environment = any (array['development'::text, 'staging'::text, 'production'::text])",
+    indexes: {
+      clients_dynamic_unused_index: "(created_at) where origin = 'dynamic' and last_used_at is null",
+      clients_dynamic_last_used_index: "(last_used_at) where origin = 'dynamic'",
     },
-    {
-      name: "clients_max_agent_mode_check",
-      expression: "max_agent_mode = any (array['readonly'::text, 'admin'::text, 'exec'::text])",
-    },
-  ],
-});
-
-/** A static API key of a client in development. Revoked ones stay. */
-export const ApiKeyRow = defineEntity({
-  name: "ApiKeyRow",
-  tableName: "api_keys",
-  properties: {
-    id: id(),
-    client: () =>
-      p.manyToOne(ClientRow).fieldName("client_id").updateRule("no action").deleteRule("cascade").index("api_keys_client_id_index"),
-    name: p.text(),
-    prefix: p.text(),
-    last4: p.text(),
-    keyHash: hash().unique("api_keys_key_hash_unique"),
-    createdAt: createdAt(),
-    lastUsedAt: moment().nullable(),
-    revokedAt: moment().nullable(),
   },
+);
+
+/** A static API key of a client in development. Revoked keys are kept. */
+export const API_KEYS = table("api_keys", {
+  id: id(),
+  clientId: reference("clients", { index: true }),
+  name: text(),
+  prefix: text(),
+  last4: text(),
+  keyHash: bytes<SecretHash>({ unique: true }),
+  createdAt: createdAt(),
+  lastUsedAt: nullable(time()),
+  revokedAt: nullable(time()),
 });

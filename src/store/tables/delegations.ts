@@ -1,75 +1,58 @@
-import { defineEntity, p } from "@mikro-orm/core";
-import { userReference } from "./accounts.ts";
-import { createdAt, id, moment, words } from "./columns.ts";
-import { GrantRow } from "./grants.ts";
+import type { Delegation } from "../../accounts/delegations.ts";
+import type { AuditActor } from "../../audit.ts";
+import { createdAt, id, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
 
-/** What an agent holds on somebody's behalf: one row an exchange. It counts only as long as everything on its path does. */
-export const DelegationRow = defineEntity({
-  name: "DelegationRow",
-  tableName: "delegations",
-  properties: {
-    id: p.uuid().primary(),
-    kind: p.text(),
-    jti: p.text(),
-    /** Null for the exchange of a token that nobody had been given on behalf of another. */
-    parent: () =>
-      p
-        .manyToOne(DelegationRow)
-        .fieldName("parent_id")
-        .nullable()
-        .updateRule("no action")
-        .deleteRule("cascade")
-        .index("delegations_parent_id_index"),
+/** What an agent holds for a user: one row for each exchange. It is active only as long as everything on its path is. */
+export const DELEGATIONS = table(
+  "delegations",
+  {
+    id: uuid({ primary: true }),
+    kind: text<Delegation["kind"]>(),
+    jti: text(),
+    /** The delegation whose token was exchanged; null where that token was not delegated. */
+    parentId: nullable(reference("delegations", { index: true })),
     /** The token that was exchanged. */
-    parentJti: p.text(),
-    grant: () =>
-      p.manyToOne(GrantRow).fieldName("grant_id").updateRule("no action").deleteRule("cascade").index("delegations_grant_id_index"),
-    user: () => userReference().index("delegations_user_id_index"),
-    path: p.array().columnType("uuid[]"),
-    actor: p.text().index("delegations_actor_index"),
-    scopes: words(),
-    audience: words(),
+    parentJti: text(),
+    grantId: reference("grants", { index: true }),
+    userId: reference("users", { index: true }),
+    /** Ids from the topmost delegation down to this one, so that one read covers all of them. */
+    path: uuids(),
+    actor: text({ index: true }),
+    scopes: texts(),
+    audience: texts(),
     createdAt: createdAt(),
-    expiresAt: moment().index("delegations_expires_at_index"),
-    cutAt: moment().nullable(),
-    /** Who made the cut, as the audit trail names them. */
-    cutByType: p.text().nullable(),
-    cutBy: p.text().nullable(),
+    expiresAt: time({ index: true }),
+    cutAt: nullable(time()),
+    /** Who made the cut, as the audit log names them. */
+    cutByType: nullable(text<AuditActor["type"]>()),
+    cutBy: nullable(text()),
   },
-  indexes: [{ name: "delegations_created_at_index", properties: ["createdAt", "id"] }],
-  checks: [{ name: "delegations_kind_check", expression: "kind = any (array['access_token'::text, 'id_jag'::text])" }],
-});
+  {
+    indexes: { delegations_created_at_index: "(created_at, id)" },
+    checks: { delegations_kind_check: "kind = any (array['access_token'::text, 'id_jag'::text])" },
+  },
+);
 
-/** An agent that may not act for now. A pause of the person's own ends when she ends it, one without a person when an operator does. */
-export const AgentPauseRow = defineEntity({
-  name: "AgentPauseRow",
-  tableName: "agent_pauses",
-  properties: {
+/** An agent that may not act for now. A pause with a user is lifted by that user, one without by an operator. */
+export const AGENT_PAUSES = table(
+  "agent_pauses",
+  {
     id: id(),
     /** client_id of the agent. */
-    agent: p.text(),
-    /** Null: it may act for nobody. */
-    user: () => userReference().nullable().index("agent_pauses_user_id_index"),
+    agent: text(),
+    /** Null: it may act for no user. */
+    userId: nullable(reference("users", { index: true })),
     pausedAt: createdAt(),
-    pausedByType: p.text(),
-    pausedBy: p.text(),
+    pausedByType: text<AuditActor["type"]>(),
+    pausedBy: text(),
   },
-  indexes: [
-    {
-      name: "agent_pauses_agent_user_id_unique",
-      expression: "create unique index agent_pauses_agent_user_id_unique on agent_pauses (agent, user_id) nulls not distinct",
-    },
-  ],
-});
+  { uniqueIndexes: { agent_pauses_agent_user_id_unique: "(agent, user_id) nulls not distinct" } },
+);
 
-/** A person as another issuer names them. The pair is the identity: a foreign subject is never compared with an id of ours. */
-export const IdentityLinkRow = defineEntity({
-  name: "IdentityLinkRow",
-  tableName: "identity_links",
-  properties: {
-    issuer: p.text().primary(),
-    subject: p.text().primary(),
-    user: () => userReference().index("identity_links_user_id_index"),
-    createdAt: createdAt(),
-  },
+/** A user as another issuer names them. The pair is the identity: a third-party subject is never compared with a local id. */
+export const IDENTITY_LINKS = table("identity_links", {
+  issuer: text({ primary: true }),
+  subject: text({ primary: true }),
+  userId: reference("users", { index: true }),
+  createdAt: createdAt(),
 });

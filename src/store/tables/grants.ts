@@ -1,160 +1,149 @@
-import { defineEntity, p } from "@mikro-orm/core";
-import { userReference } from "./accounts.ts";
-import { createdAt, epoch, hash, id, moment, words } from "./columns.ts";
+import type { Client } from "../../clients/client.ts";
+import type { RevocationEvent } from "../../core/revocation-events.ts";
+import type { SecretHash } from "../../secret.ts";
+import {
+  bigint,
+  boolean,
+  bytes,
+  createdAt,
+  epoch,
+  id,
+  json,
+  nullable,
+  reference,
+  table,
+  text,
+  texts,
+  time,
+  uuid,
+  wholeTime,
+} from "./table.ts";
 
-/** The client as its metadata document described it when the code was issued; null for a client with a row of its own. */
-const documentClient = () => p.json().nullable();
+/** A client as its metadata document described it when a code was issued to it. It has no secret. */
+export type DocumentClient = Omit<Client, "secretHash">;
+
+/** Null for a client with a row of its own. */
+const documentClient = () => nullable(json<DocumentClient>());
 
 /**
- * What a person gave a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
+ * What a user granted a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
  * has no row of its own.
  */
-export const GrantRow = defineEntity({
-  name: "GrantRow",
-  tableName: "grants",
-  properties: {
+export const GRANTS = table(
+  "grants",
+  {
     id: id(),
-    clientId: p.text(),
-    user: () => userReference(),
-    /** Epochs of user and client when it was given: it counts as long as theirs are the same. */
+    clientId: text(),
+    userId: reference("users"),
+    scopes: texts(),
+    audience: texts(),
+    authTime: wholeTime(),
+    createdAt: time({ default: "now()", index: true }),
+    revokedAt: nullable(time()),
+    documentClient: documentClient(),
+    /** The user has signed out since: tokens live to their expiry, and can no longer be exchanged. */
+    signedOutAt: nullable(time()),
+    /** Epochs of user and client when it was granted: it is active as long as theirs are the same. */
     userEpoch: epoch(),
     clientEpoch: epoch(),
-    scopes: words(),
-    audience: words(),
-    authTime: moment(),
-    createdAt: createdAt().index("grants_created_at_index"),
-    revokedAt: moment().nullable(),
-    /** The person has signed out since: tokens live to their expiry, and can be exchanged no more. */
-    signedOutAt: moment().nullable(),
-    documentClient: documentClient(),
   },
-  indexes: [
-    { name: "grants_client_id_id_index", properties: ["clientId", "id"] },
-    { name: "grants_user_id_client_id_id_index", properties: ["user", "clientId", "id"] },
-  ],
-});
-
-const grant = () => p.manyToOne(GrantRow).fieldName("grant_id").updateRule("no action").deleteRule("cascade");
-
-/** Used once: `grant` is null until the redemption that opens it. A used code stays for a while, so that its replay is known as one. */
-export const AuthorizationCodeRow = defineEntity({
-  name: "AuthorizationCodeRow",
-  tableName: "authorization_codes",
-  properties: {
-    codeHash: hash().primary(),
-    clientId: p.text(),
-    user: () => userReference().index("authorization_codes_user_id_index"),
-    sessionId: p.uuid(),
-    userEpoch: epoch(),
-    clientEpoch: epoch(),
-    redirectUri: p.text(),
-    codeChallenge: p.text(),
-    scopes: words(),
-    resources: words(),
-    nonce: p.text().nullable(),
-    authTime: moment(),
-    createdAt: createdAt(),
-    expiresAt: moment().index("authorization_codes_expires_at_index"),
-    consumedAt: moment().nullable(),
-    grant: () => grant().nullable().index("authorization_codes_grant_id_index"),
-    documentClient: documentClient(),
-  },
-  checks: [{ name: "authorization_codes_consumed_check", expression: "(consumed_at is null) = (grant_id is null)" }],
-});
-
-/** One row is the state machine of a rotating refresh token: it names the one token that may be used next. */
-export const RefreshFamilyRow = defineEntity({
-  name: "RefreshFamilyRow",
-  tableName: "refresh_families",
-  properties: {
-    id: id(),
-    grant: () => grant().index("refresh_families_grant_id_index"),
-    currentHash: hash().unique("refresh_families_current_hash_unique"),
-    createdAt: createdAt(),
-    expiresAt: moment().index("refresh_families_expires_at_index"),
-    /** Whatever its rotations, the family is over here. */
-    endsAt: moment(),
-    revokedAt: moment().nullable(),
-  },
-  checks: [{ name: "refresh_families_expiry_check", expression: "expires_at <= ends_at" }],
-});
-
-/**
- * Every token of a family that was used up, as long as the family is kept: what is found here is a replay, what is not was never issued.
- */
-export const RefreshTokenRow = defineEntity({
-  name: "RefreshTokenRow",
-  tableName: "refresh_tokens",
-  properties: {
-    tokenHash: hash().primary(),
-    family: () =>
-      p
-        .manyToOne(RefreshFamilyRow)
-        .fieldName("family_id")
-        .updateRule("no action")
-        .deleteRule("cascade")
-        .index("refresh_tokens_family_id_index"),
-    usedAt: createdAt(),
-  },
-});
-
-/** Access tokens that were ended one by one, until they would have expired anyway. */
-export const RevocationRow = defineEntity({
-  name: "RevocationRow",
-  tableName: "revocations",
-  properties: {
-    jti: p.text().primary(),
-    clientId: p.text(),
-    revokedAt: createdAt(),
-    expiresAt: moment().index("revocations_expires_at_index"),
-  },
-});
-
-/**
- * What ended before its time, for guards that verify by themselves; written by triggers (migrations 0007, 0010 and 0011, decision 0013).
- */
-export const RevocationEventRow = defineEntity({
-  name: "RevocationEventRow",
-  tableName: "revocation_marks",
-  properties: {
-    id: p.bigint("string").primary().autoincrement(),
-    /** The transaction that wrote it. */
-    xid: p.bigint("string").index("revocation_marks_xid_index"),
-    kind: p.text(),
-    key: p.text(),
-    lifted: p.boolean(),
-    revokedAt: createdAt(),
-    expiresAt: moment().index("revocation_marks_expires_at_index"),
-  },
-  indexes: [{ name: "revocation_marks_kind_key_index", properties: ["kind", "key"] }],
-  checks: [
-    {
-      name: "revocation_marks_kind_check",
-      expression: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])",
+  {
+    indexes: {
+      grants_client_id_id_index: "(client_id, id)",
+      grants_user_id_client_id_id_index: "(user_id, client_id, id)",
     },
-  ],
+  },
+);
+
+/** Used once: `grantId` is null until the code is redeemed. Used codes are kept for a day, so that a replay is recognized. */
+export const AUTHORIZATION_CODES = table(
+  "authorization_codes",
+  {
+    codeHash: bytes<SecretHash>({ primary: true }),
+    clientId: text(),
+    userId: reference("users", { index: true }),
+    sessionId: uuid(),
+    redirectUri: text(),
+    codeChallenge: text(),
+    scopes: texts(),
+    resources: texts(),
+    nonce: nullable(text()),
+    authTime: wholeTime(),
+    createdAt: createdAt(),
+    expiresAt: wholeTime({ index: true }),
+    consumedAt: nullable(time()),
+    grantId: nullable(reference("grants", { index: true })),
+    documentClient: documentClient(),
+    userEpoch: epoch(),
+    clientEpoch: epoch(),
+  },
+  { checks: { authorization_codes_consumed_check: "(consumed_at is null) = (grant_id is null)" } },
+);
+
+/** The state of a rotating refresh token: the row names the one token that may be used next. */
+export const REFRESH_FAMILIES = table(
+  "refresh_families",
+  {
+    id: id(),
+    grantId: reference("grants", { index: true }),
+    currentHash: bytes<SecretHash>({ unique: true }),
+    createdAt: createdAt(),
+    expiresAt: wholeTime({ index: true }),
+    /** No rotation extends the family beyond this moment. */
+    endsAt: time(),
+    revokedAt: nullable(time()),
+  },
+  { checks: { refresh_families_expiry_check: "expires_at <= ends_at" } },
+);
+
+/** Every used token of a family, as long as the family is kept: a token found here is a replay, any other unknown one was never issued. */
+export const REFRESH_TOKENS = table("refresh_tokens", {
+  tokenHash: bytes<SecretHash>({ primary: true }),
+  familyId: reference("refresh_families", { index: true }),
+  usedAt: createdAt(),
 });
 
-/** Identifiers of assertions that were accepted and are never to be accepted again, per use. */
-export const ConsumedIdRow = defineEntity({
-  name: "ConsumedIdRow",
-  tableName: "consumed_ids",
-  properties: {
-    kind: p.text().primary(),
-    /** Digest of issuer and identifier. */
-    idHash: hash().primary(),
-    expiresAt: moment().index("consumed_ids_expires_at_index"),
-  },
+/** Access tokens that were revoked one by one, until they would have expired. */
+export const REVOCATIONS = table("revocations", {
+  jti: text({ primary: true }),
+  clientId: text(),
+  revokedAt: createdAt(),
+  expiresAt: time({ index: true }),
 });
 
-/** Second signatures of access tokens, until these expire. */
-export const DetachedSignatureRow = defineEntity({
-  name: "DetachedSignatureRow",
-  tableName: "detached_signatures",
-  properties: {
-    jti: p.text().primary(),
-    alg: p.text(),
-    signature: p.blob(),
-    expiresAt: moment().index("detached_signatures_expires_at_index"),
+/** What was revoked before it expired, for resource servers that verify tokens themselves. Written by triggers (decision 0013). */
+export const REVOCATION_EVENTS = table(
+  "revocation_events",
+  {
+    id: bigint({ primary: true, autoincrement: true }),
+    /** The transaction that wrote it. */
+    xid: bigint({ index: true }),
+    kind: text<RevocationEvent["kind"]>(),
+    key: text(),
+    lifted: boolean(),
+    revokedAt: createdAt(),
+    expiresAt: time({ index: true }),
   },
+  {
+    indexes: { revocation_events_kind_key_index: "(kind, key)" },
+    checks: {
+      revocation_events_kind_check: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])",
+    },
+  },
+);
+
+/** Identifiers of accepted assertions, per use; none is accepted twice. */
+export const CONSUMED_IDS = table("consumed_ids", {
+  kind: text({ primary: true }),
+  /** Digest of issuer and identifier. */
+  idHash: bytes({ primary: true }),
+  expiresAt: time({ index: true }),
+});
+
+/** Second signatures of access tokens, until the tokens expire. */
+export const DETACHED_SIGNATURES = table("detached_signatures", {
+  jti: text({ primary: true }),
+  alg: text(),
+  signature: bytes(),
+  expiresAt: time({ index: true }),
 });

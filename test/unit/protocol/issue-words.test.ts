@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { issuesOf } from "../../../src/protocol/issue-messages.ts";
+// What the wallet loads sets zod's messages for the whole process.
+import "../../../src/wallet/request.ts";
 
 const Body = z.strictObject({ name: z.string(), place: z.strictObject({ city: z.string() }).optional() });
 

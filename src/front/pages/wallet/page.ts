@@ -1,10 +1,10 @@
 import { Refusal } from "../../../errors.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
 import { PAGE_POLICY, pageHeaders } from "../../http/headers.ts";
-import type { FrontContext, Handler, RouteGroup } from "../../http/routes.ts";
+import type { FrontContext, Handler, Route } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import type { WalletKit } from "../../wallet/kit.ts";
+import type { WalletKit } from "../../wallet/handlers.ts";
 import { type AccountPage, accountForm, accountPageHandler } from "../account-page.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
@@ -61,13 +61,12 @@ const unlinkPage = (kit: WalletKit): Handler =>
   });
 
 /** The pages of wallet linking. They work without scripts; with one they need not be loaded again and again. */
-export function walletPageRoutes(kit: WalletKit): RouteGroup {
+export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  return {
-    fixed: {
-      "/account/wallet": { methods: { GET: showPage(kit), POST: beginPage(kit) }, print },
-      "/account/wallet/unlink": { methods: { POST: unlinkPage(kit) }, print },
-      [WALLET_SCRIPT.path]: { methods: { GET: WALLET_SCRIPT.handler }, print },
-    },
-  };
+  return [
+    { method: "GET", path: "/account/wallet", print, answer: showPage(kit) },
+    { method: "POST", path: "/account/wallet", print, answer: beginPage(kit) },
+    { method: "POST", path: "/account/wallet/unlink", print, answer: unlinkPage(kit) },
+    { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
+  ];
 }

@@ -1,0 +1,80 @@
+import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
+import { Refusal } from "../../errors.ts";
+import type { LinkStatus } from "../../wallet/link-state.ts";
+import { type LinkingPorts, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
+import { readResponse } from "../../wallet/query.ts";
+import { signedInBy } from "../auth/signed-in.ts";
+import { formBody } from "../http/body.ts";
+import { noStore, openToScripts, sendJson } from "../http/headers.ts";
+import type { FrontContext, Handler } from "../http/routes.ts";
+import type { PageKit } from "../pages/kit.ts";
+import { callerOf } from "../user-ports.ts";
+import type { WalletHandlers } from "./routes.ts";
+
+/** What the wallet routes and pages work with: the kit of the pages, and linking. */
+export interface WalletKit extends PageKit {
+  readonly linking: LinkingPorts;
+}
+
+/** The handlers of a server that links wallets. */
+export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
+  start: startHandler(kit),
+  async poll(ctx) {
+    const { secret: _, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
+    const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
+    sendJson(ctx, { status: link.status, message: linkMessage(link) });
+  },
+  request: (ctx) => sendRequest(kit, ctx, undefined),
+  requestWithNonce: async (ctx) => sendRequest(kit, ctx, (await formBody(ctx)).get("wallet_nonce")),
+  response: responseHandler(kit),
+});
+
+const startHandler =
+  (kit: WalletKit): Handler =>
+  async (ctx) => {
+    const { secret, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
+    if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
+      throw new Refusal("unauthenticated", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
+    }
+    const { handle, invocationUri, expiresAt } = await startLink(signedIn, false, kit.linking, callerOf(ctx));
+    sendJson(ctx, { handle, invocation_uri: invocationUri, expires_at: expiresAt });
+  };
+
+async function sendRequest({ linking }: WalletKit, ctx: FrontContext, walletNonce: string | undefined): Promise<void> {
+  const request = await signedRequest(ctx.params.state ?? "", walletNonce, linking);
+  noStore(ctx);
+  openToScripts(ctx);
+  ctx.set("Content-Type", "application/oauth-authz-req+jwt");
+  ctx.body = request;
+}
+
+/**
+ * Takes what a wallet sends by direct_post. The response to the wallet does not depend on whether the answer is accepted.
+ * @see OpenID4VP 1.0 §8.2
+ */
+const responseHandler =
+  (kit: WalletKit): Handler =>
+  async (ctx) => {
+    const form = await formBody(ctx);
+    const [state, answer] = [form.get("state"), readResponse(form)];
+    if (state === undefined || answer === undefined) {
+      throw new Refusal("invalid_request", "wallet_answer_malformed", {
+        description: "The form needs state, and either vp_token or error.",
+      });
+    }
+    const responseCode = await takeResponse(state, answer, kit.linking, callerOf(ctx));
+    sendJson(ctx, responseCode === undefined ? {} : { redirect_uri: `${kit.ports.issuer}/account/wallet?response_code=${responseCode}` });
+  };
+
+const CONFLICTS: Readonly<Record<string, string>> = {
+  identity_of_another: "This wallet is linked to another account.",
+  account_has_wallet: "The account is linked to another wallet. Unlink that one first.",
+};
+
+/** The message for a link that failed. The reason itself is only in the audit record. */
+function linkMessage({ status, reason = "" }: LinkStatus): string | undefined {
+  if (status === "conflict") return CONFLICTS[reason];
+  if (status === "expired") return "The request has expired. Start again.";
+  if (status !== "rejected") return undefined;
+  return reason === "wallet_access_denied" ? "The wallet declined." : "The wallet's answer was not accepted.";
+}

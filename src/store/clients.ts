@@ -1,0 +1,151 @@
+import type { AuditEntry } from "../audit.ts";
+import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
+import type { ClientChange, ClientRegistry, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
+import { Refusal } from "../errors.ts";
+import { isUuid } from "../identifier.ts";
+import { auditRow, insertAudit } from "./audit-rows.ts";
+import { before, containing, listRows, pageOf } from "./list-query.ts";
+import { EVERY_EPOCH, removeOfClient } from "./removals.ts";
+import { isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
+import { CLIENTS } from "./tables/clients.ts";
+import { without } from "./tables/table.ts";
+
+type Tx = Pick<Sql, "query">;
+
+/** The members of a client; its epoch is the store's own. */
+export const CLIENT = without(CLIENTS.members, ["epoch"]);
+const NEW = without(CLIENT, ["id", "createdAt", "updatedAt", "lastUsedAt"]);
+
+const REGISTER = statement(
+  "client_register",
+  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, ${CLIENTS.recordset(NEW)}, audit jsonb)),
+   added as (
+     insert into clients (id, ${CLIENTS.names(NEW)})
+     select coalesce(id, uuid_v7()), ${CLIENTS.values(NEW)} from input
+     where owner_id is null or exists (select 1 from users where users.id = owner_id)
+     on conflict (client_id) do nothing returning *),
+   logged as (${insertAudit("added, (select audit from input) as entries")})
+   select ${CLIENTS.select(CLIENT, "added")} from added`,
+);
+const newRow = CLIENTS.writer(NEW);
+
+/** Registers a client; one without an id gets one. @throws {Refusal} conflict when the client_id is taken, or its owner is gone */
+export async function storeNewClient(
+  sql: Tx,
+  client: Omit<NewClient, "id"> & { readonly id: string | null },
+  audit: AuditEntry,
+): Promise<Client> {
+  const [added] = await sql.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit: auditRow(audit) }])]);
+  if (added === undefined) throw new Refusal("conflict", "client_id_taken");
+  return added;
+}
+
+export const clientRegistry = (sql: Sql): ClientRegistry => ({ register: (client, audit) => storeNewClient(sql, client, audit) });
+
+/** A statement in two texts: one names the owner as $2, the other leaves $2 null. */
+export const reaching = (name: string, text: (ofOwner: string) => string): { readonly [Kind in Reach["kind"]]: Statement } => ({
+  owner: statement(`${name}_of_owner`, text("and owner_id = $2::uuid")),
+  all: statement(name, text("and $2::uuid is null")),
+});
+
+export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" ? reach.userId : null);
+
+/** The audit record names the client. @param parameter holds the entry, in a jsonb array */
+const logged = (rows: string, parameter: string): string =>
+  insertAudit(
+    `(select entry.value || jsonb_build_object('client_id', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
+  );
+
+const OF_OWNER = statement(
+  "clients_of_owner",
+  `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid order by clients.id desc`,
+);
+const BY_ID = reaching("client_by_id", (ofOwner) => `select ${CLIENTS.select(CLIENT)} from clients where id = $1::uuid ${ofOwner}`);
+const LOCK = reaching(
+  "client_lock",
+  (ofOwner) => `select ${CLIENTS.select(CLIENT)} from clients where id = $1::uuid ${ofOwner} for no key update`,
+);
+
+const CHANGE = statement(
+  "client_change",
+  `with input as (
+     select * from jsonb_to_recordset($2::jsonb) as i(${CLIENTS.recordset(SETTING_MEMBERS)}, keep_secret boolean, secret_hash text)),
+   changed as (
+     update clients set ${CLIENTS.assignments(SETTING_MEMBERS, "input")}, epoch = clients.epoch + (clients.enabled and not input.enabled)::int,
+       secret_hash = case when input.keep_secret then clients.secret_hash else decode(input.secret_hash, 'hex') end, updated_at = now()
+     from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id))
+     returning clients.*),
+   logged as (${logged("changed", "$3")})
+   select ${CLIENTS.select(CLIENTS.members, "changed")} from changed`,
+);
+const changedRow = CLIENTS.writer([...SETTING_MEMBERS, "secretHash"]);
+
+/** Stores a decided change of a locked client, with its record. @returns undefined when its owner is gone */
+export async function storeChange(tx: Tx, id: string, { settings, secret }: ClientChange, audit: AuditEntry): Promise<Client | undefined> {
+  const secretHash = typeof secret === "string" ? null : secret;
+  const row = { ...changedRow({ ...settings, secretHash }), keep_secret: secret === "kept" };
+  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [id, JSON.stringify([row]), jsonRows([auditRow(audit)])]);
+  if (changed === undefined) return undefined;
+  const { epoch, ...client } = changed;
+  // Grants of before stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
+  if (!client.enabled) await removeOfClient(tx, "client_disabled", client.clientId, epoch);
+  return client;
+}
+
+const REPLACE_SECRET = reaching(
+  "client_replace_secret",
+  (ofOwner) => `with changed as (
+     update clients set secret_hash = $3::bytea, updated_at = now()
+     where id = $1::uuid ${ofOwner} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
+   logged as (${logged("changed", "$4")})
+   select ${CLIENTS.select(CLIENT, "changed")} from changed`,
+);
+
+const DELETE = reaching(
+  "client_delete",
+  (ofOwner) => `with deleted as (delete from clients where id = $1::uuid ${ofOwner} and origin <> 'built_in' returning client_id),
+   logged as (${logged("deleted", "$3")})
+   select client_id from deleted`,
+);
+
+export const managedClients = (sql: Sql): ManagedClients => ({
+  ofOwner: async (userId) => (isUuid(userId) ? sql.query<Client>(OF_OWNER, [userId]) : []),
+
+  list: async ({ search, ...filter }, limit, after) => {
+    if (search !== undefined && !isStorable(search)) return { items: [], next: null };
+    const rows = await listRows<Client>(sql, CLIENTS, {
+      select: CLIENTS.select(CLIENT),
+      where: { ...filter, ...(search && { $or: [{ name: containing(search) }, { clientId: containing(search) }] }), id: before(after) },
+      order: { id: "desc" },
+      limit: limit + 1,
+    });
+    return pageOf(rows, limit);
+  },
+
+  byId: async (id, reach) => (isUuid(id) ? (await sql.query<Client>(BY_ID[reach.kind], [id, ownerOf(reach)]))[0] : undefined),
+
+  change: async (id, reach, decide, audit) => {
+    if (!isUuid(id)) return undefined;
+    return sql.transaction(async (tx) => {
+      const [client] = await tx.query<Client>(LOCK[reach.kind], [id, ownerOf(reach)]);
+      return client && storeChange(tx, id, decide(client), audit);
+    });
+  },
+
+  replaceSecret: async (id, reach, hash, audit) => {
+    if (!isUuid(id)) return undefined;
+    return (await sql.query<Client>(REPLACE_SECRET[reach.kind], [id, ownerOf(reach), hash, jsonRows([auditRow(audit)])]))[0];
+  },
+
+  delete: async (id, reach, audit) => {
+    if (!isUuid(id)) return false;
+    return sql.transaction(async (tx) => {
+      const parameters = [id, ownerOf(reach), jsonRows([auditRow(audit)])];
+      const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
+      if (deleted === undefined) return false;
+      // Should the client_id be registered again, nothing of before may count for its new owner.
+      await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
+      return true;
+    });
+  },
+});

@@ -1,0 +1,147 @@
+/** Accounts and what belongs to them. */
+export const accounts = [
+  `create table realms (
+    id uuid not null default uuid_v7() primary key,
+    name text not null constraint realms_name_unique unique,
+    dynamic_registration_scopes text[],
+    created_at timestamptz not null default now()
+  )`,
+  `create table users (
+    id uuid not null default uuid_v7() primary key,
+    realm_id uuid not null constraint users_realm_id_foreign references realms (id),
+    email text not null,
+    email_key text not null constraint users_email_key_unique unique,
+    email_verified boolean not null default false,
+    first_name text,
+    last_name text,
+    role text not null default 'developer',
+    enabled boolean not null default true,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz,
+    epoch integer not null default 0,
+    deleted_at timestamptz,
+    constraint users_role_check check (role in ('developer', 'operator'))
+  )`,
+  `create table credentials (
+    id uuid not null default uuid_v7() primary key,
+    user_id uuid not null constraint credentials_user_id_foreign references users (id) on delete cascade,
+    type text not null,
+    password_hash text,
+    subject text,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz,
+    issuer text,
+    generation integer not null default 0,
+    constraint credentials_type_issuer_subject_unique unique (type, issuer, subject),
+    constraint credentials_user_id_type_unique unique (user_id, type),
+    constraint credentials_type_check check (
+      (type = 'password' and password_hash is not null) or (type = 'wallet' and issuer is not null and subject is not null))
+  )`,
+  `create table sessions (
+    id uuid not null default uuid_v7() primary key,
+    token_hash bytea not null constraint sessions_token_hash_unique unique,
+    user_id uuid not null constraint sessions_user_id_foreign references users (id) on delete cascade,
+    auth_time timestamptz not null default now(),
+    expires_at timestamptz not null,
+    ended_at timestamptz,
+    last_seen_at timestamptz not null default now(),
+    address text,
+    browser text,
+    system text,
+    grant_id uuid,
+    user_epoch integer not null default 0
+  )`,
+  "create index sessions_expires_at_index on sessions (expires_at)",
+  "create index sessions_user_id_index on sessions (user_id)",
+  `create table verification_tokens (
+    token_hash bytea not null primary key,
+    user_id uuid not null constraint verification_tokens_user_id_foreign references users (id) on delete cascade,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    used_at timestamptz
+  )`,
+  "create index verification_tokens_expires_at_index on verification_tokens (expires_at)",
+  "create index verification_tokens_user_id_index on verification_tokens (user_id)",
+  `create table password_resets (
+    user_id uuid not null primary key constraint password_resets_user_id_foreign references users (id) on delete cascade,
+    token_hash bytea not null constraint password_resets_token_hash_unique unique,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null
+  )`,
+  "create index password_resets_expires_at_index on password_resets (expires_at)",
+  `create table sign_in_failures (
+    key bytea not null primary key,
+    failures integer not null,
+    window_ends_at timestamptz not null,
+    pending integer not null default 0,
+    pending_until timestamptz not null default now()
+  )`,
+  "create index sign_in_failures_window_ends_at_index on sign_in_failures (window_ends_at)",
+  `create table pending_requests (
+    id_hash bytea not null primary key,
+    query text not null,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    holder text not null default ''
+  )`,
+  "create index pending_requests_expires_at_index on pending_requests (expires_at)",
+  "create index pending_requests_holder_index on pending_requests (holder, created_at)",
+  `create table outbox (
+    id uuid not null default uuid_v7() primary key,
+    recipient text not null,
+    subject text not null,
+    text text not null,
+    html text not null,
+    attempts integer not null default 0,
+    created_at timestamptz not null default now(),
+    due_at timestamptz not null default now(),
+    user_id uuid constraint outbox_user_id_foreign references users (id) on delete cascade,
+    about text not null default 'notice',
+    expires_at timestamptz not null default now() + interval '24 hours',
+    constraint outbox_about_check check (about in ('verification', 'reset', 'notice'))
+  )`,
+  "create index outbox_due_at_index on outbox (due_at)",
+  "create index outbox_user_id_index on outbox (user_id)",
+  `create table consents (
+    id uuid not null default uuid_v7() primary key,
+    user_id uuid not null constraint consents_user_id_foreign references users (id) on delete cascade,
+    client_id text not null,
+    client_name text not null,
+    scopes text[] not null,
+    resources text[] not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz,
+    last_used_at timestamptz,
+    client_fingerprint text,
+    allowed jsonb not null default '{}',
+    constraint consents_user_id_client_id_unique unique (user_id, client_id)
+  )`,
+  "create index consents_client_id_index on consents (client_id)",
+  `create table scope_descriptions (
+    realm_id uuid not null constraint scope_descriptions_realm_id_foreign references realms (id) on delete cascade,
+    name text not null,
+    title jsonb not null,
+    detail jsonb not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz,
+    primary key (realm_id, name)
+  )`,
+  `create table wallet_links (
+    handle_hash bytea not null primary key,
+    state_hash bytea not null constraint wallet_links_state_hash_unique unique,
+    return_hash bytea constraint wallet_links_return_hash_unique unique,
+    user_id uuid not null constraint wallet_links_user_id_foreign references users (id) on delete cascade,
+    session_id uuid not null,
+    same_device boolean not null,
+    state text not null default 'pending',
+    reason text,
+    issuer text,
+    subject text,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint wallet_links_identity_check check ((state = 'presented') = (subject is not null) and (issuer is null) = (subject is null)),
+    constraint wallet_links_state_check check (state in ('pending', 'answered', 'presented', 'linked', 'conflict', 'expired', 'rejected'))
+  )`,
+  "create index wallet_links_expires_at_index on wallet_links (expires_at)",
+  "create index wallet_links_user_id_index on wallet_links (user_id)",
+];

@@ -1,0 +1,77 @@
+/** The audit log, signing keys and the background removal of rows. */
+export const records = [
+  `create table audit_records (
+    id uuid not null default uuid_v7() primary key,
+    at timestamptz not null default now(),
+    event text not null,
+    outcome text not null,
+    reason text,
+    actor_type text not null,
+    actor_id text not null,
+    user_id text,
+    client_id text,
+    grant_type text,
+    scope text,
+    resources text[],
+    jti text,
+    grant_id text,
+    act_chain text[],
+    address text,
+    request_id text,
+    seq bigint constraint audit_records_seq_unique unique,
+    hash bytea,
+    rule text,
+    error text,
+    repeats integer,
+    constraint audit_records_outcome_check check (outcome in ('success', 'failure')),
+    constraint audit_records_seal_check check ((seq is null) = (hash is null))
+  )`,
+  "create index audit_records_actor_index on audit_records (actor_id, id)",
+  "create index audit_records_client_failure_index on audit_records (client_id, id) where outcome = 'failure' and client_id is not null",
+  "create index audit_records_client_index on audit_records (client_id, id) where client_id is not null",
+  "create index audit_records_event_index on audit_records (event, id)",
+  "create index audit_records_failure_index on audit_records (id) where outcome = 'failure'",
+  "create index audit_records_grant_index on audit_records (grant_id, id) where grant_id is not null",
+  "create index audit_records_jti_index on audit_records using hash (jti) where jti is not null",
+  "create index audit_records_reason_index on audit_records (reason, id) where reason is not null",
+  "create index audit_records_request_index on audit_records using hash (request_id) where request_id is not null",
+  "create index audit_records_unsealed_index on audit_records (id) where seq is null",
+  "create index audit_records_user_failure_index on audit_records (user_id, id) where outcome = 'failure' and user_id is not null",
+  "create index audit_records_user_index on audit_records (user_id, id) where user_id is not null",
+  `create table audit_checkpoints (
+    seq bigint not null primary key,
+    hash bytea not null,
+    at timestamptz not null default now(),
+    kid text not null,
+    jws text not null
+  )`,
+  `create table refused_exchanges (
+    client_id text not null,
+    address text not null,
+    reason text not null,
+    minute timestamptz not null,
+    requests integer not null default 1,
+    primary key (client_id, address, reason, minute)
+  )`,
+  "create index refused_exchanges_minute_index on refused_exchanges (minute)",
+  `create table signing_keys (
+    kid text not null primary key,
+    jwk jsonb not null,
+    published_at timestamptz not null default now(),
+    in_use_at timestamptz,
+    configured_at timestamptz
+  )`,
+  `create table removals (
+    id uuid not null default uuid_v7() primary key,
+    kind text not null,
+    key text not null,
+    epoch integer not null,
+    after_client_id text,
+    after_id uuid,
+    removed jsonb not null default '{}',
+    created_at timestamptz not null default now(),
+    constraint removals_kind_key_unique unique (kind, key),
+    constraint removals_kind_check check (
+      kind in ('client_disabled', 'client_deleted', 'user_signed_out', 'user_disabled', 'user_deleted'))
+  )`,
+];

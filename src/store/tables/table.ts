@@ -1,0 +1,179 @@
+import { hex, type Json, preciseSeconds, seconds } from "../sql.ts";
+
+/** The types of columns. `seconds` and `preciseSeconds` are timestamptz, read as seconds since the epoch: whole, or with milliseconds. */
+type ColumnType =
+  | "uuid"
+  | "text"
+  | "boolean"
+  | "integer"
+  | "bigint"
+  | "seconds"
+  | "preciseSeconds"
+  | "bytea"
+  | "text[]"
+  | "uuid[]"
+  | "jsonb";
+
+interface ColumnOptions {
+  readonly primary?: true;
+  /** With the name `<table>_<column>_unique`, and likewise `_index`. */
+  readonly unique?: true;
+  readonly index?: true;
+  readonly autoincrement?: true;
+  /** SQL expression. */
+  readonly default?: string;
+}
+
+/** A column whose values are read as `Value`. */
+export interface Column<Value = unknown> extends ColumnOptions {
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+  /** Its table is named by `table`; the values are that table's keys. */
+  readonly references?: { readonly table: string; readonly onDelete: "cascade" | "no action" };
+  /** Carries the type alone. */
+  readonly value?: Value;
+}
+
+const column =
+  <Default>(type: ColumnType) =>
+  <Value extends Default = Default>(options: ColumnOptions = {}): Column<Value> => ({ type, nullable: false, ...options });
+
+export const uuid = column<string>("uuid");
+export const text = column<string>("text");
+export const boolean = column<boolean>("boolean");
+export const integer = column<number>("integer");
+export const bigint = column<number>("bigint");
+export const wholeTime = column<number>("seconds");
+export const time = column<number>("preciseSeconds");
+export const bytes = column<Uint8Array>("bytea");
+export const texts = column<readonly string[]>("text[]");
+export const uuids = column<readonly string[]>("uuid[]");
+export const json = column<unknown>("jsonb");
+
+/** A key that the database makes: its first 48 bits are the time, so that new rows land at the end of an index. */
+export const id = (): Column<string> => uuid({ primary: true, default: "uuid_v7()" });
+export const createdAt = (): Column<number> => time({ default: "now()" });
+/** Of a user or client: grows when all its sign-ins or grants end at once. Elsewhere: the epoch when the row was written. */
+export const epoch = (): Column<number> => integer({ default: "0" });
+
+export const nullable = <Value>(one: Column<Value>): Column<Value | null> => ({ ...one, nullable: true }) as Column<Value | null>;
+
+/** The key of a row of another table. */
+export const reference = (
+  table: string,
+  { onDelete = "cascade", ...options }: ColumnOptions & { readonly onDelete?: "cascade" | "no action" } = {},
+): Column<string> => ({ ...uuid(options), references: { table, onDelete } });
+
+type Columns = Readonly<Record<string, Column>>;
+
+/** Constraints and indexes that are more than a member of one column, by their full names. */
+export interface TableExtras {
+  /** SQL conditions as PostgreSQL prints them, so that they can be compared with the schema. */
+  readonly checks?: Readonly<Record<string, string>>;
+  /** What follows `on <table>` in `create index`. */
+  readonly indexes?: Readonly<Record<string, string>>;
+  readonly uniqueIndexes?: Readonly<Record<string, string>>;
+  /** Members that are unique together, or indexed together. */
+  readonly uniques?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A row of a table as it is read. */
+export type RowOf<T> =
+  T extends Table<infer C> ? { readonly [Member in keyof C]: C[Member] extends Column<infer Value> ? Value : never } : never;
+
+export interface Table<C extends Columns = Columns> {
+  readonly name: string;
+  readonly columns: C;
+  readonly extras: TableExtras;
+  readonly members: readonly (keyof C & string)[];
+  /** The column of a member. */
+  column(member: keyof C & string): string;
+  /** A select list in which each column has its member's name. @param from the table, its alias, or a CTE that returns its rows */
+  select(members?: readonly (keyof C & string)[], from?: string): string;
+  /** Columns, as in an insert. */
+  names(members: readonly (keyof C & string)[]): string;
+  /** Names and types for jsonb_to_recordset, of rows that `write` made. */
+  recordset(members: readonly (keyof C & string)[]): string;
+  /** The values of such a recordset, to be inserted into the columns. @param from alias of the recordset */
+  values(members: readonly (keyof C & string)[], from?: string): string;
+  /** `column = value, …` for an update from such a recordset. */
+  assignments(members: readonly (keyof C & string)[], from: string): string;
+  /** Makes a function that turns a record into a row for jsonRows. */
+  writer<Member extends keyof C & string>(
+    members: readonly Member[],
+  ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { readonly [column: string]: Json };
+}
+
+const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** SQL that reads a column as both drivers give it alike. */
+function reading({ type }: Column, column: string): string {
+  switch (type) {
+    case "seconds":
+      return seconds(column);
+    case "preciseSeconds":
+      return preciseSeconds(column);
+    case "uuid":
+    case "uuid[]":
+      return `${column}::${type === "uuid" ? "text" : "text[]"}`;
+    case "bigint":
+      return `${column}::float8`;
+    default:
+      return column;
+  }
+}
+
+/** The type of a value in a recordset. Bytes travel as hexadecimal, times as seconds. */
+const travelling = ({ type }: Column): string => {
+  if (type === "seconds" || type === "preciseSeconds") return "float8";
+  return type === "bytea" ? "text" : type;
+};
+
+/** SQL that makes the column's value of one in a recordset. */
+function arriving({ type, nullable }: Column, value: string): string {
+  if (type === "seconds" || type === "preciseSeconds") return `to_timestamp(${value})`;
+  if (type === "jsonb" && nullable) return `nullif(${value}, 'null'::jsonb)`;
+  return type === "bytea" ? `decode(${value}, 'hex')` : value;
+}
+
+/**
+ * Describes a table. The row type, select lists, insert lists, recordsets, writers and the MikroORM entity (entities.ts) come from here.
+ * Members are in camel case, columns in snake case.
+ */
+export function table<C extends Columns>(name: string, columns: C, extras: TableExtras = {}): Table<C> {
+  type Member = keyof C & string;
+  const members = Object.keys(columns) as readonly Member[];
+  const of = (member: Member): Column => columns[member] as Column;
+  return {
+    name,
+    columns,
+    extras,
+    members,
+    column: snake,
+    select: (selected = members, from = name) =>
+      selected.map((member) => `${reading(of(member), `${from}.${snake(member)}`)} as "${member}"`).join(", "),
+    names: (chosen) => chosen.map(snake).join(", "),
+    recordset: (chosen) => chosen.map((member) => `${snake(member)} ${travelling(of(member))}`).join(", "),
+    values: (chosen, from) =>
+      chosen.map((member) => arriving(of(member), `${from === undefined ? "" : `${from}.`}${snake(member)}`)).join(", "),
+    assignments: (chosen, from) =>
+      chosen.map((member) => `${snake(member)} = ${arriving(of(member), `${from}.${snake(member)}`)}`).join(", "),
+    writer: (chosen) => {
+      const plan = chosen.map((member) => ({ member, column: snake(member), isBytes: of(member).type === "bytea" }));
+      return (record) => {
+        const row: { [column: string]: Json } = {};
+        for (const { member, column, isBytes } of plan) {
+          const value = record[member];
+          row[column] = isBytes && value instanceof Uint8Array ? hex(value) : (value as Json);
+        }
+        return row;
+      };
+    },
+  };
+}
+
+/** Members without those named. */
+export const without = <Member extends string, Left extends Member>(
+  members: readonly Member[],
+  left: readonly Left[],
+): readonly Exclude<Member, Left>[] => members.filter((member): member is Exclude<Member, Left> => !left.includes(member as Left));

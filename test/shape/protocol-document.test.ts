@@ -1,0 +1,83 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { rulesOf } from "../../src/core/explain/refusal.ts";
+import { GRANT_TYPES, type GrantType } from "../../src/protocol/grants.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** A heading as GitHub makes an anchor of it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-");
+
+/** The anchors of a document, each with the text below its heading up to the next one. */
+function sectionsOf(document: string): ReadonlyMap<string, string> {
+  const parts = document.replaceAll(/^```[\s\S]*?^```$/gm, "").split(/^#{1,6} /m);
+  return new Map(parts.slice(1).map((part) => [anchorOf(part.split("\n", 1)[0] ?? ""), part]));
+}
+
+interface Citation {
+  readonly by: string;
+  readonly path: string;
+  readonly anchor: string | undefined;
+}
+
+const CITED = /\bdocs\/([\w./-]+\.md)(?:#([\w-]+))?/g;
+const cited = (by: string): readonly Citation[] =>
+  [...read(by).matchAll(CITED)].map(([, path = "", anchor]) => ({ by, path: `docs/${path}`, anchor }));
+
+/** Links of a document to another one, or within itself. */
+const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)/g;
+const linked = (by: string): readonly Citation[] =>
+  [...read(by).matchAll(LINK)].map(([, path = "", anchor]) => ({ by, path: path === "" ? by : join(by, "..", path), anchor }));
+
+const tracked = (...paths: string[]): readonly string[] =>
+  execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "--", ...paths], { cwd: root, encoding: "utf8" })
+    .split("\n")
+    .filter((path) => path !== "" && existsSync(join(root, path)));
+const code = tracked("src", "test", "guard-sdk", "admin", "proto", "scripts", "examples", "bench").filter((path) =>
+  /\.(?:[cm]?[jt]s|proto|md)$/.test(path),
+);
+const documents = tracked("docs", "*.md").filter((path) => path.endsWith(".md"));
+
+const isBroken = ({ path, anchor }: Citation): boolean =>
+  !existsSync(join(root, path)) || (anchor !== undefined && path.endsWith(".md") && !sectionsOf(read(path)).has(anchor));
+
+describe("documents", () => {
+  test("every document and anchor that code cites exists", () => {
+    expect(code.flatMap(cited).filter(isBroken)).toEqual([]);
+  });
+
+  test("every link between documents leads somewhere", () => {
+    expect(documents.flatMap(linked).filter(isBroken)).toEqual([]);
+  });
+
+  test("docs/README.md lists every document", () => {
+    const listed = new Set(linked("docs/README.md").map(({ path }) => path));
+    const expected = documents.filter(
+      (path) => path.startsWith("docs/") && path !== "docs/README.md" && !path.startsWith("docs/decisions/0"),
+    );
+    expect(expected.filter((path) => !listed.has(path))).toEqual([]);
+  });
+});
+
+const RULES_OF: Readonly<Record<GrantType, string>> = {
+  authorization_code: "authorization-code-rules",
+  refresh_token: "refresh-token-rules",
+  client_credentials: "client-credentials-rules",
+  "urn:ietf:params:oauth:grant-type:token-exchange": "token-exchange-rules",
+  "urn:ietf:params:oauth:grant-type:jwt-bearer": "identity-assertion-rules",
+};
+
+test.for(GRANT_TYPES)("docs/protocol.md lists every rule of %s", (grantType) => {
+  const sections = sectionsOf(read("docs/protocol.md"));
+  const listed = ["client-authentication-rules", "grant-rules", RULES_OF[grantType]].map((anchor) => sections.get(anchor)).join("\n");
+  const missing = rulesOf(grantType).filter(({ name }) => !listed.includes(`| \`${name}\` |`));
+  expect(missing.map(({ name }) => name)).toEqual([]);
+});

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+import base from "./vitest.config.ts";
+
+// Stryker takes one project: the tests that run in this process alone, in seconds.
+const { projects: _, ...shared } = base.test ?? {};
+
+/** What the mutation run runs for each mutant; it may not wait, or a mutant would take minutes. */
+export default defineConfig({
+  ...base,
+  test: { ...shared, include: ["test/unit/{core,front,protocol,clients,accounts,grpc}/**/*.test.ts"], maxWorkers: 1, testTimeout: 10_000 },
+});
