@@ -121,7 +121,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
     const { granted, rules } = await explain(server.agent("agent-1"), fields);
     expect(granted).toMatchObject({ sub: person.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
     expect(granted?.expiresIn).toBeLessThanOrEqual(900);
-    expect(rules.map(({ source }) => source)).toContain("specification §4.7 rule 7");
+    expect(rules.map(({ source }) => source)).toContain("docs/protocol.md#token-exchange");
     expect(await written()).toEqual(before);
   });
 
