@@ -207,7 +207,7 @@ describe("contract: provisioning", () => {
     expect(err).not.toContain("s3cr3t");
   });
 
-  test("an owner who is nobody undoes the whole file", async () => {
+  test("an owner who is no one undoes the whole file", async () => {
     const env = { DATA_DIR: join(aDirectory(), "data") };
     const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "nobody@example.test" }] };
     expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);

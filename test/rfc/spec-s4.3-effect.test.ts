@@ -12,7 +12,7 @@ const REDIRECT = "https://mine.example.test/cb";
 
 /** A developer with a client of her own, who has signed in. */
 async function developer(server: TestServer, members: object = {}) {
-  const who = await server.person();
+  const who = await server.signedInUser();
   const token: string = who.login.access_token;
   const admin = createAdminClient({ url: server.url, token });
   const made = await admin.clients.create.mutate({
@@ -72,7 +72,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.introspect(client, access_token)).body.active).toBe(true);
   });
 
-  test("a deleted client is unknown, and what people gave it is over", async ({ server }) => {
+  test("a deleted client is unknown, and what users gave it is over", async ({ server }) => {
     const { admin, made, client, browser } = await developer(server);
     const tokens = await server.tokens(client, browser, { scope: "openid offline_access" });
     expect((await server.userinfo(tokens.access_token)).status).toBe(200);
@@ -98,7 +98,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
   });
 
-  test("a disabled person is signed out everywhere", async ({ server }) => {
+  test("a disabled user is signed out everywhere", async ({ server }) => {
     const { id, token, login } = await developer(server);
     const { admin: ops } = await adminAs(server.url);
     await ops.operator.users.disable.mutate({ id });

@@ -1,9 +1,9 @@
 import type { AdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminAs, refusedWith } from "../support/admin.ts";
+import { aBrowser, formsOf } from "../support/browser.ts";
 import { TOKEN_EXCHANGE } from "../support/delegation.ts";
-import { authorizePath } from "../support/people.ts";
-import { aBrowser, formsOf } from "../support/person.ts";
+import { authorizePath } from "../support/pages-server.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 const CALLBACK = "https://app.example.test/cb";
@@ -41,7 +41,7 @@ async function consent(members: Record<string, string> = {}, language = "en"): P
 }
 
 describe("the consent page says what a scope allows in the operators' words", () => {
-  test("as a provisioning file has them, in the language of the person", async () => {
+  test("as a provisioning file has them, in the language of the user", async () => {
     expect(await consent()).toContain("Change customers");
     expect(await consent({}, "de")).toContain("Kunden ändern");
   });
@@ -112,7 +112,7 @@ describe("the consent page says for how long", () => {
 describe("the consent page says to whom what is allowed may be handed on", () => {
   const resource = "c-meetings";
 
-  test("an agent by its name, as an agent, escaped, and that it may act in the person's name", async () => {
+  test("an agent by its name, as an agent, escaped, and that it may act in the user's name", async () => {
     const page = await consent({ resource });
     expect(page).toContain("<bdi>Meeting &amp; notes helper (agent)</bdi>");
     expect(page).toContain("May act in your name, within what you allow here.");

@@ -17,7 +17,7 @@ export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
 export const clock = (): number => Math.floor(Date.now() / 1000);
 export const aNewId = (): string => newId(clock, randomBytes);
 
-/** A person in the database, who may then be signed in by name. */
+/** A user in the database, who may then be signed in by name. */
 export async function addUser(database: Database, email: string, role: "developer" | "operator" = "developer"): Promise<string> {
   const user = {
     id: aNewId(),
@@ -36,7 +36,7 @@ export async function addUser(database: Database, email: string, role: "develope
   return user.id;
 }
 
-/** A core that knows the bearers of a test: the token of a person is her id, of an operator `op:` and her id. */
+/** A core that knows the bearers of a test: the token of a user is her id, of an operator `op:` and her id. */
 const coreWithUsers = () =>
   coreWith({
     verifyAccessToken: async ({ accessToken, use }) => {
@@ -49,7 +49,7 @@ const coreWithUsers = () =>
 export interface ManagementFront extends TestFront {
   readonly database: Database;
   readonly ports: ManagementPorts;
-  /** One request of a person; the body is sent as JSON. */
+  /** One request of a user; the body is sent as JSON. */
   call(bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response>;
 }
 
@@ -92,7 +92,7 @@ export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   return startFront({ routes: [...clientApiRoutes(options), ...trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
 };
 
-/** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */
+/** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
 export const managementPorts = (database: Database): ManagementPorts => ({
   ...composed({ defaultClientEnvironment: "development" }, database.sql, coreWithUsers(), {
     hash: async () => "no hash",

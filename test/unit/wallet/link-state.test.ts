@@ -25,7 +25,7 @@ describe("what a look at a link does", () => {
       ["nobody has answered", { state: "pending" }, {}, shows("pending")],
       ["the answer is being judged", { state: "answered" }, {}, shows("pending")],
       ["a good answer, asked by the session that began", {}, {}, { kind: "complete" }],
-      ["a good answer, asked by another session of the person", {}, { sessionId: "t" }, shows("pending")],
+      ["a good answer, asked by another session of the user", {}, { sessionId: "t" }, shows("pending")],
       ["the same device, and nothing brought back", { sameDevice: true, returnHash }, {}, shows("pending")],
       ["the same device, and something else brought back", { sameDevice: true, returnHash }, { returnHash: aHash() }, shows("pending")],
       ["the same device, and the wallet was told nothing yet", { sameDevice: true }, { returnHash }, shows("pending")],

@@ -69,7 +69,7 @@ describe("the token of a list", () => {
     ["of no algorithm", signedJwt({ ...header, alg: "none" }, claims, key), "status_list_malformed"],
     ["for another address", signedJwt(header, { ...claims, sub: `${URI}/2` }, key), "status_list_of_another_address"],
     ["that is over", signedJwt(header, { ...claims, exp: nowSeconds() - 600 }, key), "status_list_expired"],
-    ["by somebody else", signedJwt(header, claims, walletKey("ES256", "k1")), "issuer_signature_wrong"],
+    ["by someone else", signedJwt(header, claims, walletKey("ES256", "k1")), "issuer_signature_wrong"],
     ["without a list", signedJwt(header, { ...claims, status_list: undefined }, key), "status_list_malformed"],
     [
       "of three bits",

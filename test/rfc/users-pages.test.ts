@@ -1,46 +1,46 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 let count = 0;
 async function signedIn() {
   const email = `q${++count}@example.test`;
-  const browser = aBrowser(people.url);
+  const browser = aBrowser(server.url);
   await browser.json("/auth/register", { email, password: PASSWORD, firstName: "Ada" }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
   await browser.json("/auth/login", { email, password: PASSWORD });
   return { email, browser };
 }
 
 async function consented() {
-  const person = await signedIn();
-  await person.browser.submit(await person.browser.follow(authorizePath()), { decision: "approve" });
-  return person;
+  const user = await signedIn();
+  await user.browser.submit(await user.browser.follow(authorizePath()), { decision: "approve" });
+  return user;
 }
 
 describe("the pages' own files", () => {
   test("are kept for ever under a name that changes with them", async () => {
-    const { html } = await aBrowser(people.url).follow("/login");
+    const { html } = await aBrowser(server.url).follow("/login");
     const path = /href="(\/assets\/style\.[0-9a-f]{16}\.css)"/.exec(html)?.[1] ?? "";
-    const response = await fetch(people.url + path);
+    const response = await fetch(server.url + path);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
     expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
     expect(await response.text()).not.toMatch(/url\(|@import/);
     const etag = response.headers.get("etag") ?? "";
-    expect((await fetch(people.url + path, { headers: { "if-none-match": etag } })).status).toBe(304);
+    expect((await fetch(server.url + path, { headers: { "if-none-match": etag } })).status).toBe(304);
   });
 });
 
 describe("sign-up", () => {
   test("faults stand at the head with links to their fields, and what was typed stays, the password excepted", async () => {
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const page = await browser.submit(await browser.follow("/signup"), { email: "x@", password: "short", firstName: 'A"da', lastName: "" });
     expect(page.status).toBe(400);
     expect(page.html).toContain('role="alert"');
@@ -54,22 +54,22 @@ describe("sign-up", () => {
 
   test("a taken address is told at its field; a new one is sent a mail and can be sent another", async () => {
     const { email } = await signedIn();
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const taken = await browser.submit(await browser.follow("/signup"), { email, password: "another horse battery" });
     expect([taken.status, taken.html.includes("already")]).toEqual([409, true]);
     const fresh = `w${++count}@example.test`;
     const sent = await browser.submit(taken, { email: fresh, password: PASSWORD });
-    expect([sent.status, sent.url, sent.html.includes(fresh)]).toEqual([200, `${people.url}/signup/sent`, true]);
+    expect([sent.status, sent.url, sent.html.includes(fresh)]).toEqual([200, `${server.url}/signup/sent`, true]);
     const again = await browser.submit(sent, { email: fresh });
     expect([again.status, again.html.includes("on its way")]).toEqual([200, true]);
-    expect(await people.mailsTo(fresh, 2)).toHaveLength(2);
+    expect(await server.mailsTo(fresh, 2)).toHaveLength(2);
   });
 });
 
 describe("sign-in without an application", () => {
   test("leads to the account page; wrong credentials are 401, too many 429 with Retry-After", async () => {
     const { email } = await signedIn();
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     let page = await browser.follow("/login");
     for (let guess = 0; guess < 10; guess++) {
       page = await browser.submit(page, { email, password: "wrong" });
@@ -86,7 +86,7 @@ describe("sign-in without an application", () => {
 
   test("an oversized or repeated form is a page with 4xx", async () => {
     const post = (body: string) =>
-      fetch(`${people.url}/login`, { method: "POST", body, headers: { "content-type": "application/x-www-form-urlencoded" } });
+      fetch(`${server.url}/login`, { method: "POST", body, headers: { "content-type": "application/x-www-form-urlencoded" } });
     expect((await post("email=a&email=b")).status).toBe(400);
     expect((await post(`email=${"a".repeat(70_000)}`)).status).toBe(413);
     expect((await post("%ff")).status).toBe(400);
@@ -103,7 +103,7 @@ describe("the account page", () => {
     const id = /name="consent" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
     const { browser: other } = await consented();
     const foreign = await other.submit(await other.follow("/account"), { consent: id });
-    expect(foreign.url).toBe(`${people.url}/account?done=revoked`);
+    expect(foreign.url).toBe(`${server.url}/account?done=revoked`);
     expect((await browser.follow("/account")).html).toContain(`value="${id}"`);
     const done = await browser.submit(page, { consent: id });
     expect(done.html).toContain("has been taken back");
@@ -114,7 +114,7 @@ describe("the account page", () => {
 
   test("signs out here, or everywhere", async () => {
     const { browser, email } = await signedIn();
-    const elsewhere = aBrowser(people.url);
+    const elsewhere = aBrowser(server.url);
     await elsewhere.json("/auth/login", { email, password: PASSWORD });
     await elsewhere.submit(await elsewhere.follow("/logout"), { form_token: "" }).catch(() => undefined);
     const page = await browser.follow("/logout");
@@ -139,30 +139,30 @@ describe("the account page", () => {
       ["/account/security?done=x", "?next=%2Faccount%2Fsecurity"],
       ["/account/delete", "?next=%2Faccount%2Fdelete"],
     ] as const) {
-      const response = await aBrowser(people.url).request(path);
+      const response = await aBrowser(server.url).request(path);
       expect([response.status, response.headers.get("location")]).toEqual([302, `/login${query}`]);
     }
   });
 
   test("is come back to after sign-in: the one that was wanted, also after a wrong password", async () => {
     const { email } = await signedIn();
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const wrong = await browser.submit(await browser.follow("/account/agents"), { email, password: "wrong" });
     expect(wrong.status).toBe(401);
     const page = await browser.submit(wrong, { email, password: PASSWORD });
-    expect([page.status, page.url]).toEqual([200, `${people.url}/account/agents`]);
-    expect((await browser.follow("/login?next=/account/security")).url).toBe(`${people.url}/account/security`);
+    expect([page.status, page.url]).toEqual([200, `${server.url}/account/agents`]);
+    expect((await browser.follow("/login?next=/account/security")).url).toBe(`${server.url}/account/security`);
   });
 
   test("a form that was sent after the session ended leads back to its page", async () => {
     const { browser, email } = await signedIn();
     const page = await browser.follow("/account/delete");
-    const elsewhere = aBrowser(people.url);
+    const elsewhere = aBrowser(server.url);
     await elsewhere.json("/auth/login", { email, password: PASSWORD });
     await elsewhere.submit(await elsewhere.follow("/account/security"), { everywhere: "yes" });
     const again = await browser.submit(page, { currentPassword: PASSWORD });
-    expect(again.url).toBe(`${people.url}/login?next=%2Faccount%2Fdelete`);
-    expect((await browser.submit(again, { email, password: PASSWORD })).url).toBe(`${people.url}/account/delete`);
+    expect(again.url).toBe(`${server.url}/login?next=%2Faccount%2Fdelete`);
+    expect((await browser.submit(again, { email, password: PASSWORD })).url).toBe(`${server.url}/account/delete`);
   });
 
   test.for([
@@ -177,9 +177,9 @@ describe("the account page", () => {
     "",
   ])("no sign-in leads to %j", async (next) => {
     const { email } = await signedIn();
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const shown = await browser.follow(`/login?next=${encodeURIComponent(next)}`);
-    expect((await browser.submit(shown, { email, password: PASSWORD, next })).url).toBe(`${people.url}/account`);
+    expect((await browser.submit(shown, { email, password: PASSWORD, next })).url).toBe(`${server.url}/account`);
     expect((await browser.request(`/login?next=${encodeURIComponent(next)}`)).headers.get("location")).toBe("/account");
   });
 });
@@ -231,15 +231,15 @@ describe("specification §4.5: consents", () => {
     }
     expect((await remove(ada, id)).status).toBe(403);
     expect((await remove(ada, id, bobs.csrfToken)).status).toBe(403);
-    expect((await remove(aBrowser(people.url), id, adas.csrfToken)).status).toBe(401);
-    expect((await aBrowser(people.url).json("/consents/", undefined, "GET")).status).toBe(401);
+    expect((await remove(aBrowser(server.url), id, adas.csrfToken)).status).toBe(401);
+    expect((await aBrowser(server.url).json("/consents/", undefined, "GET")).status).toBe(401);
     expect((await ada.json("/consents/", undefined, "GET")).body.consents).toHaveLength(1);
   });
 
   test("two cookies of the name mean none", async () => {
     const { browser } = await signedIn();
     const cookie = `countersign=${browser.cookies.get("countersign")}`;
-    const ask = (value: string) => fetch(`${people.url}/consents`, { headers: { cookie: value } }).then(({ status }) => status);
+    const ask = (value: string) => fetch(`${server.url}/consents`, { headers: { cookie: value } }).then(({ status }) => status);
     expect(await ask(cookie)).toBe(200);
     expect(await ask(`${cookie}; ${cookie}`)).toBe(401);
   });

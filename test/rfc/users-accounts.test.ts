@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
+import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 let count = 0;
 const freshEmail = () => `p${++count}@example.test`;
@@ -17,19 +17,19 @@ const freshAddress = () => `192.0.2.${++count % 256}`;
 
 /** A browser at an address of its own. */
 function browser(address = freshAddress()) {
-  const one = aBrowser(people.url);
+  const one = aBrowser(server.url);
   const json = (path: string, body: unknown, method = "POST", headers: Record<string, string> = {}) =>
     one.json(path, body, method, { "x-forwarded-for": address, ...headers });
   return { ...one, json };
 }
 
-async function person() {
+async function user() {
   const email = freshEmail();
   const { body } = await browser().json("/auth/register", { email, password: PASSWORD });
   return { email, id: String(body.id) };
 }
 
-const verify = (token: string, headers: Record<string, string> = {}) => fetch(`${people.url}/auth/verify?token=${token}`, { headers });
+const verify = (token: string, headers: Record<string, string> = {}) => fetch(`${server.url}/auth/verify?token=${token}`, { headers });
 
 describe("specification §4.2: POST /auth/register", () => {
   test("201 with the user of §2.1, times in milliseconds, and a verification mail", async () => {
@@ -43,8 +43,8 @@ describe("specification §4.2: POST /auth/register", () => {
     expect(body).toEqual({ id, email, emailVerified: false, realmId, createdAt, updatedAt: null });
     expect(createdAt).toSatisfy((at: number) => at >= before - 1_000 && at <= Date.now() + 1_000); // as the two clocks are one
     expect(Number.isInteger(createdAt)).toBe(true);
-    const [mail] = await people.mailsTo(email, 1);
-    const link = `${people.url}/auth/verify?token=${await people.tokenFor(email)}`;
+    const [mail] = await server.mailsTo(email, 1);
+    const link = `${server.url}/auth/verify?token=${await server.tokenFor(email)}`;
     expect(mail).toContain(`\n${link}`);
     expect(mail).toContain(`href="${link}"`);
   });
@@ -53,13 +53,13 @@ describe("specification §4.2: POST /auth/register", () => {
     const headers = { "x-forwarded-host": "evil.test", forwarded: "host=evil.test" };
     const email = freshEmail();
     await browser().json("/auth/register", { email, password: PASSWORD }, "POST", headers);
-    const [mail] = await people.mailsTo(email, 1);
-    expect(mail).toContain(`${people.url}/auth/verify`);
+    const [mail] = await server.mailsTo(email, 1);
+    expect(mail).toContain(`${server.url}/auth/verify`);
     expect(mail).not.toContain("evil.test");
   });
 
   test("a taken address is 409, in whatever case", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const { status, body } = await browser().json("/auth/register", { email: email.toUpperCase(), password: PASSWORD });
     expect([status, body.statusCode, body.error]).toEqual([409, 409, "Conflict"]);
   });
@@ -84,7 +84,7 @@ describe("specification §4.2: POST /auth/register", () => {
 
   test("another media type is 415, broken JSON 400", async () => {
     const post = (body: string, type: string) =>
-      fetch(`${people.url}/auth/register`, { method: "POST", body, headers: { "content-type": type } }).then(({ status }) => status);
+      fetch(`${server.url}/auth/register`, { method: "POST", body, headers: { "content-type": type } }).then(({ status }) => status);
     expect(await post("email=a", "application/x-www-form-urlencoded")).toBe(415);
     expect(await post("{", "application/json")).toBe(400);
     expect(await post("{}", "text/plain")).toBe(415);
@@ -101,7 +101,7 @@ describe("specification §4.2: POST /auth/register", () => {
 
 describe("specification §4.2: POST /auth/login", () => {
   test("200 with exactly the token set of §2.5, and the session cookie", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const one = browser();
     const { status, body, headers } = await one.json("/auth/login", { email, password: PASSWORD });
     expect(status).toBe(200);
@@ -112,10 +112,10 @@ describe("specification §4.2: POST /auth/login", () => {
   });
 
   test("row 58: unknown address, wrong and empty password answer alike and cost alike", async () => {
-    const { email } = await person();
+    const { email } = await user();
     /** Passwords that were compared with a hash, right or wrong. */
     const compared = async () => {
-      const metrics = await (await fetch(`${people.url}/metrics`)).text();
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
       const counts = [...metrics.matchAll(/^countersign_authentications_total\{surface="login",[^}]*\} (\d+)$/gm)];
       return counts.reduce((sum, [, count]) => sum + Number(count), 0);
     };
@@ -136,7 +136,7 @@ describe("specification §4.2: POST /auth/login", () => {
   });
 
   test("row 59: of 64 guesses in parallel at most 10 are looked at, the rest is 429 with Retry-After", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const address = freshAddress();
     const guess = () => browser(address).json("/auth/login", { email, password: "wrong password" });
     const answers = await Promise.all(Array.from({ length: 64 }, guess));
@@ -151,7 +151,7 @@ describe("specification §4.2: POST /auth/login", () => {
   });
 
   test("ruling 21: a success forgets the failures before it", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const one = browser();
     for (let round = 0; round < 2; round++) {
       for (let guess = 0; guess < 8; guess++) await one.json("/auth/login", { email, password: "wrong password" });
@@ -160,7 +160,7 @@ describe("specification §4.2: POST /auth/login", () => {
   });
 
   test("row 13: the session that came along ends, the new one has another secret", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const one = browser();
     await one.json("/auth/login", { email, password: PASSWORD });
     const planted = one.cookies.get("countersign") ?? "";
@@ -169,12 +169,12 @@ describe("specification §4.2: POST /auth/login", () => {
     expect((await one.json("/consents/", undefined, "GET")).status).toBe(200);
     one.cookies.set("countersign", planted);
     const refused = await one.json("/consents/", undefined, "GET");
-    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, `Session realm="${people.url}"`]);
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, `Session realm="${server.url}"`]);
   });
 
   test("RFC 9110 §11.6.1: a wrong password has a challenge that asks for no bearer token", async () => {
     const answer = await browser().json("/auth/login", { email: freshEmail(), password: "wrong password" });
-    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${people.url}"`]);
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${server.url}"`]);
   });
 
   test("specification §2.1: times are told to the millisecond", async () => {
@@ -192,8 +192,8 @@ describe("specification §4.2: POST /auth/login", () => {
 });
 
 describe("specification §4.2: POST /auth/logout", () => {
-  test("ends every session of the person", async () => {
-    const { email } = await person();
+  test("ends every session of the user", async () => {
+    const { email } = await user();
     const [one, two] = [browser(), browser()];
     const { body } = await one.json("/auth/login", { email, password: PASSWORD });
     await two.json("/auth/login", { email, password: PASSWORD });
@@ -203,12 +203,12 @@ describe("specification §4.2: POST /auth/logout", () => {
     expect((await two.json("/consents/", undefined, "GET")).status).toBe(401);
   });
 
-  test("everywhere=false ends the session of the cookie alone, with its tokens; somebody else's is left alone, none is 400", async () => {
-    const { email } = await person();
+  test("everywhere=false ends the session of the cookie alone, with its tokens; someone else's is left alone, none is 400", async () => {
+    const { email } = await user();
     const [one, two, other] = [browser(), browser(), browser()];
     const { body } = await one.json("/auth/login", { email, password: PASSWORD });
     await two.json("/auth/login", { email, password: PASSWORD });
-    const stranger = await person();
+    const stranger = await user();
     await other.json("/auth/login", { email: stranger.email, password: PASSWORD });
     const authorization = { authorization: `Bearer ${body.access_token}` };
     const leave = (each: ReturnType<typeof browser>) => each.json("/auth/logout?everywhere=false", {}, "POST", authorization);
@@ -234,8 +234,8 @@ describe("specification §4.2: POST /auth/logout", () => {
 
 describe("specification §4.2: GET /auth/verify", () => {
   async function unverified() {
-    const { email } = await person();
-    return { email, token: await people.tokenFor(email) };
+    const { email } = await user();
+    return { email, token: await server.tokenFor(email) };
   }
 
   test("row 61: 200 with message and email once, 400 after that", async () => {
@@ -255,7 +255,7 @@ describe("specification §4.2: GET /auth/verify", () => {
 
   test("a browser gets a page; HEAD of a link checker uses nothing up", async () => {
     const { email, token } = await unverified();
-    expect((await fetch(`${people.url}/auth/verify?token=${token}`, { method: "HEAD" })).status).toBe(200);
+    expect((await fetch(`${server.url}/auth/verify?token=${token}`, { method: "HEAD" })).status).toBe(200);
     const page = await verify(token, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(await page.text()).toContain(email);
@@ -274,10 +274,10 @@ describe("specification §4.2: POST /auth/resend-verification", () => {
   const resend = (email: string, address?: string) => browser(address).json("/auth/resend-verification", { email });
 
   test("row 62: unknown, unverified and verified address answer alike and take alike; only one gets a mail, and the older link dies", async () => {
-    const unverified = await person();
-    const verified = await person();
-    const older = await people.tokenFor(unverified.email);
-    expect((await verify(await people.tokenFor(verified.email))).status).toBe(200);
+    const unverified = await user();
+    const verified = await user();
+    const older = await server.tokenFor(unverified.email);
+    expect((await verify(await server.tokenFor(verified.email))).status).toBe(200);
     const answers = [];
     for (const email of ["unknown@example.test", unverified.email, verified.email]) {
       const start = performance.now();
@@ -287,15 +287,15 @@ describe("specification §4.2: POST /auth/resend-verification", () => {
     expect(answers[0]).toEqual({ status: 200, body: { message: expect.any(String) }, floor: true });
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
-    expect(await people.mailsTo("unknown@example.test")).toEqual([]);
-    expect(await people.mailsTo(verified.email)).toHaveLength(1);
-    expect(await people.mailsTo(unverified.email, 2)).toHaveLength(2);
+    expect(await server.mailsTo("unknown@example.test")).toEqual([]);
+    expect(await server.mailsTo(verified.email)).toHaveLength(1);
+    expect(await server.mailsTo(unverified.email, 2)).toHaveLength(2);
     expect((await verify(older)).status).toBe(400);
-    expect((await verify(await people.tokenFor(unverified.email, 2))).status).toBe(200);
+    expect((await verify(await server.tokenFor(unverified.email, 2))).status).toBe(200);
   });
 
   test.for(["nobody@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
-    const email = who === "known" ? (await person()).email : who;
+    const email = who === "known" ? (await user()).email : who;
     const allowed = await Promise.all([resend(email), resend(email), resend(email)]);
     expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);
     const { status, body, headers } = await resend(email.toUpperCase());

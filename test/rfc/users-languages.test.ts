@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 let count = 0;
 async function german() {
   const email = `l${++count}@example.test`;
-  const browser = aBrowser(people.url, { "accept-language": "de-AT,de;q=0.9,en;q=0.5", accept: "text/html" });
+  const browser = aBrowser(server.url, { "accept-language": "de-AT,de;q=0.9,en;q=0.5", accept: "text/html" });
   await browser.json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
   await browser.json("/auth/login", { email, password: PASSWORD });
   return { email, browser };
 }
 
-const anonymous = (language: string) => aBrowser(people.url, { "accept-language": language, accept: "text/html" });
+const anonymous = (language: string) => aBrowser(server.url, { "accept-language": language, accept: "text/html" });
 
 describe("pages speak the language of Accept-Language", () => {
   test.for([
@@ -40,7 +40,7 @@ describe("pages speak the language of Accept-Language", () => {
     expect([english.headers.get("content-language"), english.html.includes('<html lang="en">')]).toEqual(["en", true]);
   });
 
-  test("the pages of somebody who is signed in", async () => {
+  test("the pages of someone who is signed in", async () => {
     const { browser, email } = await german();
     const consent = await browser.follow(authorizePath({ scope: "openid profile notes:read", resource: "https://notes.example.test/mcp" }));
     for (const words of ["bittet um Zugriff", "Wissen, wer Sie sind", "Eine Berechtigung bei notes.example.test/mcp.", "Ablehnen"]) {

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const ask = async (path: string, headers: Record<string, string> = {}, method = "GET") => {
-  const response = await fetch(people.url + path, { method, headers });
+  const response = await fetch(server.url + path, { method, headers });
   return {
     status: response.status,
     type: response.headers.get("content-type"),
@@ -43,7 +43,7 @@ test("specification §7.2: without wallets their paths are 404 with a message al
 });
 
 test("without wallets the account has no page for them", async () => {
-  const browser = aBrowser(people.url);
+  const browser = aBrowser(server.url);
   await browser.json("/auth/register", { email: "no-wallet@example.test", password: "correct horse battery" });
   await browser.json("/auth/login", { email: "no-wallet@example.test", password: "correct horse battery" });
   expect((await browser.follow("/account")).html).not.toContain("/account/wallet");
@@ -51,10 +51,10 @@ test("without wallets the account has no page for them", async () => {
 });
 
 test("an old verification link leads to a new mail and to sign-in", async () => {
-  const browser = aBrowser(people.url);
+  const browser = aBrowser(server.url);
   const email = "late@example.test";
   await browser.json("/auth/register", { email, password: "correct horse battery" });
-  const response = await fetch(`${people.url}/auth/verify?token=${"a".repeat(64)}`, { headers: HTML });
+  const response = await fetch(`${server.url}/auth/verify?token=${"a".repeat(64)}`, { headers: HTML });
   const page = await response.text();
   expect([response.status, page.includes('href="/login"'), page.includes('action="/signup/resend"')]).toEqual([400, true, true]);
   const token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
@@ -62,17 +62,17 @@ test("an old verification link leads to a new mail and to sign-in", async () => 
     .getSetCookie()
     .map((each) => each.split(";")[0])
     .join("; ");
-  const sent = await fetch(`${people.url}/signup/resend`, {
+  const sent = await fetch(`${server.url}/signup/resend`, {
     method: "POST",
-    headers: { cookie, origin: people.url },
+    headers: { cookie, origin: server.url },
     body: new URLSearchParams({ form_token: token, email }),
   });
   expect(sent.status).toBe(200);
-  expect(await people.mailsTo(email, 2)).toHaveLength(2);
+  expect(await server.mailsTo(email, 2)).toHaveLength(2);
 });
 
 test("a scope that we know nothing of is a permission at the places it is for", async () => {
-  const browser = aBrowser(people.url);
+  const browser = aBrowser(server.url);
   await browser.json("/auth/register", { email: "ida@example.test", password: "correct horse battery" });
   await browser.json("/auth/login", { email: "ida@example.test", password: "correct horse battery" });
   const at = await browser.follow(authorizePath({ scope: "notes:read", resource: "https://notes.example.test/mcp" }));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser, type Visit } from "../support/browser.ts";
 import type { CredentialIssuer } from "../support/credential-issuer.ts";
 import type { Linking } from "../support/linking.ts";
-import { aBrowser, type Visit } from "../support/person.ts";
 import type { TestServer } from "../support/server.ts";
 import { aWallet } from "../support/wallet.ts";
 import { startWalletServer } from "../support/wallet-server.ts";
@@ -20,45 +20,45 @@ const link = /href="(openid4vp:[^"]+)"/;
 const invocationOf = ({ html }: Visit): string => (link.exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
 const credential = (wallet: ReturnType<typeof aWallet>, sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
 
-test("the page is one of the person's own, and says which account the wallet will be linked to before there is anything to scan", async () => {
-  const person = await at.aUser();
-  const page = await person.browser.follow(PATH);
+test("the page is one of the user's own, and says which account the wallet will be linked to before there is anything to scan", async () => {
+  const user = await at.aUser();
+  const page = await user.browser.follow(PATH);
   expect(page.status).toBe(200);
-  expect(page.html).toContain(`The wallet will be linked to the account <strong>${person.email}</strong>`);
+  expect(page.html).toContain(`The wallet will be linked to the account <strong>${user.email}</strong>`);
   expect(page.html).not.toContain("openid4vp:");
-  expect((await person.browser.follow("/account")).html).toContain(`href="${PATH}"`);
+  expect((await user.browser.follow("/account")).html).toContain(`href="${PATH}"`);
   expect((await aBrowser(server.url).follow(PATH)).url).toContain("/login");
 });
 
 test("a wallet on another device: the QR code is part of the page, and the page follows the link without scripts", async () => {
-  const person = await at.aUser();
-  const page = await person.browser.submit(await person.browser.follow(PATH), { device: "other" });
+  const user = await at.aUser();
+  const page = await user.browser.submit(await user.browser.follow(PATH), { device: "other" });
   expect(page.html).toMatch(/<svg class="qr" viewBox="0 0 \d+ \d+" role="img" aria-label="QR code with the request to your wallet"/);
   expect(page.html).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
   expect(page.headers.get("content-security-policy")).toContain("connect-src 'self'");
   const handle = new URL(page.url).searchParams.get("handle") ?? "";
-  const { body } = await at.poll(person, handle);
+  const { body } = await at.poll(user, handle);
   expect(body).toEqual({ status: "pending" });
-  expect((await person.browser.follow(page.url)).html).toContain('class="qr"');
-  await at.letExpire(person);
-  expect((await person.browser.follow(page.url)).html).toContain("The request has expired.");
+  expect((await user.browser.follow(page.url)).html).toContain('class="qr"');
+  await at.letExpire(user);
+  expect((await user.browser.follow(page.url)).html).toContain("The request has expired.");
 });
 
 describe("a wallet on the same device", () => {
   test("brings the browser back with a response code, which completes the link", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const page = await user.browser.submit(await user.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "same"));
     expect(body.redirect_uri).toMatch(new RegExp(`^${server.url}${PATH}\\?response_code=[\\w-]{43}$`));
     const handle = new URL(page.url).searchParams.get("handle") ?? "";
-    expect((await at.poll(person, handle)).body).toEqual({ status: "pending" });
-    const back = await person.browser.follow(body.redirect_uri ?? "");
+    expect((await at.poll(user, handle)).body).toEqual({ status: "pending" });
+    const back = await user.browser.follow(body.redirect_uri ?? "");
     expect(back.html).toContain("Your wallet is linked.");
     expect(back.html).toContain(`localhost:${issuer.publisher.port}`);
-    expect((await at.poll(person, handle)).body).toEqual({ status: "linked" });
+    expect((await at.poll(user, handle)).body).toEqual({ status: "linked" });
   });
 
-  test("OID4VP session fixation: somebody else's request cannot be finished in one's own browser, nor without the response code", async () => {
+  test("OID4VP session fixation: someone else's request cannot be finished in one's own browser, nor without the response code", async () => {
     const [attacker, victim, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const page = await attacker.browser.submit(await attacker.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "victim"));
@@ -69,10 +69,10 @@ describe("a wallet on the same device", () => {
   });
 
   test("a refusal brings the browser back as well, and says what happened", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const page = await person.browser.submit(await person.browser.follow(PATH), { device: "same" });
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const page = await user.browser.submit(await user.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.decline(invocationOf(page));
-    expect((await person.browser.follow(body.redirect_uri ?? "")).html).toContain("You declined in the wallet.");
+    expect((await user.browser.follow(body.redirect_uri ?? "")).html).toContain("You declined in the wallet.");
   });
 });
 
@@ -85,11 +85,11 @@ test("what became of a link is said in words", async () => {
 });
 
 test("a linked wallet is shown with its issuer, and unlinked by a button", async () => {
-  const [person, wallet] = [await at.aUser(), aWallet()];
-  await at.link(person, wallet, await credential(wallet, "shown"));
-  const page = await person.browser.follow(PATH);
+  const [user, wallet] = [await at.aUser(), aWallet()];
+  await at.link(user, wallet, await credential(wallet, "shown"));
+  const page = await user.browser.follow(PATH);
   expect(page.html).toContain("Linked wallet");
-  const unlinked = await person.browser.follow(`${PATH}/unlink`, {
+  const unlinked = await user.browser.follow(`${PATH}/unlink`, {
     method: "POST",
     body: new URLSearchParams({ form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" }),
     headers: { origin: server.url },
@@ -99,20 +99,20 @@ test("a linked wallet is shown with its issuer, and unlinked by a button", async
 });
 
 test("forms that are not ours begin and end nothing", async () => {
-  const [person, wallet] = [await at.aUser(), aWallet()];
-  await at.link(person, wallet, await credential(wallet, "forms"));
+  const [user, wallet] = [await at.aUser(), aWallet()];
+  await at.link(user, wallet, await credential(wallet, "forms"));
   for (const path of [PATH, `${PATH}/unlink`]) {
     const headers = { "content-type": "application/x-www-form-urlencoded", origin: "https://evil.test" };
-    const response = await person.browser.request(path, { method: "POST", headers, body: "device=other" });
+    const response = await user.browser.request(path, { method: "POST", headers, body: "device=other" });
     expect(response.status).toBe(403);
   }
-  expect((await person.browser.follow(PATH)).html).toContain("Linked wallet");
+  expect((await user.browser.follow(PATH)).html).toContain("Linked wallet");
   const page = await (await at.aUser()).browser.follow(`${PATH}?handle=${"x".repeat(43)}`);
   expect(page.status).toBe(404);
 });
 
 test("the page speaks German to those who ask for it", async () => {
-  const person = await at.aUser();
-  const page = await person.browser.follow(PATH, { headers: { "accept-language": "de" } });
+  const user = await at.aUser();
+  const page = await user.browser.follow(PATH, { headers: { "accept-language": "de" } });
   expect(page.html).toContain("Wallet verknüpfen");
 });

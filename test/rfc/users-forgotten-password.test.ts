@@ -1,57 +1,57 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
-import { type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 const NEW = "a brand new battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 let count = 0;
 const freshEmail = () => `f${++count}@example.test`;
 /** Limits count by address, so that each caller may come from its own. */
 const from = (address = `198.51.100.${++count % 256}`) => ({ "x-forwarded-for": address });
 
-async function person() {
+async function user() {
   const email = freshEmail();
-  const browser = aBrowser(people.url, from());
+  const browser = aBrowser(server.url, from());
   await browser.json("/auth/register", { email, password: PASSWORD });
-  await people.mailsTo(email, 1);
+  await server.mailsTo(email, 1);
   const login = await browser.json("/auth/login", { email, password: PASSWORD });
   return { email, browser, tokens: login.body };
 }
 
 const api = (path: string, body: unknown, headers: Record<string, string> = from()) =>
-  aBrowser(people.url).json(path, body, "POST", headers);
+  aBrowser(server.url).json(path, body, "POST", headers);
 const forgot = (email: string, headers?: Record<string, string>) => api("/auth/forgot-password", { email }, headers);
 const reset = (token: string, password = NEW) => api("/auth/reset-password", { token, password });
 const signIn = async (email: string, password: string) => (await api("/auth/login", { email, password })).status;
 
-/** Somebody with a link; the first mail is the one that confirms the address. */
+/** Someone with a link; the first mail is the one that confirms the address. */
 async function withLink() {
-  const one = await person();
+  const one = await user();
   expect((await forgot(one.email)).status).toBe(200);
-  return { ...one, token: await people.resetTokenFor(one.email, 2) };
+  return { ...one, token: await server.resetTokenFor(one.email, 2) };
 }
 
 describe("POST /auth/forgot-password", () => {
   test("known and unknown addresses are answered alike, in status, body and headers", async () => {
-    const { email } = await person();
+    const { email } = await user();
     const known = await forgot(email);
     const unknown = await forgot(freshEmail());
     expect(unknown.body).toEqual(known.body);
     const shape = ({ status, headers }: typeof known) => [status, [...headers.keys()].sort()];
     expect(shape(unknown)).toEqual(shape(known));
-    expect(await people.mailsTo(email, 2)).toHaveLength(2);
+    expect(await server.mailsTo(email, 2)).toHaveLength(2);
   });
 
   test("3 in 15 minutes to one e-mail address, known or not, in whatever case", async () => {
-    for (const email of [(await person()).email, freshEmail()]) {
+    for (const email of [(await user()).email, freshEmail()]) {
       const statuses: number[] = [];
       for (const spelling of [email, email.toUpperCase(), email]) statuses.push((await forgot(spelling)).status);
       const refused = await forgot(email);
@@ -68,20 +68,20 @@ describe("POST /auth/forgot-password", () => {
   });
 
   test("the mail has both parts, in the language of the request, and a link that is built from the issuer alone", async () => {
-    const { email } = await person();
+    const { email } = await user();
     await forgot(email, { ...from(), "accept-language": "de", host: "evil.test", "x-forwarded-host": "evil.test" });
-    const mail = (await people.mailsTo(email, 2)).find((one) => one.includes("/reset?token=")) ?? "";
+    const mail = (await server.mailsTo(email, 2)).find((one) => one.includes("/reset?token=")) ?? "";
     expect(mail).toContain("Jemand, hoffentlich Sie, hat das Passwort Ihres Kontos");
     expect(mail).toContain('<html lang="de">');
     expect(mail).toMatch(/text\/plain[\s\S]+text\/html/);
-    expect(mail).toContain(`\n${people.url}/reset?token=`);
-    expect(mail).toContain(`href="${people.url}/reset?token=`);
+    expect(mail).toContain(`\n${server.url}/reset?token=`);
+    expect(mail).toContain(`href="${server.url}/reset?token=`);
     expect(mail).not.toContain("evil.test");
   });
 
   test("what is stored is the hash of the token", async () => {
     const { token } = await withLink();
-    const dump = JSON.stringify(await runText(people.database.sql, "select encode(token_hash, 'hex') as hash from password_resets"));
+    const dump = JSON.stringify(await runText(server.database.sql, "select encode(token_hash, 'hex') as hash from password_resets"));
     expect(token).toMatch(/^[0-9a-f]{64}$/);
     expect(dump).not.toContain(token);
   });
@@ -94,9 +94,9 @@ describe("POST /auth/reset-password", () => {
     expect([await signIn(email, PASSWORD), await signIn(email, NEW)]).toEqual([401, 200]);
     expect((await browser.json("/consents", undefined, "GET")).status).toBe(401);
     const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: tokens.refresh_token, client_id: "countersign" });
-    expect((await fetch(`${people.url}/oauth/token`, { method: "POST", body })).status).toBe(400);
-    const news = (await people.mailsTo(email, 3)).find((mail) => mail.includes("Your password was changed")) ?? "";
-    expect(news).toContain(`${people.url}/forgot`);
+    expect((await fetch(`${server.url}/oauth/token`, { method: "POST", body })).status).toBe(400);
+    const news = (await server.mailsTo(email, 3)).find((mail) => mail.includes("Your password was changed")) ?? "";
+    expect(news).toContain(`${server.url}/forgot`);
     expect(news).not.toContain(token);
   });
 
@@ -115,7 +115,7 @@ describe("POST /auth/reset-password", () => {
   test("only the newest link works", async () => {
     const { email, token } = await withLink();
     await forgot(email);
-    await people.mailsTo(email, 3);
+    await server.mailsTo(email, 3);
     expect((await reset(token)).status).toBe(400);
     expect(await signIn(email, PASSWORD)).toBe(200);
   });
@@ -123,11 +123,11 @@ describe("POST /auth/reset-password", () => {
   test("a link ends after 30 minutes", async () => {
     const { token } = await withLink();
     const [row] = await runText<{ minutes: number }>(
-      people.database.sql,
+      server.database.sql,
       "select max(extract(epoch from expires_at - created_at))::float8 / 60 as minutes from password_resets",
     );
     expect(row?.minutes).toBeCloseTo(30, 1);
-    await runText(people.database.sql, "update password_resets set expires_at = now()");
+    await runText(server.database.sql, "update password_resets set expires_at = now()");
     expect((await reset(token)).status).toBe(400);
   });
 
@@ -162,8 +162,8 @@ describe("POST /auth/reset-password", () => {
 
 describe("the pages", () => {
   test("lead from sign-in to a new password, and keep the link until the password is set", async () => {
-    const { email } = await person();
-    const browser = aBrowser(people.url, from());
+    const { email } = await user();
+    const browser = aBrowser(server.url, from());
     const login = await browser.follow("/login");
     expect(login.html).toContain('href="/forgot"');
     const sent = await browser.submit(await browser.follow("/forgot"), { email });
@@ -171,7 +171,7 @@ describe("the pages", () => {
     const unknown = await browser.submit(await browser.follow("/forgot"), { email: freshEmail() });
     expect(unknown.html).toBe(sent.html);
 
-    const link = `/reset?token=${await people.resetTokenFor(email, 2)}`;
+    const link = `/reset?token=${await server.resetTokenFor(email, 2)}`;
     expect((await browser.request(link, { method: "HEAD" })).status).toBe(200);
     const choose = await browser.follow(link);
     expect([choose.status, choose.html.includes(email)]).toEqual([200, true]);
@@ -192,7 +192,7 @@ describe("the pages", () => {
   test("a form from elsewhere is 403 and sends nothing", async () => {
     const { email, token } = await withLink();
     const post = (path: string, fields: Record<string, string>) =>
-      aBrowser(people.url).request(path, { method: "POST", body: new URLSearchParams({ form_token: "x", ...fields }) });
+      aBrowser(server.url).request(path, { method: "POST", body: new URLSearchParams({ form_token: "x", ...fields }) });
     expect((await post("/forgot", { email })).status).toBe(403);
     expect((await post("/reset", { token, password: NEW })).status).toBe(403);
     expect(await signIn(email, PASSWORD)).toBe(200);

@@ -7,7 +7,7 @@ const CALLBACK = "https://app.example.test/cb";
 const scopes = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
 const app = { redirectUris: [CALLBACK], scopes, grantTypes: ["authorization_code", "refresh_token"], tokenEndpointAuthMethod: "none" };
 
-/** Clients as people meet them. */
+/** Clients as users meet them. */
 const CLIENTS = [
   { ...app, clientId: "web", name: "Field Notes", environment: "production" },
   { ...app, clientId: "draft", name: "Draft", environment: "staging" },
@@ -21,7 +21,7 @@ const DECEIVING = "<img src=x onerror=alert(1)>\u202eknaB\u200d\u0007";
 const decoded = (mail: string): string => mail.replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
 
 /** A whole server whose clients are those above; it takes addresses from X-Forwarded-For, so that each test may have limits of its own. */
-export async function startUsers() {
+export async function startPagesServer() {
   const server = await startServer({ env: { TRUST_PROXY: "true" }, provision: { users: [], clients: CLIENTS } });
   const outbox = join(server.dataDir, "outbox");
 
@@ -63,7 +63,7 @@ export async function startUsers() {
   return { url: server.url, database: server.database, close: server.close, mailsTo, tokenFor, resetTokenFor, registerDeceiver };
 }
 
-export type People = Awaited<ReturnType<typeof startUsers>>;
+export type PagesServer = Awaited<ReturnType<typeof startPagesServer>>;
 
 /** RFC 7636 appendix B. */
 const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";

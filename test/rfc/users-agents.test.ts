@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
+import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { CRM, MAIL, test } from "../support/delegation.ts";
-import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
 
 const PATH = "/account/agents";
 
@@ -20,10 +20,10 @@ const textOf = ({ html }: Visit): string =>
     .replace(/<[^>]*>/g, " ")
     .replace(/\s+/g, " ");
 
-describe("a person's own page of agents", () => {
+describe("a user's own page of agents", () => {
   test("says who acts, where, with which permissions, through whom, until when", async ({ server }) => {
-    const { person, accessTokens } = await server.chainOf(["agent-1", "agent-2"]);
-    const page = await person.browser.follow(PATH);
+    const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2"]);
+    const page = await user.browser.follow(PATH);
     expect([page.status, textOf(page)]).toEqual([200, expect.stringMatching(/Agents that act for you/)]);
     const text = textOf(page);
     expect(text).toContain("agent-1 Acts for you");
@@ -35,26 +35,26 @@ describe("a person's own page of agents", () => {
     expect(page.html).toContain('<a href="/account/agents" aria-current="page">Agents</a>');
     expect(await server.active(accessTokens.at(-1)!)).toBe(true);
     const german = aBrowser(server.url, { "accept-language": "de" });
-    await german.json("/auth/login", { email: person.email, password: "correct horse battery staple" });
+    await german.json("/auth/login", { email: user.email, password: "correct horse battery staple" });
     expect(textOf(await german.follow(PATH))).toMatch(/Agenten, die für Sie handeln .*agent-1 Handelt für Sie .*Über web .*Anhalten/);
   });
 
-  test("shows nothing of others, and to nobody who is not signed in", async ({ server }) => {
+  test("shows nothing of others, and to no one who is not signed in", async ({ server }) => {
     await server.chainOf(["agent-1"]);
-    const other = await server.person();
+    const other = await server.signedInUser();
     expect(textOf(await other.browser.follow(PATH))).toContain("No agent acts for you, nor has one within the last day.");
     expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
 
   test("one thing is ended, with all below it; the rest stays", async ({ server }) => {
-    const { person, subject } = await server.subjectFor(["agent-1", "agent-2"]);
+    const { user, subject } = await server.subjectFor(["agent-1", "agent-2"]);
     const at = async (agent: string, token: string, resource: string[]) =>
       (await server.exchange(agent, token, { resource })).body.access_token;
     const crm = await at("agent-1", subject, [CRM, "agent-2"]);
     const mail = await at("agent-1", subject, [MAIL, CRM]);
     const below = await at("agent-2", crm, [CRM]);
-    const page = await person.browser.follow(PATH);
-    const ended = await press(person.browser, page, "End what agent-1 does at crm.example.test/mcp");
+    const page = await user.browser.follow(PATH);
+    const ended = await press(user.browser, page, "End what agent-1 does at crm.example.test/mcp");
     expect([ended.url, textOf(ended)]).toEqual([
       `${server.url}${PATH}?done=ended`,
       expect.stringContaining("Ended: what it held in your name counts no more"),
@@ -65,16 +65,16 @@ describe("a person's own page of agents", () => {
     expect(states[1]).toBe(states[0]);
   });
 
-  test("all that an agent holds is ended for her, and for nobody else", async ({ server }) => {
+  test("all that an agent holds is ended for her, and for no one else", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1", "agent-3"]), await server.chainOf(["agent-1"])];
-    const page = await press(mine.person.browser, await mine.person.browser.follow(PATH), "End everything that agent-1 does for you");
+    const page = await press(mine.user.browser, await mine.user.browser.follow(PATH), "End everything that agent-1 does for you");
     expect(await Promise.all([...mine.accessTokens, theirs.accessTokens[1]!].map(server.active))).toEqual([true, false, false, true]);
     expect(textOf(page)).toMatch(/agent-1 Holds nothing of yours at the moment\. Last got something on/);
   });
 
   test("she pauses an agent for herself, and lets it go on", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-4"]), await server.chainOf(["agent-4"])];
-    const { browser } = mine.person;
+    const { browser } = mine.user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-4");
     expect(textOf(paused)).toMatch(/The agent is paused\. .* agent-4 Paused Paused by you on \d/);
     expect(await Promise.all([mine.accessTokens[1]!, theirs.accessTokens[1]!].map(server.active))).toEqual([false, true]);
@@ -86,10 +86,10 @@ describe("a person's own page of agents", () => {
   });
 
   test("an operator's pause is told, and is not hers to end", async ({ server }) => {
-    const { person, accessTokens } = await server.chainOf(["agent-5"]);
+    const { user, accessTokens } = await server.chainOf(["agent-5"]);
     const { agents } = await operatorAt(server.url);
     await agents.pause.mutate({ clientId: "agent-5" });
-    const { browser } = person;
+    const { browser } = user;
     const page = await browser.follow(PATH);
     expect(textOf(page)).toMatch(/agent-5 Paused Paused for everybody, by those who run this service, on \d/);
     await press(browser, await press(browser, page, "Pause agent-5"), "Resume agent-5");
@@ -103,8 +103,8 @@ describe("a person's own page of agents", () => {
   });
 
   test("what is below a paused agent waits with it, and is told so", async ({ server }) => {
-    const { person, accessTokens } = await server.chainOf(["agent-1", "agent-3"]);
-    const { browser } = person;
+    const { user, accessTokens } = await server.chainOf(["agent-1", "agent-3"]);
+    const { browser } = user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
     expect(textOf(paused)).toMatch(
       /agent-3 Paused above .*At crm\.example\.test\/mcp.*Does not count while an agent before it is paused\./,
@@ -118,31 +118,31 @@ describe("a person's own page of agents", () => {
   });
 
   test("says to whom something may be handed on: to agents that may exchange it, by name, while the chain has room", async ({ server }) => {
-    const { person, subject } = await server.subjectFor(["agent-1", "agent-2", "agent-3", "agent-4", "not-agent", "agent-without-grant"]);
+    const { user, subject } = await server.subjectFor(["agent-1", "agent-2", "agent-3", "agent-4", "not-agent", "agent-without-grant"]);
     const { agents } = await operatorAt(server.url);
     const [helper] = (await (await operatorAt(server.url)).clients.list.query({ search: "agent-4" })).clients;
     await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "Meeting & notes helper" } });
     expect((await agents.pauses.query({})).pauses).toEqual([]);
     const first = (await server.exchange("agent-1", subject)).body.access_token;
-    const page = await person.browser.follow(PATH);
+    const page = await user.browser.follow(PATH);
     expect(textOf(page)).toContain("May hand on to agent-2, agent-3 and Meeting &amp; notes helper Since");
     let token = first;
     for (const agent of ["agent-2", "agent-3", "agent-2"]) token = (await server.exchange(agent, token)).body.access_token;
     expect((await server.exchange("agent-4", token)).status).toBe(400);
-    const deep = textOf(await person.browser.follow(PATH)).split("Through web , handed on by agent-1, agent-2 and agent-3")[1];
+    const deep = textOf(await user.browser.follow(PATH)).split("Through web , handed on by agent-1, agent-2 and agent-3")[1];
     expect(deep).toMatch(/^ Since/);
     await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
 
   test("every act leaves one record of hers", async ({ server }) => {
-    const { person } = await server.chainOf(["agent-1"]);
-    const { browser } = person;
+    const { user } = await server.chainOf(["agent-1"]);
+    const { browser } = user;
     const page = await browser.follow(PATH);
     for (const label of ["Pause agent-1", "End everything that agent-1 does for you"]) await press(browser, page, label);
     await press(browser, await browser.follow(PATH), "Resume agent-1");
-    const { records } = await (await operatorAt(server.url)).audit.list.query({ actorId: person.id, clientId: "agent-1" });
+    const { records } = await (await operatorAt(server.url)).audit.list.query({ actorId: user.id, clientId: "agent-1" });
     expect(records.map(({ event, userId }) => [event, userId])).toEqual(
-      ["agent.resumed", "delegation.cut", "agent.paused"].map((event) => [event, person.id]),
+      ["agent.resumed", "delegation.cut", "agent.paused"].map((event) => [event, user.id]),
     );
     expect(records.every(({ requestId }) => requestId !== undefined)).toBe(true);
   });
@@ -156,20 +156,20 @@ describe("a person's own page of agents", () => {
     ["pause", { agent: "web" }],
     ["pause", {}],
   ] as const)("what is not there is not found: %s %j", async ([act, fields], { server }) => {
-    const { person } = await server.chainOf(["agent-1"]);
-    const [form] = formsOf((await person.browser.follow(PATH)).html, server.url);
+    const { user } = await server.chainOf(["agent-1"]);
+    const [form] = formsOf((await user.browser.follow(PATH)).html, server.url);
     const body = new URLSearchParams({ form_token: form?.fields.form_token ?? "", ...fields });
-    const answer = await person.browser.request(`${PATH}/${act}`, { method: "POST", body, headers: { origin: server.url } });
+    const answer = await user.browser.request(`${PATH}/${act}`, { method: "POST", body, headers: { origin: server.url } });
     expect(answer.status).toBe(404);
   });
 
   test("another's delegation is not found, and a form that is not ours is refused", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1"]), await server.chainOf(["agent-1"])];
-    const [foreign] = formsOf((await theirs.person.browser.follow(PATH)).html, server.url).filter(({ fields }) => "delegation" in fields);
-    const [own] = formsOf((await mine.person.browser.follow(PATH)).html, server.url);
+    const [foreign] = formsOf((await theirs.user.browser.follow(PATH)).html, server.url).filter(({ fields }) => "delegation" in fields);
+    const [own] = formsOf((await mine.user.browser.follow(PATH)).html, server.url);
     const post = async (path: string, fields: Record<string, string>) => {
       const init = { method: "POST", body: new URLSearchParams(fields), headers: { origin: server.url } };
-      return (await mine.person.browser.request(`${PATH}/${path}`, init)).status;
+      return (await mine.user.browser.request(`${PATH}/${path}`, init)).status;
     };
     const delegation = foreign?.fields.delegation ?? "";
     expect(delegation).not.toBe("");

@@ -1,36 +1,36 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { csrfToken } from "../../src/accounts/sessions.ts";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser, type Browser, formsOf, type Visit } from "../support/person.ts";
+import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 let count = 0;
 async function account() {
   const email = `p${++count}@example.test`;
-  await aBrowser(people.url).json("/auth/register", { email, password: PASSWORD }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
+  await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
   return email;
 }
 
 async function signedIn() {
   const email = await account();
-  const browser = aBrowser(people.url);
+  const browser = aBrowser(server.url);
   await browser.json("/auth/login", { email, password: PASSWORD });
   return { email, browser };
 }
 
 /** Signed in, and the client has been allowed what it asks for. */
 async function consented(members: Parameters<typeof authorizePath>[0] = {}) {
-  const person = await signedIn();
-  const visit = await person.browser.submit(await person.browser.follow(authorizePath(members)), { decision: "approve" });
+  const user = await signedIn();
+  const visit = await user.browser.submit(await user.browser.follow(authorizePath(members)), { decision: "approve" });
   expect(visit.status).toBe(303);
-  return person;
+  return user;
 }
 
 /** What the client is told, each parameter with all its values. */
@@ -49,7 +49,7 @@ const told302 = async (browser: Browser, path: string) => {
 describe("specification §4.6: the way through sign-in and consent", () => {
   test("row 10: code, state and iss come back, each exactly once", async () => {
     const email = await account();
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const form = await browser.follow(authorizePath());
     expect(form.url).toContain("/login?request=");
     expect(form.html).toContain("Field Notes");
@@ -58,21 +58,21 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     expect(consent.url).toContain("/consent?request=");
     const done = await browser.submit(consent, { decision: "approve" });
     expect(done.status).toBe(303);
-    expect(told(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [people.url] });
+    expect(told(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
   });
 
   test("a consent that covers the request is not asked for again: one redirect, no page", async () => {
     const { browser } = await consented();
     const response = await browser.request(authorizePath());
     expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
-    expect(told({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [people.url] });
+    expect(told({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [server.url] });
   });
 
   test("denying gives access_denied and keeps nothing", async () => {
     const { browser } = await signedIn();
     const done = await browser.submit(await browser.follow(authorizePath()), { decision: "deny" });
     expect(done.status).toBe(303);
-    expect(told(done)).toEqual({ error: ["access_denied"], error_description: [expect.any(String)], state: ["st&1"], iss: [people.url] });
+    expect(told(done)).toEqual({ error: ["access_denied"], error_description: [expect.any(String)], state: ["st&1"], iss: [server.url] });
     expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
@@ -116,7 +116,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const other = await browser.submit(page, { decision: "deny" });
     expect([other.status, other.headers.get("location")]).toEqual([400, null]);
     const wait = "update pending_requests set expires_at = expires_at - interval '31 seconds'";
-    await people.database.sql.query({ name: "wait_for_answers", text: wait }, []);
+    await server.database.sql.query({ name: "wait_for_answers", text: wait }, []);
     const late = await browser.submit(page, { decision: "approve" });
     expect([late.status, late.headers.get("location")]).toEqual([400, null]);
     expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
@@ -134,7 +134,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
       const { consents } = (await browser.json("/consents", undefined, "GET")).body;
       expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
       const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
-      const rows = await people.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
+      const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
       const last = rows.at(-1)?.user_id;
       expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
     },
@@ -159,7 +159,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
 
-  test("what one person has answered cannot be answered again by another in the same browser", async () => {
+  test("what one user has answered cannot be answered again by another in the same browser", async () => {
     const [{ browser }, other] = [await signedIn(), await account()];
     const page = await browser.follow(authorizePath());
     await browser.submit(page, { decision: "approve" });
@@ -169,7 +169,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
-  test("a consent page needs the session; a request that nobody knows is a page with 400", async () => {
+  test("a consent page needs the session; a request that no one knows is a page with 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     browser.cookies.delete("countersign");
@@ -187,7 +187,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const id = new URL(page.url).searchParams.get("request") ?? "";
     const { browser: thief } = await signedIn();
     const own = await thief.follow(authorizePath());
-    for (const other of [thief, aBrowser(people.url)]) {
+    for (const other of [thief, aBrowser(server.url)]) {
       for (const path of [`/consent?request=${id}`, `/login?request=${id}`, `/login?request=${id}&switch=1`]) {
         const answer = await other.request(path);
         expect([path, answer.status, answer.headers.get("location")]).toEqual([path, 400, null]);
@@ -206,10 +206,10 @@ describe("specification §4.6: the way through sign-in and consent", () => {
   });
 
   test("what waits is what is known of the request, and no more", async () => {
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     await browser.follow(authorizePath({ nonce: "only-here", unknown: "x".repeat(8000) }));
     const text = "select query from pending_requests where query like '%only-here%'";
-    const rows = await people.database.sql.query<{ query: string }>({ name: "kept_of_a_request", text }, []);
+    const rows = await server.database.sql.query<{ query: string }>({ name: "kept_of_a_request", text }, []);
     expect(rows.map(({ query }) => query.length < 500 && query.includes("state=st%261"))).toEqual([true]);
   });
 
@@ -221,7 +221,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     ["id_token_hint", "h".repeat(2049)],
     ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
   ] as const)("%s that is too long is invalid_request, and the client is told", async ([name, value]) => {
-    const error = await told302(aBrowser(people.url), authorizePath({ [name]: value }));
+    const error = await told302(aBrowser(server.url), authorizePath({ [name]: value }));
     expect(error).toMatchObject({ error: ["invalid_request"], error_description: [expect.stringMatching(/is too long: at most \d+/)] });
   });
 
@@ -239,7 +239,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const { browser } = await consented();
     const query = authorizePath().split("?")[1] ?? "";
     const body = new URLSearchParams(query);
-    const response = await fetch(`${people.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
+    const response = await fetch(`${server.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
     expect(response.status).toBe(303);
     expect(told(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
   });
@@ -258,7 +258,7 @@ describe("a request that may not be answered by redirect", () => {
       ["de", error === "invalid_client" ? "Diese Anwendung ist hier nicht bekannt" : "Der Link dieser App funktioniert nicht"],
     ] as const) {
       const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", "accept-language": language };
-      const page = await fetch(people.url + path, { headers, redirect: "manual" });
+      const page = await fetch(server.url + path, { headers, redirect: "manual" });
       expect([page.status, page.headers.get("location"), page.headers.get("www-authenticate")]).toEqual([400, null, null]);
       expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
       const text = await page.text();
@@ -269,7 +269,7 @@ describe("a request that may not be answered by redirect", () => {
 
   test.for(wrong)("%s is JSON for everyone else", async ([path, error, error_description]) => {
     for (const accept of [undefined, "*/*", "application/json", "application/json, text/html;q=0.9", "image/png"]) {
-      const response = await fetch(people.url + path, { headers: accept === undefined ? {} : { accept }, redirect: "manual" });
+      const response = await fetch(server.url + path, { headers: accept === undefined ? {} : { accept }, redirect: "manual" });
       expect([accept, response.status, response.headers.get("content-type")]).toEqual([accept, 400, "application/json"]);
       expect(await response.json()).toEqual({ error, error_description });
     }
@@ -278,7 +278,7 @@ describe("a request that may not be answered by redirect", () => {
 
 describe("OIDC Core §3.1.2.1", () => {
   test("prompt=none: login_required, consent_required, or a code; never a page", async () => {
-    expect(await told302(aBrowser(people.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
+    expect(await told302(aBrowser(server.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
     const { browser } = await signedIn();
     expect(await told302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
     const { browser: ready } = await consented();
@@ -305,7 +305,7 @@ describe("OIDC Core §3.1.2.1", () => {
   );
 
   test("login_hint fills in the address; max_age that holds asks for nothing", async () => {
-    const form = await aBrowser(people.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
+    const form = await aBrowser(server.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
     expect(form.html).toContain('value="a&quot;b@example.test"');
     const { browser } = await consented();
     expect(await told302(browser, authorizePath({ max_age: "10000" }))).toMatchObject({ code: [expect.any(String)] });
@@ -325,7 +325,7 @@ describe("errors of the authorization request", () => {
     [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
     [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
   ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
-    for (const browser of [aBrowser(people.url), (await signedIn()).browser]) {
+    for (const browser of [aBrowser(server.url), (await signedIn()).browser]) {
       const response = await browser.request(authorizePath(members));
       expect([response.status, response.headers.get("location")]).toEqual([400, null]);
       expect(response.headers.get("content-type")).toContain("application/json");
@@ -351,13 +351,13 @@ describe("errors of the authorization request", () => {
     [{ response_mode: ["query", "query"] }, "invalid_request"],
     [{ id_token_hint: "x" }, "invalid_request"],
   ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
-    const answer = await told302(aBrowser(people.url), authorizePath(members));
-    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [people.url] });
+    const answer = await told302(aBrowser(server.url), authorizePath(members));
+    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
     expect(answer).not.toHaveProperty("code");
   });
 
   test("row 17: a repeated state is invalid_request", async () => {
-    expect(await told302(aBrowser(people.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
+    expect(await told302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
   });
 
   test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j comes back percent-encoded", async (state) => {
@@ -388,8 +388,8 @@ describe("row 12: forms of elsewhere", () => {
 
   test("sign-in without our token, with a token of another browser, or from another origin: 403, no session", async () => {
     const email = await account();
-    const browser = aBrowser(people.url);
-    const other = await aBrowser(people.url).follow("/login");
+    const browser = aBrowser(server.url);
+    const other = await aBrowser(server.url).follow("/login");
     const page = await browser.follow("/login");
     const entries = { email, password: PASSWORD };
     const foreign = await Promise.all(FOREIGN.map((headers) => send(browser, page, entries, headers)));
@@ -431,7 +431,7 @@ describe("row 13", () => {
     const { browser: attacker } = await signedIn();
     const planted = attacker.cookies.get("countersign") ?? "";
     const email = await account();
-    const victim = aBrowser(people.url);
+    const victim = aBrowser(server.url);
     victim.cookies.set("countersign", planted);
     const form = await victim.follow(`${(await victim.follow(authorizePath())).url.replace("/consent?", "/login?")}&switch=1`);
     await victim.submit(form, { email, password: PASSWORD });
@@ -443,8 +443,8 @@ describe("row 13", () => {
 describe("row 15: names that clients give themselves", () => {
   test("are escaped, without controls, and hosts stand beside them in punycode", async () => {
     const { browser } = await signedIn();
-    const members = { client_id: await people.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
-    const stranger = await aBrowser(people.url).follow(authorizePath(members));
+    const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    const stranger = await aBrowser(server.url).follow(authorizePath(members));
     const page = await browser.follow(authorizePath(members));
     for (const { html } of [stranger, page]) {
       expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;knaB");
@@ -456,7 +456,7 @@ describe("row 15: names that clients give themselves", () => {
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
 
-  test("a redirect to the person's own device is told", async () => {
+  test("a redirect to the user's own device is told", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
     expect(page.html).toContain("127.0.0.1:49152");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
-import { aBrowser } from "../support/person.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { startSmtpServer } from "../support/smtp-server.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
+import { aBrowser, type Browser, formsOf } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
-import { aBrowser, type Browser, formsOf } from "../support/person.ts";
 import { type TestServer, test } from "../support/server.ts";
 
 const NEW = "a brand new battery";
@@ -19,7 +19,7 @@ const security = (browser: Browser) => browser.follow("/account/security");
 
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
-    const { email, browser, login } = await server.person();
+    const { email, browser, login } = await server.signedInUser();
     const other = await signIn(server, email, PASSWORD);
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     const before = browser.cookies.get("countersign") ?? "";
@@ -36,7 +36,7 @@ describe("changing the password", () => {
   });
 
   test("a wrong current password is told at its field, counts like a failed sign-in, and changes nothing", async ({ server }) => {
-    const { email, browser } = await server.person();
+    const { email, browser } = await server.signedInUser();
     let page = await security(browser);
     for (let guess = 0; guess < 10; guess++) {
       page = await browser.submit(page, { currentPassword: "wrong", password: NEW });
@@ -52,7 +52,7 @@ describe("changing the password", () => {
   test.for(["short", "iloveyou", "x".repeat(129)])(
     "the rules of registration hold: %j is refused at its field",
     async (password, { server }) => {
-      const { email, browser } = await server.person();
+      const { email, browser } = await server.signedInUser();
       const page = await browser.submit(await security(browser), { currentPassword: PASSWORD, password });
       expect([page.status, page.html.includes('<a href="#password">')]).toEqual([400, true]);
       expect((await signIn(server, email, PASSWORD)).status).toBe(200);
@@ -60,14 +60,14 @@ describe("changing the password", () => {
   );
 
   test("the owner's own address is no password", async ({ server }) => {
-    const { email, browser } = await server.person();
+    const { email, browser } = await server.signedInUser();
     expect((await browser.submit(await security(browser), { currentPassword: PASSWORD, password: email })).status).toBe(400);
   });
 });
 
 describe("where one is signed in", () => {
   test("each session tells its program, address and time; this one cannot be signed out from the list", async ({ server }) => {
-    const { email } = await server.person();
+    const { email } = await server.signedInUser();
     const { browser } = await signIn(server, email, PASSWORD);
     const { html, url } = await security(browser);
     expect(html).toContain("<bdi>Firefox on Linux</bdi>");
@@ -77,7 +77,7 @@ describe("where one is signed in", () => {
   });
 
   test("a browser may call itself anything: what is shown is short, plain and escaped", async ({ server }) => {
-    const { email, browser } = await server.person();
+    const { email, browser } = await server.signedInUser();
     await signIn(server, email, PASSWORD, `<script>alert(1)</script>/${"9".repeat(3000)} `);
     const { html } = await security(browser);
     expect(html).not.toContain("<script>");
@@ -85,7 +85,7 @@ describe("where one is signed in", () => {
   });
 
   test("one elsewhere is signed out at once, with the token set that it began with, and no other", async ({ server }) => {
-    const { email, browser } = await server.person();
+    const { email, browser } = await server.signedInUser();
     const lost = await signIn(server, email, PASSWORD, FIREFOX);
     const kept = await signIn(server, email, PASSWORD, "curl/8.0 ");
     const page = await security(browser);
@@ -100,8 +100,8 @@ describe("where one is signed in", () => {
     expect([again.status, again.html.includes("The session has been signed out.")]).toEqual([200, true]);
   });
 
-  test("somebody else's session is answered like one that never was or has ended, and lives on", async ({ server }) => {
-    const [victim, stranger] = [await server.person(), await server.person()];
+  test("someone else's session is answered like one that never was or has ended, and lives on", async ({ server }) => {
+    const [victim, stranger] = [await server.signedInUser(), await server.signedInUser()];
     await signIn(server, victim.email, PASSWORD);
     const id = /name="session" value="([^"]+)"/.exec((await security(victim.browser)).html)?.[1] ?? "";
     await signIn(server, stranger.email, PASSWORD);
@@ -115,7 +115,7 @@ describe("where one is signed in", () => {
   });
 
   test("all others at once; applications keep what they were allowed", async ({ server }) => {
-    const { email, browser, login } = await server.person();
+    const { email, browser, login } = await server.signedInUser();
     const others = [await signIn(server, email, PASSWORD), await signIn(server, email, PASSWORD)];
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     const page = await security(browser);
@@ -139,7 +139,7 @@ describe("where one is signed in", () => {
 
 describe("applications with access", () => {
   test("the last use of a consent follows its refresh tokens, to the minute", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, browser, { scope: "openid offline_access" });
     const { consents } = (await browser.json("/consents", undefined, "GET")).body;
@@ -159,7 +159,7 @@ describe("applications with access", () => {
 
 describe("the profile", () => {
   test("first and last name can be changed and taken away; ID tokens follow", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const named = await browser.submit(await browser.follow("/account"), { firstName: " Grace ", lastName: 'Ho"pper' });
     expect([named.status, named.html.includes("Your name has been saved."), named.html.includes('value="Ho&quot;pper"')]).toEqual([
       200,
@@ -175,7 +175,7 @@ describe("the profile", () => {
   test.for(["a\u0007b", "\u202eknaB", "a\u2028b", "x".repeat(101)])(
     "a name of %j is refused at its field, and stays as it was typed",
     async (lastName, { server }) => {
-      const { browser } = await server.person();
+      const { browser } = await server.signedInUser();
       const page = await browser.submit(await browser.follow("/account"), { firstName: "Ada", lastName });
       expect([page.status, page.html.includes('<a href="#lastName">'), page.html.includes('value="Ada"')]).toEqual([400, true, true]);
       expect((await browser.follow("/account")).html).not.toContain('value="Ada"');

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pageRoutes } from "../../src/front/pages/routes.ts";
 import { siteOf } from "../../src/front/pages/site.ts";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
 /** Every path of a page and the methods that it takes, read off the routes themselves: a new page is walked too. */
 const routes = pageRoutes({ ports: {}, site: siteOf("http://localhost") } as Parameters<typeof pageRoutes>[0])
@@ -20,7 +20,7 @@ const routes = pageRoutes({ ports: {}, site: siteOf("http://localhost") } as Par
 let count = 0;
 async function signedIn() {
   const email = `h${++count}@example.test`;
-  const browser = aBrowser(people.url, { accept: "text/html" });
+  const browser = aBrowser(server.url, { accept: "text/html" });
   await browser.json("/auth/register", { email, password: PASSWORD });
   await browser.json("/auth/login", { email, password: PASSWORD });
   return browser;
@@ -61,7 +61,7 @@ async function expectGuardedPage(response: Response): Promise<void> {
 describe("row 11 and section 2: every page, in every way that it can answer", () => {
   test.for(routes)("%s %s, signed in and not", async ([method, path]) => {
     const bodies = method === "GET" ? [undefined] : ["form_token=x", "a=b&a=c", "%ff"];
-    for (const browser of [await signedIn(), aBrowser(people.url)]) {
+    for (const browser of [await signedIn(), aBrowser(server.url)]) {
       for (const body of bodies) {
         const headers = body === undefined ? undefined : { "content-type": "application/x-www-form-urlencoded" };
         const response = await browser.request(path, { method, ...(body !== undefined && { body }), ...(headers && { headers }) });
@@ -87,7 +87,7 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
   });
 
   test("a page whose form is at fault", async () => {
-    const browser = aBrowser(people.url);
+    const browser = aBrowser(server.url);
     const page = await browser.submit(await browser.follow("/login"), { email: "nobody@example.test", password: "wrong" });
     expect(page.status).toBe(401);
     expectGuarded(page.headers);
@@ -95,12 +95,12 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
   });
 });
 
-describe("row 15: what people and clients write shows, and does nothing else", () => {
+describe("row 15: what users and clients write shows, and does nothing else", () => {
   const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>'&`;
   const names = { firstName: HOSTILE, lastName: "\u2067\u202e" };
 
   test("in a sign-up that is refused, in the account, in a failed sign-in, in the query", async () => {
-    const browser = aBrowser(people.url, { accept: "text/html" });
+    const browser = aBrowser(server.url, { accept: "text/html" });
     const refused = await browser.submit(await browser.follow("/signup"), { email: HOSTILE, password: PASSWORD, ...names });
     expect(refused.status).toBe(400);
     const failed = await browser.submit(await browser.follow("/login"), { email: HOSTILE, password: PASSWORD });
@@ -112,14 +112,14 @@ describe("row 15: what people and clients write shows, and does nothing else", (
     expect(account.status).toBe(200);
     const query = new URLSearchParams({ request: HOSTILE, token: HOSTILE, state: HOSTILE });
     const asked = await Promise.all(
-      ["/login", "/signup", "/consent", "/auth/verify"].map((path) => aBrowser(people.url).follow(`${path}?${query}`)),
+      ["/login", "/signup", "/consent", "/auth/verify"].map((path) => aBrowser(server.url).follow(`${path}?${query}`)),
     );
     for (const { html } of [refused, failed, account, ...asked]) expectPlain(html);
   });
 
   test("a client's name, on the pages of sign-in and of consent", async () => {
-    const members = { client_id: await people.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
-    const pages = [await aBrowser(people.url).follow(authorizePath(members)), await (await signedIn()).follow(authorizePath(members))];
+    const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    const pages = [await aBrowser(server.url).follow(authorizePath(members)), await (await signedIn()).follow(authorizePath(members))];
     for (const { html } of pages) {
       expect(html).toContain("xn--pple-43d.example");
       expect(html).not.toMatch(/[\p{Bidi_Control}\u200b-\u200d]/u);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => visits.close());
 
-const verificationLink = async (email: string) => `${visits.people.url}/auth/verify?token=${await visits.people.tokenFor(email)}`;
+const verificationLink = async (email: string) => `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
 
 async function signUp(page: Page, email: string): Promise<void> {
   await page.getByRole("link", { name: "Create an account" }).click();
@@ -25,7 +25,7 @@ const back = async (page: Page) => {
   return Object.fromEntries(new URL(page.url()).searchParams);
 };
 
-/** A page of somebody who is signed in, on the way to the client. */
+/** A page of someone who is signed in, on the way to the client. */
 async function atConsent(options: BrowserContextOptions = {}) {
   const opened = await openPage(visits.browser, options);
   const email = visits.freshEmail();
@@ -36,7 +36,7 @@ async function atConsent(options: BrowserContextOptions = {}) {
   return { ...opened, email };
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a person with a browser, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user with a browser, %o", (options) => {
   test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
     const { page, wrongs, close } = await openPage(visits.browser, options);
     const email = visits.freshEmail();
@@ -52,7 +52,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     expect(await page.getByText("Know who you are").isVisible()).toBe(true);
     await page.getByRole("button", { name: "Allow" }).click();
     const answer = await back(page);
-    expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: visits.people.url });
+    expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: visits.server.url });
 
     await page.goto(visits.ask());
     expect((await back(page)).code).not.toBe(answer.code);
@@ -72,16 +72,16 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     const { page, wrongs, close } = await atConsent(options);
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
-    await page.goto(`${visits.people.url}/account`);
+    await page.goto(`${visits.server.url}/account`);
     await page.getByRole("button", { name: "Take back access from Field Notes" }).click();
     await page.getByText("No application has access").waitFor();
     await page.goto(visits.ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
-    await page.goto(`${visits.people.url}/account`);
+    await page.goto(`${visits.server.url}/account`);
     await page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name: "Security" }).click();
     await page.getByRole("button", { name: "Sign out everywhere" }).click();
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
-    await page.goto(`${visits.people.url}/account`);
+    await page.goto(`${visits.server.url}/account`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(wrongs).toEqual([]);
     await close();
@@ -118,7 +118,7 @@ describe("with the keyboard alone", () => {
 
   test("a fault at the head of the form leads to its field", async () => {
     const { page, close } = await openPage(visits.browser);
-    await page.goto(`${visits.people.url}/signup`);
+    await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill(visits.freshEmail());
     await page.getByLabel("Password").fill("iloveyou");
     await page.getByRole("button", { name: "Create account" }).click();

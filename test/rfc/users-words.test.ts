@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CATALOGUE } from "../../src/errors.ts";
+import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  people = await startUsers();
+  server = await startPagesServer();
 });
-afterAll(() => people.close());
+afterAll(() => server.close());
 
-/** What a person reads, without the line that is for whoever helps her. */
+/** What a user reads, without the line that is for whoever helps her. */
 function readBy(html: string): { readonly words: string; readonly support: string } {
   const [, support = ""] = /<p class="support">([\s\S]*?)<\/p>/.exec(html) ?? [];
   const text = (part: string) => part.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
@@ -20,7 +20,7 @@ function readBy(html: string): { readonly words: string; readonly support: strin
   return { words: text(body), support: text(support).trim() };
 }
 
-/** Words of the protocol and of programs, that nobody who signs in needs to know. */
+/** Words of the protocol and of programs, that no one who signs in needs to know. */
 const FOREIGN = new RegExp(
   `${Object.keys(CATALOGUE)
     .filter((code) => code.includes("_"))
@@ -43,9 +43,9 @@ const WRONG: readonly (readonly [path: string, init: RequestInit, status: number
 ];
 
 test.for(WRONG.flatMap((wrong) => (["en", "de"] as const).map((language) => [language, ...wrong] as const)))(
-  "%s: a page tells people of %s in words of theirs, and support by code and request",
+  "%s: a page tells users of %s in words of theirs, and support by code and request",
   async ([language, path, init, status, code]) => {
-    const answer = await aBrowser(people.url, { accept: "text/html", "accept-language": language }).request(path, init);
+    const answer = await aBrowser(server.url, { accept: "text/html", "accept-language": language }).request(path, init);
     const { words, support } = readBy(await answer.text());
     expect(answer.status).toBe(status);
     expect(words).not.toMatch(FOREIGN);
@@ -55,14 +55,14 @@ test.for(WRONG.flatMap((wrong) => (["en", "de"] as const).map((language) => [lan
 
 test.for(["en", "de"] as const)("%s: so it is told that an application is gone while its request waited", async (language) => {
   const email = `words-${language}@example.test`;
-  const browser = aBrowser(people.url, { accept: "text/html", "accept-language": language });
+  const browser = aBrowser(server.url, { accept: "text/html", "accept-language": language });
   await browser.json("/auth/register", { email, password: PASSWORD });
   await browser.json("/auth/login", { email, password: PASSWORD });
   const page = await browser.follow(authorizePath({ client_id: "draft" }));
-  await runText(people.database.sql, "update clients set enabled = false where client_id = $1", ["draft"]);
+  await runText(server.database.sql, "update clients set enabled = false where client_id = $1", ["draft"]);
   const gone = await browser
     .submit(page, { decision: "approve" })
-    .finally(() => runText(people.database.sql, "update clients set enabled = true where client_id = $1", ["draft"]));
+    .finally(() => runText(server.database.sql, "update clients set enabled = true where client_id = $1", ["draft"]));
   const { words, support } = readBy(gone.html);
   expect(gone.status).toBeGreaterThanOrEqual(400);
   expect(words).toContain(language === "en" ? "This application is not known here" : "Diese Anwendung ist hier nicht bekannt");

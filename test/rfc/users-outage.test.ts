@@ -10,7 +10,7 @@ import { remoteTokenCore } from "../../src/grpc/core-client.ts";
 import type { TokenCoreImplementation } from "../../src/grpc/local.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
-import { authorizePath } from "../support/people.ts";
+import { authorizePath } from "../support/pages-server.ts";
 
 const gone = async (): Promise<never> => {
   throw new Refusal("temporarily_unavailable", "unreachable", { retryAfter: 5 });

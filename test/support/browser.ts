@@ -1,4 +1,4 @@
-/** A person with a browser that knows cookies and forms, and no JavaScript. */
+/** A user with a browser that knows cookies and forms, and no JavaScript. */
 
 interface Form {
   readonly action: string;
@@ -27,7 +27,7 @@ export interface Visit {
   readonly headers: Headers;
 }
 
-/** @param always headers of every request, such as the languages that the person reads */
+/** @param always headers of every request, such as the languages that the user reads */
 export function aBrowser(origin: string, always: Readonly<Record<string, string>> = {}) {
   const cookies = new Map<string, string>();
 

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
+import { aBrowser, type Browser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
-import { aBrowser, type Browser } from "../support/person.ts";
 import { type TestServer, test, testOn } from "../support/server.ts";
 
 const close = async (browser: Browser, currentPassword = PASSWORD) =>
@@ -26,22 +26,22 @@ async function ownClient(server: TestServer, accessToken: string) {
 }
 
 describe("deleting an account", () => {
-  test("the page says what would happen, and names the person's own applications", async ({ server }) => {
-    const { browser, login } = await server.person();
+  test("the page says what would happen, and names the user's own applications", async ({ server }) => {
+    const { browser, login } = await server.signedInUser();
     await ownClient(server, login.access_token);
     const { html } = await browser.follow("/account/delete");
     for (const words of ["cannot be undone", "audit trail stays", "My own tool"]) expect(html).toContain(words);
   });
 
   test("wants the password: a wrong one counts like a failed sign-in and deletes nothing", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     for (let guess = 0; guess < 10; guess++) expect((await close(browser, "wrong")).status).toBe(401);
     expect((await close(browser)).status).toBe(429);
     expect((await browser.follow("/account")).html).toContain("Profile");
   });
 
-  test("every token of the person is refused from then on, everywhere", async ({ server }) => {
-    const { email, browser, login } = await server.person();
+  test("every token of the user is refused from then on, everywhere", async ({ server }) => {
+    const { email, browser, login } = await server.signedInUser();
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid email offline_access" });
     expect((await server.introspect(server.clients.web, tokens.access_token)).body.active).toBe(true);
     const done = await close(browser);
@@ -58,10 +58,10 @@ describe("deleting an account", () => {
   });
 
   test("its clients and API keys end with it, and what others allowed these clients", async ({ server }) => {
-    const { browser, login } = await server.person();
+    const { browser, login } = await server.signedInUser();
     const { client, key } = await ownClient(server, login.access_token);
     const own = { clientId: client.clientId, secret: client.clientSecret, redirectUri: "https://app.example.test/cb" };
-    const visitor = await server.person();
+    const visitor = await server.signedInUser();
     const theirs = await server.tokens(own, visitor.browser, { scope: "openid notes:read" });
     expect((await server.introspect(own, theirs.access_token)).body.active).toBe(true);
     expect((await visitor.browser.follow("/account")).html).toContain("My own tool");
@@ -75,10 +75,10 @@ describe("deleting an account", () => {
     expect(kept?.n).toBe(0);
   });
 
-  test("nothing of the person is left but the audit trail, which knows neither name nor address; the e-mail becomes free", async ({
+  test("nothing of the user is left but the audit trail, which knows neither name nor address; the e-mail becomes free", async ({
     server,
   }) => {
-    const { email, id, browser } = await server.person();
+    const { email, id, browser } = await server.signedInUser();
     await browser.submit(await browser.follow("/account"), { firstName: "Vanishing", lastName: "Person" });
     await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     await aBrowser(server.url).json("/auth/forgot-password", { email });
@@ -108,7 +108,7 @@ describe("deleting an account", () => {
   });
 
   test("a form from elsewhere is 403, and without a session one is sent to sign in", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const body = new URLSearchParams({ form_token: "x", currentPassword: PASSWORD });
     expect((await browser.request("/account/delete", { method: "POST", body })).status).toBe(403);
     expect((await aBrowser(server.url).request("/account/delete")).headers.get("location")).toBe("/login?next=%2Faccount%2Fdelete");
