@@ -9,6 +9,7 @@ import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { DatabaseClock } from "../core/database-clock.ts";
 import type { TokenCoreImplementation } from "../core/implementation.ts";
+import { apiKeyRoutes } from "../front/api/api-keys.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import { clientAddress } from "../front/http/address.ts";
@@ -113,6 +114,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     log.error("fault", report);
   const alive = lifecycle();
   const wallets = config.wallet.enabled ? await walletsOf(config, sql, around) : undefined;
+  /** Loads the library that writes the description when it is first asked for, or after the start. */
+  const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes }),
     introspectRoute({ core, issuer }),
@@ -154,7 +157,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       clock: systemClock,
       randomBytes,
     }),
-    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
+    ...[clientApiRoutes, apiKeyRoutes, trpcRoutes].flatMap((routesOf) =>
       routesOf({ issuer, fault, ports: managementPorts(config, sql, core, around.passwords) }),
     ),
     ...discoveryRoutes({
@@ -176,7 +179,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     }),
     ...(wallets === undefined ? walletOffRoutes(issuer) : []),
     ...systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
-    ...docsRoutes({ issuer, describe: () => describeApi(issuer) }),
+    ...docsRoutes({ issuer, describe: describeApi }),
   ];
   for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
   const pages = createApp({
@@ -215,7 +218,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     /** What first requests load otherwise: the description of the API, the list of common passwords, the library of Connect. */
     loads: [
-      () => describeApi(issuer),
+      describeApi,
       loadBodyReader,
       () => import("@zxcvbn-ts/language-common"),
       () => import("@connectrpc/connect-node"),
@@ -256,17 +259,4 @@ async function walletsOf(config: Config, sql: Sql, { log, ephemeral }: FrontSurr
   if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
   const { composeWallet } = await import("./wallet.ts");
   return composeWallet(config, sql, ephemeral);
-}
-
-/** Loaded after the start, or when the description is first asked for. */
-async function describeApi(issuer: string): Promise<object> {
-  const [{ openApiDocument }, { oauthPaths }, { accountPaths }, { clientPaths }, { connectPaths }, { walletPaths }] = await Promise.all([
-    import("../front/system/openapi.ts"),
-    import("../front/schemas/oauth-paths.ts"),
-    import("../front/schemas/account-paths.ts"),
-    import("../front/schemas/client-paths.ts"),
-    import("../front/schemas/connect-paths.ts"),
-    import("../front/schemas/wallet-paths.ts"),
-  ]);
-  return openApiDocument(issuer, [oauthPaths, accountPaths, clientPaths, connectPaths, walletPaths]);
 }

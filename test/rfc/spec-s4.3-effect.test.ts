@@ -2,7 +2,7 @@ import { createAdminClient } from "@countersign/admin";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { expect } from "vitest";
-import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
+import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/api/client-shapes.ts";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
@@ -134,11 +134,11 @@ describe("the description", () => {
     const { token, made, admin } = await developer(server);
     const key = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "k" } });
     const bearer = { authorization: `Bearer ${token}` };
-    ClientList.parse((await server.get("/api/clients", bearer)).body);
-    ApiKeyList.parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
-    CreatedClient.parse(made);
-    CreatedApiKey.parse(key);
-    ClientWithSecret.parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
+    ClientList().parse((await server.get("/api/clients", bearer)).body);
+    ApiKeyList().parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
+    CreatedClient().parse(made);
+    CreatedApiKey().parse(key);
+    ClientWithSecret().parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
   });
 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
+import { apiKeyRoutes } from "../../src/front/api/api-keys.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -89,7 +90,10 @@ export const callFront = (url: string, bearer: string | undefined, method: strin
 export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const options = { issuer: ISSUER, ports, fault: ({ error }: { error: unknown }) => void faults.push(error) };
-  return startFront({ routes: [...clientApiRoutes(options), ...trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
+  return startFront({ routes: [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)] }).then((front) => ({
+    ...front,
+    faults,
+  }));
 };
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 import type { SignedIn } from "../../accounts/ports.ts";
 import { assertWithin } from "../../accounts/rates.ts";
 import { readSession } from "../../accounts/sessions.ts";
@@ -7,6 +9,7 @@ import { authorizationQuery, parseAuthorizationRequest, redirectWith } from "../
 import { limitKey } from "../http/address.ts";
 import { formText } from "../http/body.ts";
 import type { Cookies } from "../http/cookies.ts";
+import { form, json, OauthError, oauthBodyErrors, resource, scope } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import type { ErrorPrinter, FrontContext, Handler, Route } from "../http/routes.ts";
 import { queryText } from "../http/routes.ts";
@@ -170,8 +173,13 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
   };
   const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };
   return [
-    { ...route, method: "GET", answer: get },
-    { ...route, method: "POST", answer: post },
+    { ...route, method: "GET", answer: get, openapi: () => describeAuthorize({ requestParams: { query: authorizeParameters() } }) },
+    {
+      ...route,
+      method: "POST",
+      answer: post,
+      openapi: () => describeAuthorize({ requestBody: form(authorizeParameters()) }, "303", oauthBodyErrors()),
+    },
   ];
 }
 
@@ -189,3 +197,44 @@ export function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter 
     }
   };
 }
+
+const describeAuthorize = (
+  request: Partial<ZodOpenApiOperationObject>,
+  status: "302" | "303" = "302",
+  more: ZodOpenApiResponsesObject = {},
+): ZodOpenApiOperationObject => ({
+  tags: ["OAuth"],
+  summary: "Asks the person at the browser for an authorization code",
+  security: [],
+  ...request,
+  responses: {
+    [status]: { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
+    "400": withoutRedirect("Client or redirect URI is not good: nobody is redirected. A page where the request prefers text/html."),
+    "429": withoutRedirect("Too many requests from this address or by this user; see Retry-After."),
+    "503": withoutRedirect("Not able to answer now; see Retry-After."),
+    ...more,
+  },
+});
+
+/** A response without a redirect: a page for a browser, JSON for every other client. */
+const withoutRedirect = (description: string): ZodOpenApiResponseObject => ({
+  description,
+  content: { ...json(description, OauthError()).content, "text/html": { schema: { type: "string" } } },
+});
+
+const authorizeParameters = () =>
+  z.object({
+    response_type: z.literal("code"),
+    client_id: z.string(),
+    redirect_uri: z.string(),
+    code_challenge: z.string(),
+    code_challenge_method: z.literal("S256"),
+    scope: scope().optional(),
+    state: z.string().optional(),
+    nonce: z.string().optional(),
+    resource: resource(),
+    prompt: z.string().optional(),
+    max_age: z.string().optional(),
+    login_hint: z.string().optional(),
+    id_token_hint: z.string().optional(),
+  });

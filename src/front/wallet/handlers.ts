@@ -3,7 +3,7 @@ import { Refusal } from "../../errors.ts";
 import type { LinkStatus } from "../../wallet/link-state.ts";
 import { type LinkingPorts, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
 import { readResponse } from "../../wallet/query.ts";
-import { signedInBy } from "../auth/signed-in.ts";
+import { signedInBy } from "../auth/consents.ts";
 import { formBody } from "../http/body.ts";
 import { noStore, openToScripts, sendJson } from "../http/headers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";

@@ -1,8 +1,8 @@
 import { closeAccount } from "../../../accounts/closing.ts";
 import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
 import type { User } from "../../../accounts/ports.ts";
+import { assertShape, ClosingBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { assertShape, ClosingBody } from "../../schemas/accounts.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";

@@ -1,9 +1,9 @@
 import { signIn } from "../../../accounts/sign-in.ts";
+import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { nextStep } from "../../oauth/authorization-step.ts";
 import { hasSignedInSince } from "../../oauth/pending-request-id.ts";
-import { assertShape, LoginBody } from "../../schemas/accounts.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_START, returnToOf } from "../account-sections.ts";

@@ -1,7 +1,7 @@
 import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
+import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
 import type { Handler } from "../../http/routes.ts";
-import { assertShape, RegisterBody, ResendBody } from "../../schemas/accounts.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { returnToOf } from "../account-sections.ts";
@@ -66,7 +66,7 @@ export const resendPage =
     const { ports, guard, site } = kit;
     const form = await formBody(ctx);
     guard.assert(ctx, form, RESEND);
-    const { email } = assertShape(ResendBody, { email: form.get("email") });
+    const { email } = assertShape(EmailBody, { email: form.get("email") });
     await resendVerification(email, ports, callerOf(ctx));
     const said = returnToOf(site, form);
     // The page of a link that is no longer good does not know it.
