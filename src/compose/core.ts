@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { clientDocuments, LONGEST as LONGEST_KEPT } from "../clients/document-cache.ts";
-import { issuerKeys } from "../clients/issuer-keys.ts";
-import { remoteKeys } from "../clients/remote-keys.ts";
+import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
 import { sharedDocuments } from "../clients/shared-documents.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";

@@ -1,6 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
+import type { RemoteKeys } from "../clients/key-set.ts";
+import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
