@@ -21,7 +21,7 @@ import { revocationFeed } from "./revocation-feed.ts";
 import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
 import { callRunner, type OnFault, type RunCall, serveUnary } from "./served-call.ts";
 import { type ServerTls, serverCredentials } from "./server-credentials.ts";
-import { standardServices } from "./standard-services.ts";
+import { standardServices, standardStreams } from "./standard-services.ts";
 import { serveTokenCore } from "./token-core-service.ts";
 
 export interface GrpcListenerOptions {
@@ -60,7 +60,6 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.enable_channelz": 0,
-  interceptors: [intake(15_000)],
 };
 
 function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
@@ -104,7 +103,8 @@ export async function startGrpcListener({
   }
   // Its log would tell the text of metadata that it cannot read, credentials included.
   setLogVerbosity(logVerbosity.NONE);
-  const server = new Server(SERVER_OPTIONS);
+  const standardCalls = standardStreams();
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
   serveIntrospection(server, core, run);
   const streams: RevocationStreams | undefined =
@@ -128,7 +128,7 @@ export async function startGrpcListener({
     load: standard.load,
     async close(graceSeconds) {
       standard.setServing(false);
-      standard.close();
+      standardCalls.end();
       streams?.close();
       coreStreams?.close();
       // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
