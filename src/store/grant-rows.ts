@@ -1,5 +1,5 @@
 import type { NewFamily } from "../core/ports.ts";
-import type { NewGrant } from "../core/user-grant.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import { clientStands } from "./document-client.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 

@@ -1,5 +1,5 @@
 import type { Role } from "../accounts/ports.ts";
-import type { Subject } from "../core/user-grant.ts";
+import type { Subject } from "../core/token-state.ts";
 
 export interface SubjectColumns {
   readonly user_id: string;

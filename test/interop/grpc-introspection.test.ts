@@ -1,4 +1,4 @@
-import { once, once } from "node:events";
+import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
