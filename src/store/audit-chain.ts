@@ -1,12 +1,12 @@
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
 import type { AuditTrail } from "../management/audit-ports.ts";
-import { hashText, sealedRecord } from "./audit-seal-rows.ts";
+import { hashText, sealedRecord } from "./audit-rows.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
 const STATE = statement(
   "audit_chain_state",
-  `select head.seq::float8 as seq, ${hashText("head.hash")} as hash, signed.seq::float8 as signed, signed.at as signed_at,
+  `select head.seq::float8 as seq, ${hashText("head.hash")} as hash, signed.seq::float8 as signed, signed.at as "signedAt",
      (select count(*) from audit_records where seq is null)::float8 as waiting
    from (select 1) as one
      left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
@@ -34,15 +34,15 @@ interface State {
   readonly seq: number | null;
   readonly hash: string | null;
   readonly signed: number | null;
-  readonly signed_at: number | null;
+  readonly signedAt: number | null;
   readonly waiting: number;
 }
 
-/** The chain as it lies in the tables, for whoever wants to see or to prove it. */
+/** The chain as it is stored, for display and for export. */
 export const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
   chain: async () => {
     const [row] = await sql.query<State>(STATE, []);
-    const { seq = null, hash = null, signed = null, signed_at: at = null, waiting = 0 } = row ?? {};
+    const { seq = null, hash = null, signed = null, signedAt: at = null, waiting = 0 } = row ?? {};
     return {
       head: seq === null || hash === null ? null : { seq, hash },
       waiting,
@@ -51,11 +51,10 @@ export const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
   },
   part: async (limit, after) => {
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
-    // Read before the records, so that none stands here whose record had not been there yet. No page has more of them than records, and the
-    // anchor.
+    // Read before the records, so that no checkpoint is returned without its record. A page has at most one for each record, and the anchor.
     const checkpoints = await sql.query<SignedCheckpoint>(CHECKPOINTS, [after, limit + 1]);
     const records = await sql.query<Link & { record: SealedRecord }>(PART, [after, limit]);
-    // At the end of the chain those beyond it too: a checkpoint that no record is left for is what shows that records are gone.
+    // At the end of the chain those beyond it too: a checkpoint without a record shows that records were removed.
     const to = records.length === limit ? (records.at(-1)?.seq ?? after) : Number.MAX_SAFE_INTEGER;
     return { start, records, checkpoints: checkpoints.filter(({ seq }) => seq <= to) };
   },

@@ -1,6 +1,6 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
-import { hashText, sealedRecord } from "./audit-seal-rows.ts";
+import { hashText, sealedRecord } from "./audit-rows.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
 /** Records that are sealed in one transaction; few on the embedded database, on whose one connection everybody else waits for its end. */

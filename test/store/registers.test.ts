@@ -7,7 +7,7 @@ import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry } from "../../src/store/clients.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { publishedKeys } from "../../src/store/published-keys.ts";
+import { publishedKeys } from "../../src/store/key-register.ts";
 import { realms } from "../../src/store/realms.ts";
 import { aHash, anAudit, anId, aUser, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
