@@ -1,7 +1,7 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 
-/** Whose delegations a caller can reach: a person her own, an operator everybody's. It is part of every query. */
-export type Whose = { readonly kind: "person"; readonly userId: string } | { readonly kind: "everybody" };
+/** Whose delegations a caller can reach: users their own, operators all. It is part of every query. */
+export type Whose = { readonly kind: "user"; readonly userId: string } | { readonly kind: "all" };
 
 /**
  * Why a delegation counts no more: cut itself, or brought to an end by something behind it. Of the pauses it is told only while nothing
@@ -15,7 +15,7 @@ export type EndReason =
   | "ended_above"
   | "paused_above"
   | "grant_ended"
-  | "person_disabled"
+  | "user_disabled"
   | "application_disabled";
 
 /** `at` in seconds since the epoch with their fraction; null where no moment is kept. `by` only of a cut. */

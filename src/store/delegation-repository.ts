@@ -15,7 +15,7 @@ const MOST = 1_000;
 /** Why a grant is inactive; null while it is active. */
 const GRANT_END = `case
      when grants.revoked_at is not null then 'grant_ended'
-     when not users.enabled then 'person_disabled'
+     when not users.enabled then 'user_disabled'
      when not ${isClientEnabled("grants.client_id", "grants.document_client")} then 'application_disabled'
    end`;
 

@@ -31,4 +31,4 @@ export const madeBy = (change: string, entry: string): string =>
   `${change}_by_type = ${entry}::jsonb -> 0 ->> 'actor_type', ${change}_by = ${entry}::jsonb -> 0 ->> 'actor_id'`;
 
 /** The user to whom a query is limited; null: no limit. */
-export const userOf = (whose: Whose): string | null => (whose.kind === "person" ? whose.userId : null);
+export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);

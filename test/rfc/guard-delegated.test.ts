@@ -18,7 +18,7 @@ import type { TestServer } from "../support/server.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
 
-const EVERYBODY = { kind: "everybody" } as const;
+const ALL_USERS = { kind: "all" } as const;
 
 /** A guard that is told of revocations, and refuses rather than ask. */
 function aGuard(server: Server) {
@@ -98,8 +98,8 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
   );
 
   test.for([
-    ["an operator pauses an agent in the middle", () => EVERYBODY],
-    ["the person pauses it for herself", ({ userId }) => ({ kind: "person", userId }) as const],
+    ["an operator pauses an agent in the middle", () => ALL_USERS],
+    ["the person pauses it for herself", ({ userId }) => ({ kind: "user", userId }) as const],
   ] as const satisfies readonly (readonly [string, (line: Line) => Parameters<ReturnType<typeof agentPauses>["pause"]>[0]])[])(
     "when %s, the deep token is refused until it is resumed",
     async ([, whose], { server }) => {
@@ -133,7 +133,7 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
   test("a person's pause of an agent is no matter for another person", async ({ server }) => {
     const guard = aGuard(server);
     const [mine, theirs] = [await aLine(server), await aLine(server)];
-    const me = { kind: "person", userId: mine.userId } as const;
+    const me = { kind: "user", userId: mine.userId } as const;
     await agentPauses(server.database.sql).pause(me, "agent-1", anAudit("agent.paused"));
     await becomes(guard, mine.deep, "token_revoked");
     expect(await verdict(guard, theirs.deep)).toBe("good");
@@ -172,7 +172,7 @@ async function aLine(server: Server, agents: readonly string[] = ["agent-1", "ag
 }
 
 const cut = (server: Server, what: Parameters<ReturnType<typeof delegationRepository>["cut"]>[1]) =>
-  delegationRepository(server.database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"));
+  delegationRepository(server.database.sql).cut(ALL_USERS, what, anAudit("delegation.cut"));
 
 const run = (server: Server, text: string, parameter: string) =>
   server.database.sql.query(statement(`test_${text.slice(0, 40)}`, text), [parameter]);

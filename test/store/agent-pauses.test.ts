@@ -9,8 +9,8 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const EVERYBODY = { kind: "everybody" } as const;
-const person = (userId: string) => ({ kind: "person", userId }) as const;
+const ALL_USERS = { kind: "all" } as const;
+const person = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 
@@ -30,21 +30,21 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored meanwhile", async () => {
     const { scene, grantId, agent, token, first, third } = await aChain();
     const other = await aChain();
-    expect(await pauses().pause(EVERYBODY, agent, PAUSED)).toBe(true);
+    expect(await pauses().pause(ALL_USERS, agent, PAUSED)).toBe(true);
     expect(await Promise.all([first, third, other.first].map(lives))).toEqual([false, false, true]);
     expect(await record(below(scene, grantId, agent, token))).toBe(false);
-    const tree = await delegationRepository(database.sql).tree(EVERYBODY, grantId);
+    const tree = await delegationRepository(database.sql).tree(ALL_USERS, grantId);
     expect(new Set(tree?.delegations.map(({ ended }) => ended?.reason))).toEqual(new Set(["agent_paused"]));
-    expect(await pauses().resume(EVERYBODY, agent, RESUMED)).toBe(true);
+    expect(await pauses().resume(ALL_USERS, agent, RESUMED)).toBe(true);
     expect(await Promise.all([first, third].map(lives))).toEqual([true, true]);
     expect(await record(below(scene, grantId, agent, token))).toBe(true);
   });
 
   test("what was cut during a pause stays so", async () => {
     const { agent, first, third } = await aChain();
-    await pauses().pause(EVERYBODY, agent, PAUSED);
-    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
-    await pauses().resume(EVERYBODY, agent, RESUMED);
+    await pauses().pause(ALL_USERS, agent, PAUSED);
+    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await pauses().resume(ALL_USERS, agent, RESUMED);
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
   });
 
@@ -54,17 +54,17 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const above = below(scene, grantId, agent, token);
     const [held, cut] = [below(scene, grantId, other, tokenOf(above)), below(scene, grantId, other, tokenOf(above))];
     for (const one of [above, held, cut]) expect(await record(one)).toBe(true);
-    await pauses().pause(EVERYBODY, agent, PAUSED);
+    await pauses().pause(ALL_USERS, agent, PAUSED);
     const book = delegationRepository(database.sql);
-    await book.cut(EVERYBODY, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
+    await book.cut(ALL_USERS, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
     const reasons = async () => {
-      const tree = await book.tree(EVERYBODY, grantId);
+      const tree = await book.tree(ALL_USERS, grantId);
       return [above, held, cut].map((one) => tree?.delegations.find(({ id }) => id === one.id)?.ended?.reason);
     };
     expect(await reasons()).toEqual(["agent_paused", "paused_above", "cut"]);
-    await book.cut(EVERYBODY, { kind: "delegation", id: above.id }, anAudit("delegation.cut"));
+    await book.cut(ALL_USERS, { kind: "delegation", id: above.id }, anAudit("delegation.cut"));
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
-    await pauses().resume(EVERYBODY, agent, RESUMED);
+    await pauses().resume(ALL_USERS, agent, RESUMED);
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
   });
 
@@ -75,10 +75,10 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const me = person(mine.scene.userId);
     expect(await pauses().pause(me, mine.agent, PAUSED)).toBe(true);
     expect([await lives(mine.first), await lives(held)]).toEqual([false, true]);
-    await pauses().pause(EVERYBODY, mine.agent, PAUSED);
+    await pauses().pause(ALL_USERS, mine.agent, PAUSED);
     expect(await pauses().resume(me, mine.agent, RESUMED)).toBe(true);
     expect([await lives(mine.first), await lives(held)]).toEqual([false, false]);
-    await pauses().resume(EVERYBODY, mine.agent, RESUMED);
+    await pauses().resume(ALL_USERS, mine.agent, RESUMED);
     expect([await lives(mine.first), await lives(held)]).toEqual([true, true]);
   });
 
@@ -95,11 +95,11 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const { agent } = await aRoot();
     const application = (await aClient(database.sql)).clientId;
     const before = [await records("agent.paused"), await records("agent.resumed")];
-    expect([await pauses().pause(EVERYBODY, agent, PAUSED), await pauses().pause(EVERYBODY, agent, PAUSED)]).toEqual([true, false]);
-    expect([await pauses().resume(EVERYBODY, agent, RESUMED), await pauses().resume(EVERYBODY, agent, RESUMED)]).toEqual([true, false]);
+    expect([await pauses().pause(ALL_USERS, agent, PAUSED), await pauses().pause(ALL_USERS, agent, PAUSED)]).toEqual([true, false]);
+    expect([await pauses().resume(ALL_USERS, agent, RESUMED), await pauses().resume(ALL_USERS, agent, RESUMED)]).toEqual([true, false]);
     for (const unknown of [application, "nobody", "\0"]) {
-      expect(await pauses().pause(EVERYBODY, unknown, PAUSED)).toBeUndefined();
-      expect(await pauses().resume(EVERYBODY, unknown, RESUMED)).toBe(false);
+      expect(await pauses().pause(ALL_USERS, unknown, PAUSED)).toBeUndefined();
+      expect(await pauses().resume(ALL_USERS, unknown, RESUMED)).toBe(false);
     }
     expect([(await records("agent.paused")) - (before[0] ?? 0), (await records("agent.resumed")) - (before[1] ?? 0)]).toEqual([1, 1]);
     const [entry] = (await auditOf(database.sql, "agent.paused")).slice(-1);
@@ -119,8 +119,8 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const me = person(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
     await aMoment();
-    await pauses().pause(EVERYBODY, mine.agent, PAUSED);
-    await pauses().pause(EVERYBODY, theirs.agent, PAUSED);
+    await pauses().pause(ALL_USERS, mine.agent, PAUSED);
+    await pauses().pause(ALL_USERS, theirs.agent, PAUSED);
     await aMoment();
     await pauses().pause(person(theirs.scene.userId), theirs.agent, PAUSED);
     const own = await pauses().list(me, {}, 50);
@@ -129,18 +129,18 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
       [mine.agent, mine.scene.userId],
     ]);
     expect(own.items[1]).toMatchObject({ by: { type: "user", id: mine.scene.userId }, agent: { name: "A client" } });
-    const listed = await pauses().list(EVERYBODY, { agent: theirs.agent }, 1);
+    const listed = await pauses().list(ALL_USERS, { agent: theirs.agent }, 1);
     expect([listed.items.map(({ userId }) => userId), listed.next === null]).toEqual([[theirs.scene.userId], false]);
-    expect((await pauses().list(EVERYBODY, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
+    expect((await pauses().list(ALL_USERS, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
   });
 
   test("pausing and resuming are marked, and so is a cut", async () => {
     const { agent, scene, first } = await aChain();
     const edge = await revocationEvents(database.sql).edge();
-    await pauses().pause(EVERYBODY, agent, PAUSED);
+    await pauses().pause(ALL_USERS, agent, PAUSED);
     await pauses().pause(person(scene.userId), agent, PAUSED);
-    await pauses().resume(EVERYBODY, agent, RESUMED);
-    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await pauses().resume(ALL_USERS, agent, RESUMED);
+    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
     const { marks } = await revocationEvents(database.sql).since(edge);
     const about = marks.filter(({ key }) => key.startsWith(agent) || key === first.jti);
     expect(about.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`)).toEqual([

@@ -14,7 +14,7 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const EVERYBODY = { kind: "everybody" } as const;
+const ALL_USERS = { kind: "all" } as const;
 
 describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   let database: Database;
@@ -29,10 +29,10 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const { first, second, third } = await aChain();
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    expect(await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+    expect(await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
       1,
     );
-    expect(await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+    expect(await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
       0,
     );
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, false, false]);
@@ -45,17 +45,17 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(other)).toBe(true);
     const what = { kind: "agent", clientId: mine.agent, userId: mine.scene.userId } as const;
-    expect(await delegationRepository(database.sql).cut(EVERYBODY, what, anAudit("delegation.cut"))).toBe(3);
+    expect(await delegationRepository(database.sql).cut(ALL_USERS, what, anAudit("delegation.cut"))).toBe(3);
     expect([await lives(mine.first), await lives(other)]).toEqual([false, true]);
     expect(
-      await delegationRepository(database.sql).cut(EVERYBODY, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut")),
+      await delegationRepository(database.sql).cut(ALL_USERS, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut")),
     ).toBe(1);
     expect(await lives(other)).toBe(false);
   });
 
   test("what is no id cuts nothing", async () => {
     const cut: (what: Cut, audit: AuditEntry) => Promise<number | undefined> = (...given) =>
-      delegationRepository(database.sql).cut(EVERYBODY, ...given);
+      delegationRepository(database.sql).cut(ALL_USERS, ...given);
     expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBeUndefined();
     expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBeUndefined();
   });
@@ -98,7 +98,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const chain = await aChain();
     const other = await aRoot();
     expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
-    await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
+    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
     expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
   });
 
@@ -107,7 +107,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
       const { scene, grantId, agent, first } = await aChain();
       const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
       const stored = born.map(record);
-      await delegationRepository(database.sql).cut(EVERYBODY, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+      await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
       await Promise.all(stored);
       expect(await Promise.all(born.map(lives))).toEqual(born.map(() => false));
     }

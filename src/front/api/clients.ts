@@ -1,7 +1,7 @@
 import { TRPCError } from "@trpc/server";
 import { Refusal } from "../../errors.ts";
 import { managementCaller } from "../../management/router.ts";
-import { judgeCaller, refusalBehind } from "../../management/trpc.ts";
+import { authenticateCaller, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
@@ -103,7 +103,7 @@ async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Pr
   try {
     return await jsonBody(ctx);
   } catch (error) {
-    await judgeCaller(contextOf(ctx, ports));
+    await authenticateCaller(contextOf(ctx, ports));
     throw error;
   }
 }
@@ -117,7 +117,7 @@ async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions)
   if (coding === undefined && Number(length ?? 0) === 0) return;
   const body = await bodyOf(ctx, options);
   if (typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0) return;
-  await judgeCaller(contextOf(ctx, options.ports));
+  await authenticateCaller(contextOf(ctx, options.ports));
   throw new Refusal("invalid_request", "body_not_empty", { description: "This call takes no body." });
 }
 

@@ -15,7 +15,7 @@ const MOST = 200;
 export const agentsPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, async (ctx, { signedIn: { user }, token, done }) => {
     const { delegations, agentPauses, scopeDescriptions } = kit.ports;
-    const her = { kind: "person", userId: user.id } as const;
+    const her = { kind: "user", userId: user.id } as const;
     const [live, lately, pauses] = await Promise.all([
       delegations.list(her, { live: true }, MOST),
       delegations.list(her, {}, MOST),
@@ -52,6 +52,6 @@ export const resumeAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const agent = form.get("agent") ?? "";
     await resumeForOneself(agent, user.id, kit.ports, callerOf(ctx));
-    const { items } = await kit.ports.agentPauses.list({ kind: "person", userId: user.id }, { agent }, 1);
+    const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, 1);
     return `/account/agents?done=${items.length === 0 ? "resumed" : "stillPaused"}`;
   });
