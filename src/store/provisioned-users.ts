@@ -73,7 +73,7 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
   const role = user.role ?? before?.role ?? "developer";
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
-    if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
+    if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
     const parameters = [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)];
     const [added] = await tx.query<{ id: string }>(INSERT, parameters);
     await record(tx, { ...provisioned, reason: "created", ...(added && { userId: added.id }) });
