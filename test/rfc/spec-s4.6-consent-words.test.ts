@@ -97,7 +97,7 @@ describe("the consent page says what a scope allows in the operators' words", ()
 
 describe("the consent page says for how long", () => {
   test("each time for the life of an access token, where the client gets no refresh token", async () => {
-    expect(await consent()).toContain("For 15 minutes each time that you come from there.");
+    expect(await consent()).toContain("For 15 minutes after each sign-in.");
     expect(await consent({}, "de")).toContain("Jeweils für 15 Minuten, wenn Sie von dort kommen.");
   });
 

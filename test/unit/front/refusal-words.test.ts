@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { reasonWords, refusalFaults } from "../../../src/front/pages/refusal-view.ts";
+import { reasonWords, refusalFaults } from "../../../src/front/pages/errors.ts";
 
 const forPrograms = { description: "resource must be an absolute URI." };
 
