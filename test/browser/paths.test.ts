@@ -114,7 +114,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     expect(await under("It now also wants to")).toContain("See your e-mail address");
     expect(await under("Works only with")).toMatch(/notes\.example\.test\/mcp\s+New/);
     expect(await under("Already allowed")).toBe("Know who you are");
-    expect(await under("For how long")).toContain("90 days at most");
+    expect(await under("For how long")).toContain("for up to 90 days");
     await click(page, "button", "Deny");
     await heading(page, "Back at the client");
     expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
@@ -129,7 +129,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await signIn(page, email);
     expect(await page.getByText("Name not verified").isVisible()).toBe(true);
     expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
-    expect(await page.getByRole("note").innerText()).toContain("nobody has checked it");
+    expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
     await done();
   });
 

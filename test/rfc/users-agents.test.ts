@@ -36,7 +36,9 @@ describe("a user's own page of agents", () => {
     expect(await server.active(accessTokens.at(-1)!)).toBe(true);
     const german = aBrowser(server.url, { "accept-language": "de" });
     await german.json("/auth/login", { email: user.email, password: "correct horse battery staple" });
-    expect(textOf(await german.follow(PATH))).toMatch(/Agenten, die für Sie handeln .*agent-1 Handelt für Sie .*Über web .*Anhalten/);
+    expect(textOf(await german.follow(PATH))).toMatch(
+      /Agenten, die für Sie handeln .*agent-1 Handelt für Sie .*Gestartet von web .*Anhalten/,
+    );
   });
 
   test("shows nothing of others, and to no one who is not signed in", async ({ server }) => {
@@ -80,7 +82,7 @@ describe("a user's own page of agents", () => {
     expect((await server.exchange("agent-4", mine.accessTokens[0]!)).body).toEqual({ error: "unauthorized_client" });
     expect((await server.exchange("agent-4", theirs.accessTokens[0]!)).status).toBe(200);
     const resumed = await press(browser, paused, "Resume agent-4");
-    expect(textOf(resumed)).toMatch(/The agent may act for you again\. .* agent-4 Acts for you/);
+    expect(textOf(resumed)).toMatch(/The agent can act for you again\. .* agent-4 Acts for you/);
     expect(await server.active(mine.accessTokens[1]!)).toBe(true);
   });
 
@@ -95,8 +97,8 @@ describe("a user's own page of agents", () => {
     expect(await server.active(accessTokens[1]!)).toBe(false);
     await press(browser, await browser.follow(PATH), "Pause agent-5");
     const lifted = textOf(await press(browser, await browser.follow(PATH), "Resume agent-5"));
-    expect(lifted).toContain("Your pause is lifted. The agent stays paused for everybody, by those who run this service.");
-    expect(lifted).not.toContain("may act for you again");
+    expect(lifted).toContain("You have resumed the agent. The operators of this service still pause it for all users.");
+    expect(lifted).not.toContain("can act for you again");
     await agents.resume.mutate({ clientId: "agent-5" });
     expect(await server.active(accessTokens[1]!)).toBe(true);
   });
@@ -106,13 +108,13 @@ describe("a user's own page of agents", () => {
     const { browser } = user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
     expect(textOf(paused)).toMatch(
-      /agent-3 Paused above .*At crm\.example\.test\/mcp.*Does not count while an agent before it is paused\./,
+      /agent-3 Waiting for a paused agent .*Works with crm\.example\.test\/mcp.*Does not work while the agent that passed it on is paused\./,
     );
     expect(textOf(paused)).not.toContain("No active access");
     expect(await server.active(accessTokens[2]!)).toBe(false);
     const resumed = textOf(await press(browser, paused, "Resume agent-1"));
     expect(resumed).toContain("agent-3 Acts for you");
-    expect(resumed).not.toContain("Does not count");
+    expect(resumed).not.toContain("Does not work");
     expect(await server.active(accessTokens[2]!)).toBe(true);
   });
 
@@ -124,7 +126,7 @@ describe("a user's own page of agents", () => {
     expect((await agents.pauses.query({})).pauses).toEqual([]);
     const first = (await server.exchange("agent-1", subject)).body.access_token;
     const page = await user.browser.follow(PATH);
-    expect(textOf(page)).toContain("May hand on to agent-2, agent-3 and Meeting &amp; notes helper Since");
+    expect(textOf(page)).toContain("Can pass work on to agent-2, agent-3 and Meeting &amp; notes helper Since");
     let token = first;
     for (const agent of ["agent-2", "agent-3", "agent-2"]) token = (await server.exchange(agent, token)).body.access_token;
     expect((await server.exchange("agent-4", token)).status).toBe(400);

@@ -451,7 +451,7 @@ describe("row 15: names that clients give themselves", () => {
       for (const gone of ["<img src=x", "\u202e", "\u200d", "\u0007"]) expect(html).not.toContain(gone);
       expect(html).toContain("xn--pple-43d.example");
     }
-    expect(page.html).toContain("nobody has checked it");
+    expect(page.html).toContain("We have not verified who made this app");
     expect(page.html).toContain("Name not verified");
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
@@ -461,6 +461,6 @@ describe("row 15: names that clients give themselves", () => {
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
     expect(page.html).toContain("127.0.0.1:49152");
     expect(page.html).toContain("The app runs on this device");
-    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("staging");
+    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("Preview version");
   });
 });
