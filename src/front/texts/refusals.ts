@@ -22,7 +22,7 @@ export type ShownReason =
   | "delegation_unknown"
   | "link_unknown"
   | "own_password_wrong"
-  | "password_changed_meanwhile"
+  | "password_changed_since"
   | "last_operator"
   | "method_not_allowed"
   | "body_too_large"
@@ -92,7 +92,7 @@ const en: RefusalsTexts = {
     delegation_unknown: "This has ended already.",
     link_unknown: "This link to a wallet is over. Begin again on the page of your wallet.",
     own_password_wrong: "This is not your password.",
-    password_changed_meanwhile: "The password has been changed meanwhile. Sign in with the new one.",
+    password_changed_since: "The password has been changed meanwhile. Sign in with the new one.",
     last_operator: "You are the last operator. Make somebody else an operator first.",
     method_not_allowed: "This page cannot be asked for in this way.",
     body_too_large: "What was sent is too large.",
@@ -158,7 +158,7 @@ const de: RefusalsTexts = {
     delegation_unknown: "Das ist schon beendet.",
     link_unknown: "Diese Verknüpfung mit einer Wallet ist vorbei. Beginnen Sie auf der Seite Ihrer Wallet von vorn.",
     own_password_wrong: "Das ist nicht Ihr Passwort.",
-    password_changed_meanwhile: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
+    password_changed_since: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
     last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",
     method_not_allowed: "Diese Seite lässt sich so nicht aufrufen.",
     body_too_large: "Die gesendeten Angaben sind zu groß.",
