@@ -5,6 +5,7 @@ import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clien
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { ClockWatch } from "./clocks.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
@@ -208,6 +209,10 @@ export interface CorePorts {
   readonly consents: ConsentRepository;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
+  /** Whether the clocks of process and database agree well enough to issue anything. */
+  readonly clocks?: Pick<ClockWatch, "isTrue" | "assertTrue">;
+  /** The database's clock in seconds since the epoch; undefined until it was read once. */
+  readonly databaseNow?: () => number | undefined;
   /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
   readonly lastEffect?: () => number | undefined;
   readonly log: Pick<Log, "info">;
