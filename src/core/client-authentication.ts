@@ -3,7 +3,7 @@ import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
-import { type Assertion, type AssertionPorts, proveByAssertion, readAssertion } from "./client-assertion.ts";
+import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
 import { ENFORCED, type Rule, type RuleTrace } from "./policy/rule.ts";
 import type { AuthenticationThrottle, CorePorts } from "./ports.ts";
 
@@ -206,7 +206,7 @@ export const authenticateAttempt = (attempt: ClientAttempt, ports: Omit<Authenti
   countingFailures(attempt.presented.clientId, attempt.address, ports, () =>
     evaluateClient(attempt, {
       trace: ENFORCED,
-      proveBy: (assertion, client) => proveByAssertion(assertion, client, ports),
+      proveBy: (assertion, client) => authenticateByAssertion(assertion, client, ports),
       assumesProof: false,
     }),
   );

@@ -9,7 +9,7 @@ import { explainAuthorizationRequest } from "./explain/authorization-request.ts"
 import { explainRefusal } from "./explain/refusal.ts";
 import { explainTokenRequest } from "./explain/token-request.ts";
 import { loginTokens } from "./grants/login.ts";
-import type { TokenCoreImplementation } from "./implementation.ts";
+import type { CallContext, TokenCoreImplementation } from "./implementation.ts";
 import { inTime } from "./in-time.ts";
 import { introspection } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
@@ -29,25 +29,37 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
   };
 
+  /** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or when the call comes too late */
+  const issuing = (context: CallContext): Core => {
+    const core = inTime(whole, context);
+    core.clocks?.assertTrue();
+    return core;
+  };
+
   return {
     async token(request, context) {
-      return answerTokenRequest(request, inTime(whole, context));
+      return answerTokenRequest(request, issuing(context));
     },
 
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
+      const core = inTime(whole, context);
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
+      // While the clocks are apart no code is issued here; IssueCode then says why.
       const askedIn =
-        session && userId !== undefined ? { userId, sessionId: session.id, authTime: session.authTime, requestId } : undefined;
-      return validateAuthorization(request, userId, askedIn, { address, requestId }, inTime(whole, context));
+        session && core.clocks?.isTrue() !== false && userId !== undefined
+          ? { userId, sessionId: session.id, authTime: session.authTime, requestId }
+          : undefined;
+      return validateAuthorization(request, userId, askedIn, { address, requestId }, core);
     },
 
     async issueCode(request, context) {
-      return { code: await issueCode(request, inTime(whole, context)) };
+      return { code: await issueCode(request, issuing(context)) };
     },
 
     async loginTokens(request, context) {
-      whole.keys.signing().hybrid?.assertOpen();
-      return loginTokens(request, inTime(whole, context));
+      const core = issuing(context);
+      core.keys.signing().hybrid?.assertOpen();
+      return loginTokens(request, core);
     },
 
     async introspect({ client: credential, tokens }) {

@@ -120,7 +120,7 @@ const only = ([row]: readonly LinkColumns[]): WalletLink | undefined =>
     sessionId: row.session_id,
     state: row.state,
     reason: row.reason ?? undefined,
-    over: row.over,
+    expired: row.over,
     expiresAt: row.expires_at,
     sameDevice: row.same_device,
     returnHash: row.return_hash === null ? undefined : asSecretHash(row.return_hash),

@@ -65,6 +65,15 @@ describe("documents", () => {
     );
     expect(expected.filter((path) => !listed.has(path))).toEqual([]);
   });
+
+  test("docs/decisions/README.md lists every decision, numbered without gaps", () => {
+    const decisions = tracked("docs/decisions").filter((path) => /\/\d{4}-/.test(path));
+    const listed = new Set(linked("docs/decisions/README.md").map(({ path }) => path));
+    expect(decisions.filter((path) => !listed.has(path))).toEqual([]);
+    expect(decisions.map((path) => Number(path.slice("docs/decisions/".length).slice(0, 4)))).toEqual(
+      decisions.map((_, index) => index + 1),
+    );
+  });
 });
 
 const RULES_OF: Readonly<Record<GrantCase, string>> = {

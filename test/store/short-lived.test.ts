@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { databaseClock } from "../../src/core/database-clock.ts";
+import { databaseClock } from "../../src/core/clocks.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { pendingRequests } from "../../src/store/pending-requests.ts";

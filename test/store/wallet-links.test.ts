@@ -49,7 +49,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
       userId: user.id,
       sessionId,
       state: "pending",
-      over: false,
+      expired: false,
       sameDevice: false,
       expiresAt,
     });
@@ -126,7 +126,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().unanswered(unanswered.stateHash)).toBeUndefined();
     expect(await links().answer(unanswered.stateHash)).toBeUndefined();
     expect(await links().complete(ready.handleHash, told)).toBeUndefined();
-    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", over: true });
+    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", expired: true });
     const audit = { ...refused, userId: user.id, reason: "link_expired" };
     await Promise.all(Array.from({ length: 8 }, () => links().expire(ready.handleHash, audit)));
     expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "expired", reason: "link_expired" });

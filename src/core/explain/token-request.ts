@@ -2,7 +2,7 @@ import type { Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { GrantCase } from "../../protocol/grants.ts";
-import { type Assertion, judgeAssertion } from "../client-assertion.ts";
+import { type Assertion, checkAssertion } from "../client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, registeredMethod } from "../client-authentication.ts";
 import type { Core } from "../core.ts";
 import { grantOf, rulesOfGrant } from "../grants/registry.ts";
@@ -15,7 +15,7 @@ export const rulesOf = (name: GrantCase): readonly RuleHead[] => [...Object.valu
 
 /** Verifies an assertion without using it up. @throws {Refusal} invalid_client */
 async function assertUnused(assertion: Assertion, client: Client, core: Core): Promise<void> {
-  const { jti } = await judgeAssertion(assertion, client, core);
+  const { jti } = await checkAssertion(assertion, client, core);
   if (await core.consumedIds.isConsumed("client_assertion", client.clientId, jti))
     throw new Refusal("invalid_client", "assertion_used_before");
 }

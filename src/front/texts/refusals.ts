@@ -22,7 +22,7 @@ export type ShownReason =
   | "delegation_unknown"
   | "link_unknown"
   | "own_password_wrong"
-  | "password_changed_meanwhile"
+  | "password_changed_since"
   | "last_operator"
   | "method_not_allowed"
   | "body_too_large"
@@ -92,7 +92,7 @@ const en: RefusalsTexts = {
     delegation_unknown: "This access has already ended.",
     link_unknown: "This wallet link has expired. Start again on your wallet page.",
     own_password_wrong: "That password is not right.",
-    password_changed_meanwhile: "The password was changed in another place. Sign in with the new one.",
+    password_changed_since: "The password was changed in another place. Sign in with the new one.",
     last_operator: "You are the last operator. Make another user an operator first.",
     method_not_allowed: "This page does not support that request.",
     body_too_large: "The form is too large.",
@@ -158,7 +158,7 @@ const de: RefusalsTexts = {
     delegation_unknown: "Dieser Zugriff ist schon beendet.",
     link_unknown: "Diese Wallet-Verknüpfung ist abgelaufen. Beginnen Sie auf der Wallet-Seite von vorn.",
     own_password_wrong: "Das Passwort stimmt nicht.",
-    password_changed_meanwhile: "Das Passwort wurde an anderer Stelle geändert. Melden Sie sich mit dem neuen an.",
+    password_changed_since: "Das Passwort wurde an anderer Stelle geändert. Melden Sie sich mit dem neuen an.",
     last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",
     method_not_allowed: "Diese Seite unterstützt diese Anfrage nicht.",
     body_too_large: "Das Formular ist zu groß.",

@@ -51,7 +51,7 @@ describe("the token of a list", () => {
   const header = { typ: "statuslist+jwt", kid: "k1" };
   const statusOf = async (token: string, index = 1) => {
     const fetch: Pick<GuardedFetch, "text"> = { text: async () => token };
-    const trust = { keys: { at: async () => [key.jwk], renewed: async () => [key.jwk] }, roots: [] };
+    const trust = { keys: { current: async () => [key.jwk], refreshed: async () => [key.jwk] }, roots: [] };
     const lists = statusLists(fetch as GuardedFetch, trust); // of the two verbs it uses this one
     return lists.statusOf({ uri: URI, index }, ISSUER, nowSeconds()).catch((error: unknown) => {
       if (error instanceof Refusal) return error.reason;

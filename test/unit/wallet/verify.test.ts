@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import { Refusal } from "../../../src/errors.ts";
 import type { CredentialPolicy } from "../../../src/wallet/ports.ts";
-import { askedFor } from "../../../src/wallet/query.ts";
+import { credentialQuery } from "../../../src/wallet/query.ts";
 import { verifyPresentation } from "../../../src/wallet/verify.ts";
 import { bind, encoded, issueCredential, nowSeconds, sha256, signedJwt, VCT, type WalletKey, walletKey } from "../../support/wallet.ts";
 
@@ -41,8 +41,8 @@ async function verdict(
       { clientId: CLIENT_ID, nonce: NONCE },
       {
         policy: whole,
-        asked: askedFor(whole),
-        trust: { keys: { at: async () => keys, renewed: async () => renewed }, roots: [] },
+        query: credentialQuery(whole),
+        trust: { keys: { current: async () => keys, refreshed: async () => renewed }, roots: [] },
         lists: {
           statusOf: async () => {
             if (status instanceof FetchFailure) throw status;

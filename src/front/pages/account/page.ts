@@ -1,6 +1,6 @@
+import { rename } from "../../../accounts/account.ts";
 import { revokeConsent } from "../../../accounts/consents.ts";
 import type { User } from "../../../accounts/ports.ts";
-import { rename } from "../../../accounts/profile.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";

@@ -1,5 +1,5 @@
-import { closeAccount } from "../../../accounts/closing.ts";
-import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
+import { closeAccount } from "../../../accounts/account.ts";
+import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { assertShape, ClosingBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";

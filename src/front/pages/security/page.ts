@@ -1,5 +1,5 @@
+import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
 import { changePassword } from "../../../accounts/password-change.ts";
-import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";

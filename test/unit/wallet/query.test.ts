@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
-import { presentationOf, readAnswer, walletErrorReason } from "../../../src/wallet/answer.ts";
+import { presentationOf, readResponse, walletErrorReason } from "../../../src/wallet/query.ts";
 
 test.for([
   ["vp_token=x&state=s", { kind: "presentation", vpToken: "x" }],
@@ -10,7 +10,7 @@ test.for([
   ["state=s", undefined],
   ["vp_token=&state=s", undefined],
 ] as const)("%s", ([form, answer]) => {
-  expect(readAnswer(parseForm(form))).toEqual(answer);
+  expect(readResponse(parseForm(form))).toEqual(answer);
 });
 
 test("errors that the standard knows have their word, all others share one", () => {
