@@ -58,7 +58,7 @@ async function checkAll(directory: string): Promise<readonly TestResult[]> {
   writeFileSync(provision, JSON.stringify(PROVISIONED));
   const server = await startServerProcess({ ...SETTINGS, DATA_DIR: dataDir, PROVISION_FILE: provision });
   try {
-    const { login } = await conversation(server.url, join(dataDir, "outbox")).person();
+    const { login } = await conversation(server.url, join(dataDir, "outbox")).signedInUser();
     return callers(login.access_token).map((caller) => check(server.url, caller, mkdtempSync(join(directory, "run-"))));
   } finally {
     await server.stop();

@@ -1,19 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { type PasswordCost, passwordHashing } from "./accounts/password-hash.ts";
+import { type PasswordCost, type PasswordHashing, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
-import { composeCore, keysOf } from "./compose/core.ts";
+import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
-import { observedCore } from "./compose/observed-core.ts";
-import { asStartFault, connectConfigured, openConfigured, listening as opened } from "./compose/opening.ts";
+import { keysOf } from "./compose/keys.ts";
+import { refusalLog } from "./compose/observed-core.ts";
+import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
-import { refusalLog } from "./compose/refusal-log.ts";
 import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
-import { databaseClock } from "./core/database-clock.ts";
-import { startGrpcListener } from "./grpc/listener.ts";
-import { localTokenCore, type TokenCore } from "./grpc/local.ts";
+import { type DatabaseClock, databaseClock } from "./core/clocks.ts";
 import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { GRANT_LABELS } from "./protocol/grants.ts";
@@ -22,28 +20,28 @@ import { openEphemeral } from "./store/ephemeral/open.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import { type Readiness, readiness, watchWrites } from "./store/readiness.ts";
-import { revocationEvents } from "./store/revocation-events.ts";
+import type { Sql } from "./store/sql.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
 import type { LogSink } from "./telemetry/stdout.ts";
 
 /** A running process. */
 export interface Running {
-  /** Base URL of the front, where there is one, as clients know it. */
+  /** Base URL of the front as clients know it; undefined for a core. */
   readonly url: string | undefined;
   /** Where the front listens, as a URL of this machine. */
   readonly listening: string | undefined;
   readonly grpcPort: number | undefined;
   readonly log: Log;
-  /** Loads, bit by bit, what requests may need and the start did not wait for. Never throws. */
+  /** Loads, piece by piece, what requests may need and the start did not wait for. Never throws. */
   warmUp(): Promise<void>;
-  /** Says goodbye in health, serves on for `lingerSeconds`, finishes what is under way, closes everything. */
+  /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
   close(lingerSeconds: number): Promise<void>;
 }
 
-/** What a test may bring along. */
+/** Parts that a test may provide. */
 export interface Given {
-  /** Opened and closed by whoever gives it. */
+  /** Opened and closed by the caller. */
   readonly database?: Database;
   readonly provision?: ProvisionFile;
   /** Takes the log's lines instead of standard output. */
@@ -53,112 +51,36 @@ export interface Given {
 }
 
 /** Milliseconds between two loads after the start, in which requests are answered. */
-const BREATH = 50;
+const LOAD_PAUSE = 50;
 
-/** Seconds between two looks at the database's clock, by which the deadlines of calls are reckoned. */
+/** Seconds between two readings of the database's clock, which the deadlines of calls are counted by. */
 const CLOCK_EVERY = 5;
 
-/** Seconds that what is in flight may take after the listeners have closed. */
-const GRACE = 20;
-
-/** Builds the process that a role and its settings describe, and starts it. The only place where rooms are wired together. */
+/** Builds the process that a role and its settings describe, and starts it. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
-  const onFault = (error: unknown, where: string): void => log.error("fault", { route: where, error });
   const failed = (error: unknown): void => log.warn("background_work_failed", { error });
-  /** What is to be closed, in the reverse order of its opening. */
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close().catch(failed);
   };
-
   try {
-    const database = given.database ?? (await openConfigured(config));
-    if (given.database === undefined) closing.push(() => database.close());
-    if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
-    if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
-    const watched = watchWrites(database.sql);
-    const { sql } = watched;
-    const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
-    const named = `PROVISION_FILE ${config.provisionFile}`;
-    const plan = given.provision ?? (config.provisionFile === undefined ? undefined : readProvisionFile(config.provisionFile, named));
-    if (plan !== undefined) await applied(provisioner(sql, passwords), plan, named);
-
-    const routes = new Set<string>();
-    const metrics = createMetrics(routes, GRANT_LABELS);
-    const ready = readiness(sql, watched.full);
-    const clock = databaseClock(ready.time, epochMillis, () => performance.now());
-    // A database that does not answer is reported elsewhere.
-    const lookAtClock = () => clock.measure().catch(() => undefined);
-    await lookAtClock();
-    const looking = periodically(CLOCK_EVERY, lookAtClock, failed);
-    closing.push(() => looking.stop());
-    const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
-    closing.push(() => ephemeral.close());
-    const keys = role === "front" ? undefined : await keysOf(config, database);
-    const refusals = refusalLog(log);
-    const core =
-      keys && refusals.observing(await composeCore(config, sql, keys, { log, databaseClock: clock, ephemeral, failed, closing }));
-    const loads: (() => Promise<unknown>)[] = [];
-    const drains: ((lingerSeconds: number) => Promise<void>)[] = [];
-    let grpcPort: number | undefined;
-    if (core !== undefined) {
-      const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
-      const tls = cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined;
-      const fronts = role === "core" ? { secret: config.tokenCore.secret } : undefined;
-      const local: TokenCore = observedCore(localTokenCore(core), metrics);
-      const revocations = revocationEvents(sql);
-      const listener = await opened({ setting: "GRPC_PORT", port, host }, () =>
-        startGrpcListener({ host, port, core: local, tls, fronts, onFault, revocations }),
-      );
-      grpcPort = listener.port;
-      loads.push(listener.load);
-      const heartbeat = periodically(2, async () => listener.setServing(await answers(ready)), failed);
-      listener.setServing(true);
-      drains.push(async (lingerSeconds) => {
-        await heartbeat.stop();
-        listener.setServing(false);
-        await setTimeout(lingerSeconds * 1000);
-        await listener.close(GRACE);
-      });
-    }
-    let url: string | undefined;
-    let listening: string | undefined;
-    if (role !== "core") {
-      const front = await composeFront(config, sql, {
-        core,
-        log,
-        refusals,
-        metrics,
-        routes,
-        passwords,
-        ephemeral,
-        ready,
-        databaseClock: clock,
-        failed,
-        closing,
-      });
-      url = config.issuer;
-      listening = front.listening;
-      loads.push(...front.loads);
-      drains.push(front.drain);
-    }
-    closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
+    const { sides, grpcPort, listening } = await start(config, role, given, { log, failed, closing });
+    const url = listening === undefined ? undefined : config.issuer;
     log.info("started", { ...(url !== undefined && { port: config.port }) });
-
     return {
       url,
       listening,
       grpcPort,
       log,
       async warmUp() {
-        for (const load of loads) {
+        for (const load of sides.flatMap(({ loads }) => loads)) {
           await load().catch(failed);
-          await setTimeout(BREATH, undefined, { ref: false });
+          await setTimeout(LOAD_PAUSE, undefined, { ref: false });
         }
       },
       async close(lingerSeconds) {
-        await Promise.all(drains.map((drain) => drain(lingerSeconds).catch(failed)));
+        await Promise.all(sides.map(({ drain }) => drain(lingerSeconds).catch(failed)));
         await closeAll();
         log.info("stopped");
       },
@@ -169,7 +91,57 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   }
 }
 
-/** Keys that were given to a front, which has no use for them and is better off without. */
+type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
+
+/** Opens the stores, provisions them, and starts core and front as the role says. */
+async function start(config: Config, role: Role, given: Given, essentials: Essentials) {
+  const { log, failed, closing } = essentials;
+  const database = given.database ?? (await openConfigured(config));
+  if (given.database === undefined) closing.push(() => database.close());
+  if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
+  if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
+  const { sql, full } = watchWrites(database.sql);
+  const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
+  await provision(config, given, sql, passwords);
+
+  const routes = new Set<string>();
+  const ready = readiness(sql, full);
+  const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
+  closing.push(() => ephemeral.close());
+  const around: Surroundings = {
+    ...essentials,
+    metrics: createMetrics(routes, GRANT_LABELS),
+    refusals: refusalLog(log),
+    ready,
+    databaseClock: await openClock(ready, essentials),
+    ephemeral,
+  };
+  const keys = role === "front" ? undefined : await keysOf(config, database);
+  const core = keys && (await startCore(config, role, sql, keys, around));
+  const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
+  closing.push(housekeeping(database, { metrics: around.metrics, failed }), sealing(config.issuer, keys, database, failed));
+  const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
+  return { sides, grpcPort: core?.port, listening: front?.listening };
+}
+
+/** Reads the database's clock now and then. */
+async function openClock(ready: Readiness, { failed, closing }: Essentials): Promise<DatabaseClock> {
+  const clock = databaseClock(ready.time, epochMillis, () => performance.now());
+  const read = () => clock.measure().catch(() => undefined); // an unreachable database is reported elsewhere
+  await read();
+  const reading = periodically(CLOCK_EVERY, read, failed);
+  closing.push(() => reading.stop());
+  return clock;
+}
+
+/** Applies PROVISION_FILE, if one is configured. @throws {ProvisionError} */
+async function provision({ provisionFile }: Config, given: Given, sql: Sql, passwords: PasswordHashing): Promise<void> {
+  const name = `PROVISION_FILE ${provisionFile}`;
+  const plan = given.provision ?? (provisionFile === undefined ? undefined : readProvisionFile(provisionFile, name));
+  if (plan !== undefined) await applied(provisioner(sql, passwords), plan, name);
+}
+
+/** Settings with private keys that a front was given, although it signs nothing. */
 const unusedKeys = ({ keys }: Config): readonly string[] =>
   Object.entries({
     JWT_PRIVATE_KEY: keys.privateKeyPem,
@@ -177,13 +149,6 @@ const unusedKeys = ({ keys }: Config): readonly string[] =>
     JWT_RSA_PRIVATE_KEY: keys.rsaPrivateKeyPem,
     JWT_MLDSA_PRIVATE_KEY: keys.mldsaPrivateKey,
   }).flatMap(([setting, key]) => (key === undefined ? [] : [setting]));
-
-/** Whether the database answers. */
-const answers = (ready: Readiness): Promise<boolean> =>
-  ready.ping().then(
-    () => true,
-    () => false,
-  );
 
 /** `countersign migrate`. @returns the names of the migrations that ran */
 export async function migrateOnly(config: Config): Promise<readonly string[]> {
@@ -199,13 +164,13 @@ export async function migrateOnly(config: Config): Promise<readonly string[]> {
   }
 }
 
-/** @param named how the file is called in its faults  @throws {ProvisionError} */
-const applied = (to: Provisioner, plan: ProvisionFile, named: string): Promise<ProvisionSummary> =>
+/** @param name of the file in error messages  @throws {ProvisionError} */
+const applied = (to: Provisioner, plan: ProvisionFile, name: string): Promise<ProvisionSummary> =>
   to.apply(plan).catch((error: unknown) => {
-    throw asProvisionError(error, named);
+    throw asProvisionError(error, name);
   });
 
-/** `countersign provision FILE` on a database that this process can open by itself. */
+/** `countersign provision FILE` on a database that this process opens itself. */
 export async function provisionOnly(config: Config, plan: ProvisionFile, file: string): Promise<ProvisionSummary> {
   const database = await openConfigured(config).catch((error: unknown) => {
     throw error instanceof DirectoryInUse

@@ -6,8 +6,8 @@ import { fetchBudget } from "./fetch-budget.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, Realms } from "./ports.ts";
+import { singleFlight } from "./remote-cache.ts";
 import type { KeptDocument, SharedDocuments } from "./shared-documents.ts";
-import { singleFlight } from "./single-flight.ts";
 
 /** The limit that the draft recommends. */
 const MAX_DOCUMENT_BYTES = 5_120;

@@ -5,8 +5,7 @@ import { parseScope } from "../protocol/scope.ts";
 import { type AuthMethod, type Client, DEFAULT_SETTINGS } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
-import { PROFILES } from "./signature-algorithms.ts";
-import { keyFault } from "./verification-key.ts";
+import { KEY_TYPES, keyFault } from "./verification-key.ts";
 
 /** What a document cannot say of its client. */
 export interface DocumentPolicy {
@@ -117,12 +116,10 @@ function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jw
   return { jwks: (jwks as Client["jwks"]) ?? null, jwksUri: jwksUri ?? null };
 }
 
-/** Key types that verify nothing here may be meant for other servers, and are left alone (RFC 7517 §5). */
-const KNOWN_TYPES: readonly unknown[] = Object.values(PROFILES).map(({ kty }) => kty);
-
+/** Keys of other types may be meant for other servers, and are ignored (RFC 7517 §5). */
 function assertUsableKeys(keys: readonly PublishedKey[]): void {
   keys.forEach((key, index) => {
-    const fault = KNOWN_TYPES.includes(key.kty) ? keyFault(key) : undefined;
+    const fault = KEY_TYPES.includes(key.kty) ? keyFault(key) : undefined;
     if (fault !== undefined) invalid("document_key_unusable", `: jwks.keys.${index} ${fault}`);
   });
 }

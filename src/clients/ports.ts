@@ -2,7 +2,6 @@ import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../secret.ts";
 import type { ApiKey } from "./api-key.ts";
 import type { Client, ClientOrigin, ClientSettings, Environment } from "./client.ts";
-import type { PublishedKey } from "./key-set.ts";
 
 /** Finds registered clients. Look-ups that arrive together are answered by one query; nothing is cached. */
 export interface ClientDirectory {
@@ -19,14 +18,6 @@ export interface ClientDocuments {
    * @param address on whose behalf
    */
   byUrl(url: string, address: string): Promise<Client>;
-}
-
-/** The published keys of clients that named an address for them. */
-export interface RemoteKeys {
-  /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */
-  at(uri: string): Promise<readonly PublishedKey[]>;
-  /** The same, asked anew unless that was done within the last minute: for a key id that is not among them. @throws {FetchFailure} */
-  renewed(uri: string): Promise<readonly PublishedKey[]>;
 }
 
 /** A client as it is first stored; the store sets the times. */

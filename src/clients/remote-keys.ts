@@ -1,49 +1,57 @@
-import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
-import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
-import type { RemoteKeys } from "./ports.ts";
-import { singleFlight } from "./single-flight.ts";
+import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "./key-set.ts";
+import { remoteCache } from "./remote-cache.ts";
 
-const MAX_KEY_SET_BYTES = 65_536;
-const REMEMBERED_KEY_SETS = 256;
-/** Seconds for which a set is used without asking again. */
-const KEPT = 600;
-/** Seconds between two questions that an unknown key id causes. */
+const MAX_DOCUMENT_BYTES = 65_536;
+const KEY_SETS = 256;
+const ISSUERS = 100;
+/** Seconds for which a document is used. */
+const MAX_AGE = 600;
+/** Seconds between two fetches that unknown key ids cause. */
 const COOL_DOWN = 60;
-/** Seconds after a failed attempt in which no further one is made: whoever sends assertions must not decide how often a host is asked. */
-const PAUSE = 5;
+
+/** Keys from a loader that is called at most once a minute for each source, and once in ten minutes without an unknown key id. */
+export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
+  const cache = remoteCache(load, size, clock);
+  return { current: (source) => cache(source, MAX_AGE), refreshed: (source) => cache(source, COOL_DOWN) };
+}
+
+/** Fetches a JWK Set. @throws {FetchFailure} */
+export async function fetchKeySet(fetch: GuardedFetch, uri: string): Promise<readonly PublishedKey[]> {
+  const keys = asPublicKeySet((await fetch.json(uri, MAX_DOCUMENT_BYTES)).value);
+  if (keys === undefined) throw new FetchFailure("no_public_key_set");
+  return keys;
+}
+
+/** Keys at the `jwks_uri` of clients, which they registered or name in their metadata documents. A request never chooses the address. */
+export const remoteKeys = (fetch: GuardedFetch, clock: Clock): RemoteKeys => cachedKeys((uri) => fetchKeySet(fetch, uri), KEY_SETS, clock);
+
+/** The metadata of an issuer, checked to be its own. @throws {FetchFailure} */
+export async function issuerDocument(fetch: GuardedFetch, url: string, issuer: string): Promise<Readonly<Record<string, unknown>>> {
+  const { value } = await fetch.json(url, MAX_DOCUMENT_BYTES);
+  const document = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  if (document.issuer !== issuer) throw new FetchFailure("document_of_another_issuer");
+  return document;
+}
 
 /**
- * Keys at the addresses that clients have registered, or named in their documents. Nothing of a request ever chooses the address.
- * A set that cannot be renewed when its time is over is used no longer.
- * @see specification §4.7 private_key_jwt
+ * Keys of other authorization servers, found by OpenID Connect discovery. Callers pass only issuers that the operator trusts.
+ * @param keySets by the addresses that the metadata of issuers names
+ * @see OIDC Discovery §4
  */
-export function remoteKeys(fetch: GuardedFetch, clock: Clock): RemoteKeys {
-  const kept = new LRUCache<string, { readonly keys: readonly PublishedKey[]; readonly at: number }>({ max: REMEMBERED_KEY_SETS });
-  const failed = new LRUCache<string, number>({ max: REMEMBERED_KEY_SETS });
-
-  const ask = singleFlight(async (uri: string) => {
-    const last = failed.get(uri);
-    if (last !== undefined && clock() < last + PAUSE) throw new FetchFailure("failed_just_now");
-    try {
-      const keys = asPublicKeySet((await fetch.json(uri, MAX_KEY_SET_BYTES)).value);
-      if (keys === undefined) throw new FetchFailure("no_public_key_set");
-      kept.set(uri, { keys, at: clock() });
-      return keys;
-    } catch (error) {
-      failed.set(uri, clock());
-      throw error;
-    }
-  });
-
-  const youngerThan = (uri: string, age: number): readonly PublishedKey[] | undefined => {
-    const known = kept.get(uri);
-    return known !== undefined && clock() < known.at + age ? known.keys : undefined;
-  };
-
+export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Clock): RemoteKeys {
+  const keySetUri = remoteCache(
+    async (issuer) => {
+      const { jwks_uri } = await issuerDocument(fetch, `${issuer}/.well-known/openid-configuration`, issuer);
+      if (typeof jwks_uri !== "string") throw new FetchFailure("document_without_keys");
+      return jwks_uri;
+    },
+    ISSUERS,
+    clock,
+  );
   return {
-    at: async (uri) => youngerThan(uri, KEPT) ?? ask(uri),
-    renewed: async (uri) => youngerThan(uri, COOL_DOWN) ?? ask(uri),
+    current: async (issuer) => keySets.current(await keySetUri(issuer, MAX_AGE)),
+    refreshed: async (issuer) => keySets.refreshed(await keySetUri(issuer, MAX_AGE)),
   };
 }

@@ -1,31 +1,89 @@
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { CLIENT_ASSERTION_ALGORITHMS } from "./client.ts";
-import { isFactorable } from "./factorable.ts";
 import { isPrivateOrSymmetric, type PublishedKey } from "./key-set.ts";
-import { hasTypeFor, hasUsableOperations, hasUsableUse, suits } from "./signature-algorithms.ts";
+
+/** Asymmetric algorithms with which third parties may sign assertions: the list that the metadata advertises. */
+export type AssertionAlgorithm = (typeof CLIENT_ASSERTION_ALGORITHMS)[number];
+
+export const isAssertionAlgorithm = (alg: unknown): alg is AssertionAlgorithm => CLIENT_ASSERTION_ALGORITHMS.some((name) => name === alg);
+
+/** `Ed25519` is the fully specified name of what `EdDSA` means here (RFC 9864). A key for one verifies the other. */
+export const isEd25519 = (alg: unknown): boolean => alg === "EdDSA" || alg === "Ed25519";
+
+/** Key type and curve of each elliptic-curve algorithm; all others are RSA (RFC 7518 §3.1, RFC 8037 §3.1). */
+const CURVES: { readonly [Alg in AssertionAlgorithm]?: readonly [kty: string, crv: string] } = {
+  EdDSA: ["OKP", "Ed25519"],
+  Ed25519: ["OKP", "Ed25519"],
+  ES256: ["EC", "P-256"],
+  ES384: ["EC", "P-384"],
+  ES512: ["EC", "P-521"],
+};
+
+/** Key types that can verify a signature here. */
+export const KEY_TYPES: readonly unknown[] = ["OKP", "EC", "RSA"];
+
+function hasTypeFor({ kty, crv }: PublishedKey, alg: AssertionAlgorithm): boolean {
+  const curve = CURVES[alg];
+  return curve === undefined ? kty === "RSA" : kty === curve[0] && crv === curve[1];
+}
+
+/** Why the owner's description of a key keeps it from verifying any signature (RFC 7517 §4.2 to §4.4). */
+function descriptionFault(key: PublishedKey): string | undefined {
+  const { use, key_ops: operations, alg } = key;
+  if (isPrivateOrSymmetric(key)) return "must not be a private or symmetric key";
+  const algorithms = CLIENT_ASSERTION_ALGORITHMS.filter((name) => hasTypeFor(key, name));
+  if (algorithms.length === 0) return "must be of kty OKP with crv Ed25519, EC with crv P-256, P-384 or P-521, or RSA";
+  if (use !== undefined && use !== "sig") return "must have use sig, or none";
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify")))
+    return "must have verify in key_ops, or no key_ops";
+  if (alg !== undefined && !algorithms.some((name) => name === alg))
+    return "has an alg that does not fit its kty and crv, or is not accepted here";
+  return undefined;
+}
 
 const MIN_RSA_BITS = 2_048;
-/** Beyond these, checking one signature would cost too much. */
+/** Verifying one signature with a longer modulus would cost too much. */
 const MAX_RSA_BITS = 8_192;
 const MAX_RSA_EXPONENT = 0xffff_ffffn;
 
-/** @returns the key itself, or why nothing is verified by it: its point is off its curve, or its RSA numbers are out of bounds */
-export function importedKey(key: PublishedKey): KeyObject | string {
-  try {
-    const object = createPublicKey({ key, format: "jwk" } as JsonWebKeyInput); // what is wrong with its members is thrown
-    const { modulusLength, publicExponent = 3n } = object.asymmetricKeyDetails ?? {};
-    if (modulusLength !== undefined && (modulusLength < MIN_RSA_BITS || modulusLength > MAX_RSA_BITS))
-      return `has an RSA modulus of ${modulusLength} bits; ${MIN_RSA_BITS} to ${MAX_RSA_BITS} are accepted`;
-    if (typeof key.n === "string" && isFactorable(Buffer.from(key.n, "base64url")))
-      return "has an RSA modulus that can be factored (CVE-2017-15361)";
-    return publicExponent < 3n || publicExponent > MAX_RSA_EXPONENT ? "has an RSA exponent that is not accepted" : object;
-  } catch {
-    return "is not a valid public key of its type and curve";
-  }
+/** Why an RSA key is too weak or too costly; undefined for a sound one and for keys of other types. */
+export function strengthFault(key: KeyObject): string | undefined {
+  const { modulusLength, publicExponent = 3n } = key.asymmetricKeyDetails ?? {};
+  if (modulusLength === undefined) return undefined;
+  if (modulusLength < MIN_RSA_BITS || modulusLength > MAX_RSA_BITS)
+    return `has an RSA modulus of ${modulusLength} bits; ${MIN_RSA_BITS} to ${MAX_RSA_BITS} are accepted`;
+  if (isFactorable(Buffer.from(key.export({ format: "jwk" }).n ?? "", "base64url")))
+    return "has an RSA modulus that can be factored (CVE-2017-15361)";
+  return publicExponent < 3n || publicExponent > MAX_RSA_EXPONENT ? "has an RSA exponent that is not accepted" : undefined;
 }
 
-/** An Ed25519 key is 32 bytes, of which not all stand for a point, and points of low order verify nothing (RFC 8032 §5.1.3). */
+/** Odd primes up to 167: the moduli of the faulty generator are powers of 65537 modulo each of them, whatever the key's size. */
+const PRIMES = [
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,
+  149, 151, 157, 163, 167,
+];
+
+/** The residues that powers of 65537 have modulo a prime. */
+function powersModulo(prime: number): ReadonlySet<number> {
+  const powers = new Set<number>();
+  for (let power = 1; !powers.has(power); power = (power * 65_537) % prime) powers.add(power);
+  return powers;
+}
+
+const FINGERPRINT = PRIMES.map((prime) => [BigInt(prime), powersModulo(prime)] as const);
+
+/**
+ * Whether an RSA modulus comes from the chips whose keys can be factored from the public half alone (CVE-2017-15361). About one in two
+ * hundred million other moduli looks the same by chance.
+ * @param modulus big-endian
+ */
+export function isFactorable(modulus: Uint8Array): boolean {
+  const n = BigInt(`0x${Buffer.from(modulus).toString("hex") || "0"}`);
+  return FINGERPRINT.every(([prime, powers]) => powers.has(Number(n % prime)));
+}
+
+/** An Ed25519 key is 32 bytes. Not all of them encode a point, and points of low order verify nothing (RFC 8032 §5.1.3). */
 function ed25519Fault({ crv, x }: PublishedKey): string | undefined {
   if (crv !== "Ed25519") return undefined;
   try {
@@ -36,26 +94,22 @@ function ed25519Fault({ crv, x }: PublishedKey): string | undefined {
   }
 }
 
-/** What a key's owner says of it that keeps it from verifying any signature. */
-function descriptionFault(key: PublishedKey): string | undefined {
-  if (isPrivateOrSymmetric(key)) return "must not be a private or symmetric key";
-  if (!CLIENT_ASSERTION_ALGORITHMS.some((alg) => hasTypeFor(key, alg)))
-    return "must be of kty OKP with crv Ed25519, EC with crv P-256, P-384 or P-521, or RSA";
-  if (!hasUsableUse(key)) return "must have use sig, or none";
-  if (!hasUsableOperations(key)) return "must have verify in key_ops, or no key_ops";
-  if (!CLIENT_ASSERTION_ALGORITHMS.some((alg) => suits(key, alg)))
-    return "has an alg that does not fit its kty and crv, or is not accepted here";
-  return undefined;
+function imported(key: PublishedKey): KeyObject | undefined {
+  try {
+    return createPublicKey({ key, format: "jwk" } as JsonWebKeyInput); // throws for members that do not fit
+  } catch {
+    return undefined;
+  }
 }
 
 /**
- * Why a key can never verify a signature here, in fixed words; undefined for one that can. For keys as they are registered: then their
- * owner is there to read it.
+ * Why a key can never verify a signature here, in fixed words; undefined for a usable key. Checked at registration, where the owner reads
+ * the answer.
  * @see RFC 7517 §4, RFC 7518 §3.3, RFC 8725 §3.5
  */
 export function keyFault(key: PublishedKey): string | undefined {
   const described = descriptionFault(key);
   if (described !== undefined) return described;
-  const imported = importedKey(key);
-  return typeof imported === "string" ? imported : ed25519Fault(key);
+  const object = imported(key);
+  return object === undefined ? "is not a valid public key of its type and curve" : (strengthFault(object) ?? ed25519Fault(key));
 }

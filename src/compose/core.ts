@@ -1,26 +1,22 @@
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { clientDocuments, LONGEST as LONGEST_KEPT } from "../clients/document-cache.ts";
-import { issuerKeys } from "../clients/issuer-keys.ts";
-import { remoteKeys } from "../clients/remote-keys.ts";
+import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
 import { sharedDocuments } from "../clients/shared-documents.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { pooled, systemClock } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config, Role } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
-import { clockWatch } from "../core/clock-watch.ts";
-import type { DatabaseClock } from "../core/database-clock.ts";
+import type { DatabaseClock } from "../core/clocks.ts";
+import { clockWatch } from "../core/clocks.ts";
 import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
-import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
+import type { TokenCoreImplementation } from "../core/implementation.ts";
 import { tokenCore } from "../core/service.ts";
 import { derivedSecret } from "../core/signing/derived-secret.ts";
-import { type Keys, openKeys } from "../core/signing/key-ring.ts";
-import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.ts";
-import { openMldsaKey } from "../core/signing/ml-dsa.ts";
-import { developmentKey } from "../development-keys.ts";
-import { Refusal } from "../errors.ts";
+import type { Keys } from "../core/signing/key-ring.ts";
 import { lastEffect } from "../grpc/deadline.ts";
-import { readMldsaPrivate } from "../ml-dsa-key.ts";
+import { startGrpcListener } from "../grpc/listener.ts";
+import { localTokenCore } from "../grpc/local.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
 import { apiKeyDirectory } from "../store/api-keys.ts";
@@ -34,42 +30,57 @@ import { detachedSignatures } from "../store/detached-signatures.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
-import { keyRegister } from "../store/key-register.ts";
-import type { Database } from "../store/orm.ts";
+import type { Readiness } from "../store/readiness.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
+import { revocationEvents } from "../store/revocation-events.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { observedCore, type RefusalLog } from "./observed-core.ts";
+import { listening } from "./opening.ts";
 import { periodically } from "./periodically.ts";
 
-export interface CoreSurroundings {
+/** What both sides of a process share. */
+export interface Surroundings {
   readonly log: Log;
+  readonly metrics: Metrics;
+  readonly refusals: RefusalLog;
+  readonly ready: Readiness;
   readonly databaseClock: DatabaseClock;
-  /** What all processes count and remember together. */
+  /** Counters and short-lived texts that all processes share. */
   readonly ephemeral: Ephemeral;
+  /** Logs a failure of background work. */
   readonly failed: (error: unknown) => void;
+  /** What to close at the end, in reverse order. */
   readonly closing: (() => Promise<void>)[];
 }
 
-/** Seconds between two looks at the keys of sibling cores. */
+/** One side of a process once it listens. */
+export interface StartedSide {
+  /** What its first calls would otherwise have to load. */
+  readonly loads: readonly (() => Promise<unknown>)[];
+  drain(lingerSeconds: number): Promise<void>;
+}
+
+/** Seconds between two readings of the keys of sibling cores. */
 const KEYS_EVERY = 30;
-/**
- * Seconds for which a key that no core has any more is still served: longer than a token can live, by more than lies between two marks of
- * its use.
- */
-export const KEYS_OUTLIVE = 25 * 60 * 60;
-/** Milliseconds after which a statement without an answer is given up, though the database may still come to it (sql-postgres.ts). */
+/** Milliseconds after which a statement without an answer is given up; the database may still execute it (sql-postgres.ts). */
 const STATEMENT_WAIT = 2_500;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
+/** Seconds between two updates of the health service. */
+const HEALTH_EVERY = 2;
+/** Seconds that calls in flight may take after the listener has closed. */
+const GRACE = 20;
 
 /** The token core over its stores. */
-export async function composeCore(
+async function composeCore(
   config: Config,
   sql: Sql,
   keys: Keys,
-  { log, databaseClock, ephemeral, failed, closing }: CoreSurroundings,
+  { log, databaseClock, ephemeral, failed, closing }: Surroundings,
 ): Promise<TokenCoreImplementation> {
   const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   logWait();
@@ -82,7 +93,7 @@ export async function composeCore(
     () => watching.stop(),
   );
   const audit = auditLog(sql);
-  const core = tokenCore({
+  return tokenCore({
     issuer: config.issuer,
     lifetimes: config.lifetimes,
     clock: systemClock,
@@ -100,7 +111,7 @@ export async function composeCore(
     selfContained: config.pqc.delivery === "self-contained",
     consents: consentRepository(sql),
     ...clientSources(config, sql, keys, ephemeral),
-    // The limiter refuses what is past its points; here the last failure itself is to be told.
+    // The limiter refuses what exceeds its points; here the last failure itself must already be reported.
     throttle: authenticationThrottle(
       ephemeral.rateLimiter("client-authentication", FAILURES.points - 1, FAILURES.seconds),
       systemClock,
@@ -109,51 +120,64 @@ export async function composeCore(
       },
     ),
     audit,
+    clocks: watch,
+    databaseNow: databaseClock.now,
     lastEffect: () => {
       const now = databaseClock.now();
       return now === undefined ? undefined : lastEffect(now, STATEMENT_WAIT);
     },
     log,
   });
-  const effective =
-    <Request, Answer>(method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
-    async (request, context) => {
-      assertInTime(context.notAfter, databaseClock.now());
-      return method(request, context);
-    };
-  const issuing = <Request, Answer>(method: (request: Request, context: CallContext) => Promise<Answer>): typeof method =>
-    effective(async (request, context) => {
-      watch.assertTrue();
-      return method(request, context);
-    });
+}
+
+/** Starts the token core with its gRPC listener. In the role of a core the listener also serves fronts. */
+export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys, around: Surroundings) {
+  const { log, failed, ready } = around;
+  const core = observedCore(localTokenCore(await composeCore(config, sql, keys, around)), around.metrics, around.refusals);
+  const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
+  const listener = await listening({ setting: "GRPC_PORT", port, host }, () =>
+    startGrpcListener({
+      host,
+      port,
+      core,
+      tls: cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined,
+      fronts: role === "core" ? { secret: config.tokenCore.secret } : undefined,
+      onFault: (error, where) => log.error("fault", { route: where, error }),
+      revocations: revocationEvents(sql),
+    }),
+  );
+  const heartbeat = periodically(HEALTH_EVERY, async () => listener.setServing(await answers(ready)), failed);
+  listener.setServing(true);
   return {
-    ...core,
-    // While the clocks are apart a request is judged as ever, and IssueCode then says why there is no code.
-    validateAuthorization: effective(({ session, ...request }, context) =>
-      core.validateAuthorization({ ...request, ...(session && watch.isTrue() && { session }) }, context),
-    ),
-    token: issuing(core.token),
-    issueCode: issuing(core.issueCode),
-    loginTokens: issuing(core.loginTokens),
-  };
+    core,
+    port: listener.port,
+    loads: [listener.load],
+    async drain(lingerSeconds: number) {
+      await heartbeat.stop();
+      listener.setServing(false);
+      await setTimeout(lingerSeconds * 1000);
+      await listener.close(GRACE);
+    },
+  } satisfies StartedSide & Record<string, unknown>;
 }
 
-/** @throws {Refusal} temporarily_unavailable for a call whose last moment has passed: it lay somewhere while this process stood still */
-function assertInTime(notAfter: number | undefined, now: number | undefined): void {
-  if (notAfter !== undefined && now !== undefined && notAfter < now)
-    throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
-}
+/** Whether the database answers. */
+const answers = (ready: Readiness): Promise<boolean> =>
+  ready.ping().then(
+    () => true,
+    () => false,
+  );
 
-/** Where clients and their keys are found that are not in our own rows, and what their assertions have to say. */
+/** Where clients and keys are found that are not in the database, and the audience that client assertions must have. */
 function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemeral) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
   // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients.
-  const ownFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const newFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
   const [key] = keys.own;
   const shared =
     key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, systemClock);
   const documents = clientDocuments({
-    fetch: ownFetch(),
+    fetch: newFetch(),
     shared: config.redisUrl === undefined ? undefined : shared,
     realms: realms(sql),
     registrationScopes: config.registration.scopes,
@@ -162,14 +186,12 @@ function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemera
   return {
     documents: config.cimdEnabled ? documents : undefined,
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
-    remoteKeys: remoteKeys(ownFetch(), systemClock),
+    remoteKeys: remoteKeys(newFetch(), systemClock),
     consumedIds: consumedIds(sql),
   };
 }
 
-/**
- * What accepting identity assertions takes. Issuers on this machine are asked only where the operator names one, and never in production.
- */
+/** The ports of the identity assertion grant. Issuers on loopback are contacted only if the operator names one, and never in production. */
 function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPorts {
   const { trustedIssuers, maxAssertionLifetime } = config.idJag;
   const loopbackAllowed = config.environment !== "production" && trustedIssuers.some((issuer) => isLoopbackUrl(issuer));
@@ -180,70 +202,4 @@ function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPort
     keys: issuerKeys(fetch, remoteKeys(fetch, systemClock), systemClock),
     assertions: identityAssertions(sql),
   };
-}
-
-/** The keys of the configuration; in development those kept under DATA_DIR. The configuration sees to it that production has its own. */
-export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
-  const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
-  const generated =
-    privateKeyPem === undefined ||
-    (idTokenSigningAlg === "RS256" && rsaPrivateKeyPem === undefined) ||
-    (config.pqc.hybrid && config.keys.mldsaPrivateKey === undefined);
-  const preferred = privateKeyPem === undefined ? keptKey(config.dataDir, "ed25519", keyFor("EdDSA")) : signingKey(privateKeyPem);
-  const ring = {
-    accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
-    rsa: idTokenSigningAlg === "RS256" ? rsaKey(config) : undefined,
-    published: publicKeysOf(retiredPublicKeysPem ?? ""),
-    mldsa: await mldsaOf(config),
-    // On the embedded database there is no other core that could sign meanwhile; a generated key is for trying things out, and has no
-    // predecessor.
-    signsAtOnce: kind === "embedded" || generated,
-  };
-  return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
-}
-
-/** A key under DATA_DIR. @throws {Error} that names its file when that holds no such key; nothing is written over */
-function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", read: (text: string) => Key): Key {
-  try {
-    return read(developmentKey(dataDir, kind));
-  } catch (cause) {
-    if (["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(String(Reflect.get(Object(cause), "code")))) throw cause;
-    throw new Error(
-      `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable ${kind} private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
-      { cause },
-    );
-  }
-}
-
-/** Reads a key that signs by one algorithm; a key of another kind would sign tokens that nobody expects. @throws {Error} */
-const keyFor =
-  (alg: "EdDSA" | "RS256") =>
-  (text: string): SigningKey => {
-    const key = signingKey(text);
-    if (key.jwk.alg !== alg) throw new Error(`the key signs by ${key.jwk.alg}, not by ${alg}`);
-    return key;
-  };
-
-const rsaKey = ({ keys, dataDir }: Config) =>
-  keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", keyFor("RS256")) : signingKey(keys.rsaPrivateKeyPem);
-
-/**
- * The ML-DSA-65 key: published wherever there is one, used with HYBRID_SIGNING_ENABLED, which outside production makes one where there is
- * none.
- */
-async function mldsaOf(config: Config) {
-  const { hybrid } = config.pqc;
-  const { mldsaPrivateKey } = config.keys;
-  if (mldsaPrivateKey === undefined && !hybrid) return undefined;
-  const read = (text: string) => {
-    const held = readMldsaPrivate(text);
-    if (held === undefined) throw new Error("this is no ML-DSA-65 key");
-    return held;
-  };
-  const held = mldsaPrivateKey === undefined ? keptKey(config.dataDir, "ml-dsa-65", read) : read(mldsaPrivateKey);
-  const key = await openMldsaKey(held.seed);
-  if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
-    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv; give the JWK as it was made, or leave pub out.");
-  }
-  return { key, hybrid };
 }

@@ -17,7 +17,7 @@ import { managedRealms, realms } from "../store/realms.ts";
 import { managedScopes } from "../store/scope-descriptions.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users-admin.ts";
-import { KEYS_OUTLIVE } from "./core.ts";
+import { KEYS_OUTLIVE } from "./keys.ts";
 
 /** What managing needs, over the stores. */
 export const managementPorts = (

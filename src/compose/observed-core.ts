@@ -1,10 +1,12 @@
-import { isRefusal } from "../errors.ts";
-import type { TokenCore } from "../grpc/local.ts";
+import { documentHost, namesDocument } from "../clients/document-url.ts";
+import { isRefusal, type Refusal } from "../errors.ts";
+import { type AnyCall, type TokenCore, type TokenCoreMethod, tokenCoreOf } from "../grpc/local.ts";
 import { grantLabel, LOGIN_LABEL } from "../protocol/grants.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
 
-/** Which calls authenticate somebody, and where they count. */
-const SURFACES: Partial<Record<keyof TokenCore, AuthenticationSurface>> = {
+/** Calls that authenticate a caller, and the surface under which they are counted. */
+const SURFACES: Partial<Record<TokenCoreMethod, AuthenticationSurface>> = {
   token: "token",
   introspect: "introspection",
   verifyApiKey: "introspection",
@@ -12,31 +14,78 @@ const SURFACES: Partial<Record<keyof TokenCore, AuthenticationSurface>> = {
   verifyAccessToken: "bearer",
 };
 
-/** Codes that say that somebody did not prove to be who they claim. */
+/** Codes with which a caller is refused that did not prove its identity. */
 const UNPROVEN: ReadonlySet<string> = new Set(["invalid_client", "invalid_token", "unauthenticated", "too_many_requests"]);
 
-/** The token core, counted: who proved themselves, what was issued, what was refused. */
-export function observedCore(core: TokenCore, metrics: Metrics): TokenCore {
-  const counted = Object.entries(core).map(([name, call]) => {
-    const surface = SURFACES[name as keyof TokenCore];
-    const method = call as (request: { grant?: { case?: string } }, options?: unknown) => Promise<unknown>;
-    const observed = async (request: { grant?: { case?: string } }, options?: unknown): Promise<unknown> => {
+const TOKEN_ENDPOINT = "/oauth/token";
+
+/** The members of a request that the log and the metrics read. */
+interface ObservedRequest {
+  readonly requestId?: string;
+  readonly clientId?: string;
+  readonly grant?: { readonly case?: string };
+  readonly request?: { readonly clientId?: string };
+}
+
+/** Refusals after a client metadata document was fetched; a bad URL is refused before that. */
+const isOfDocument = ({ reason }: Refusal): boolean => reason.startsWith("document_") && !reason.startsWith("document_url_");
+
+export interface RefusalLog {
+  /** A refusal by one of the front's routes. @param where `route` is the route's pattern */
+  atRoute(refusal: Refusal, where: { readonly route: string; readonly requestId: string }): void;
+  byCore(refusal: Refusal, method: TokenCoreMethod, request: ObservedRequest): void;
+}
+
+/**
+ * Logs the private reason of a refused token request or client metadata document. Each refusal is logged once, in the process that knows its
+ * reason; a fetch that many requests waited for is logged once, so that the fetch budget bounds the lines.
+ */
+export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
+  const logged = new WeakSet<Refusal>();
+  const isNew = (refusal: Refusal): boolean => !logged.has(refusal) && logged.add(refusal) !== undefined;
+
+  const logToken = (refusal: Refusal, requestId: string): void => {
+    const { code, reason } = refusal;
+    if (reason !== "refused_by_core" && isNew(refusal)) log.info("token_refused", { route: TOKEN_ENDPOINT, code, reason, requestId });
+  };
+  const logDocument = (refusal: Refusal, clientId: string, requestId: string): void => {
+    if (!namesDocument(clientId) || !isOfDocument(refusal) || !isNew(refusal)) return;
+    const { reason } = refusal;
+    log.warn("client_document_refused", { reason, host: documentHost(clientId), ...(requestId !== "" && { requestId }) });
+  };
+  return {
+    atRoute: (refusal, { route, requestId }) => {
+      if (route === TOKEN_ENDPOINT) logToken(refusal, requestId);
+    },
+    byCore(refusal, method, { requestId = "", clientId = "", request }) {
+      if (method === "token") logToken(refusal, requestId);
+      if (method === "validateAuthorization" || method === "issueCode") logDocument(refusal, request?.clientId ?? "", requestId);
+      if (method === "resolveClient") logDocument(refusal, clientId, "");
+    },
+  };
+}
+
+/** The token core of a process, observed: who authenticated, what was issued and what was refused is counted, and refusals are logged. */
+export function observedCore(core: TokenCore, metrics: Metrics, refusals: RefusalLog): TokenCore {
+  return tokenCoreOf((name): AnyCall => {
+    const surface = SURFACES[name];
+    const call = core[name] as AnyCall;
+    return async (request, options) => {
+      const observed: ObservedRequest = request;
       try {
-        const answer = await method(request, options);
+        const answer = await call(request, options);
         if (surface !== undefined) metrics.authentication(surface, "success");
-        if (name === "token") metrics.tokenIssued(grantLabel(request.grant?.case));
+        if (name === "token") metrics.tokenIssued(grantLabel(observed.grant?.case));
         if (name === "loginTokens") metrics.tokenIssued(LOGIN_LABEL);
         return answer;
       } catch (error) {
         if (isRefusal(error)) {
+          refusals.byCore(error, name, observed);
           metrics.refusal(error.code);
           if (surface !== undefined && UNPROVEN.has(error.code)) metrics.authentication(surface, "failure", error.reason);
         }
         throw error;
       }
     };
-    return [name, observed];
   });
-  // Every method of the core, under its own name.
-  return Object.fromEntries(counted) as TokenCore;
 }

@@ -13,10 +13,9 @@ import { linkedWallets, walletLinks } from "../store/wallet-links.ts";
 import { certificatesOf } from "../wallet/issuer-certificates.ts";
 import { issuerMetadata } from "../wallet/issuer-metadata.ts";
 import { LINK_ADDRESS_LIMIT, LINK_USER_LIMIT, type LinkingPorts } from "../wallet/linking.ts";
-import { askedFor } from "../wallet/query.ts";
-import { walletRequests } from "../wallet/request.ts";
+import { credentialQuery } from "../wallet/query.ts";
+import { verifierOf, walletRequests } from "../wallet/request.ts";
 import { statusLists } from "../wallet/status-list.ts";
-import { verifierOf } from "../wallet/verifier.ts";
 import { verifyPresentation } from "../wallet/verify.ts";
 
 /** Wallet linking. To be imported when it is switched on, for the libraries that come with it. */
@@ -27,18 +26,18 @@ export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral): W
 
 function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, ephemeral: Ephemeral): LinkingPorts {
   const policy = { ...wallet, types: wallet.credentialTypes };
-  const asked = askedFor(policy);
+  const query = credentialQuery(policy);
   const verifier = verifierOf({ issuer, ...wallet });
   const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: environment !== "production" && isLoopbackHost(host) });
   const trust = { keys: issuerMetadata(fetch, systemClock), roots: certificatesOf(wallet.issuerRoots ?? "") };
-  const verification = { policy, asked, trust, lists: statusLists(fetch, trust), clock: systemClock };
+  const verification = { policy, query, trust, lists: statusLists(fetch, trust), clock: systemClock };
   const limiter = (name: string, { points, seconds }: typeof LINK_USER_LIMIT | typeof LINK_ADDRESS_LIMIT) =>
     ephemeral.rateLimiter(name, points, seconds);
   return {
     limits: { user: limiter("wallet-link-user", LINK_USER_LIMIT), address: limiter("wallet-link-address", LINK_ADDRESS_LIMIT) },
     links: walletLinks(sql),
     wallets: linkedWallets(sql),
-    requests: walletRequests(issuer, verifier, asked),
+    requests: walletRequests(issuer, verifier, query),
     verify: (presentation, nonce) => verifyPresentation(presentation, { clientId: verifier.clientId, nonce }, verification),
     clock: systemClock,
     randomBytes,

@@ -12,7 +12,7 @@ import { requestableScopes } from "./policy/scope.ts";
 import { asIdTokenHint } from "./tokens/id-token.ts";
 
 /** An authorization request that is good in all its parts, in the values that would be granted. */
-export interface GoodRequest {
+export interface ValidRequest {
   readonly client: Client;
   readonly codeChallenge: string;
   readonly scopes: readonly string[];
@@ -112,7 +112,7 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
  * Judges the rest of the request, once its answer has somewhere to go.
  * @throws {Refusal} to be told to the client by redirect
  */
-export async function judgeRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<GoodRequest> {
+export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<ValidRequest> {
   assertForm(request);
   assertMayUseGrant(client, "authorization_code");
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);

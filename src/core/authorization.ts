@@ -6,7 +6,7 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
-import { answerableClient, type GoodRequest, judgeRequest } from "./authorization-request.ts";
+import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import type { Core } from "./core.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
@@ -44,7 +44,7 @@ const codeOf = (decision: string): string => createHmac("sha256", decision).upda
 /** What the front is told of a request: a code if it can have one at once, else what it would grant and what is left to ask. */
 async function answerTo(
   request: AuthorizationRequest,
-  good: GoodRequest,
+  good: ValidRequest,
   userId: string | undefined,
   askedIn: AskedIn | undefined,
   core: Core,
@@ -100,7 +100,7 @@ export async function validateAuthorization(
 ) {
   const client = await answerableClient(request, address, core);
   try {
-    const good = await judgeRequest(request, client, core);
+    const good = await validateRequest(request, client, core);
     logDropped(request, client, requestId, core);
     return { outcome: await answerTo(request, good, userId, askedIn, core) };
   } catch (error) {
@@ -113,7 +113,7 @@ export async function validateAuthorization(
 /** Stores a code. @returns undefined when session, user, client or consent did not hold at the moment of writing */
 async function storeCode(
   request: AuthorizationRequest,
-  good: GoodRequest,
+  good: ValidRequest,
   { userId, sessionId, authTime, requestId, decision }: AskedIn,
   core: Core,
 ) {
@@ -153,7 +153,7 @@ async function storeCode(
 export async function issueCode({ request, address, ...askedIn }: IssueCodeRequest, core: Core): Promise<string> {
   if (request === undefined) throw new Refusal("invalid_request", "request_missing");
   const client = await answerableClient(request, address, core);
-  const code = await storeCode(request, await judgeRequest(request, client, core), askedIn, core);
+  const code = await storeCode(request, await validateRequest(request, client, core), askedIn, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");
   return code;
 }

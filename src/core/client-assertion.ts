@@ -1,13 +1,12 @@
 import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
-import { asPublicKeySet, type PublishedKey } from "../clients/key-set.ts";
-import type { RemoteKeys } from "../clients/ports.ts";
-import { type AssertionAlgorithm, isAssertionAlgorithm } from "../clients/signature-algorithms.ts";
+import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
+import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
-import { fittingKeys, isSignedBy } from "./signing/published-keys.ts";
+import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
 
 export const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -15,32 +14,30 @@ export const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-typ
 const MAX_AHEAD = 3_600;
 const SKEW = 60;
 
-/** An access token, an ID token of another kind or a DPoP proof must not pass for an assertion; to have no type at all is usual. */
+/** Access tokens, ID tokens of other kinds and DPoP proofs are not assertions. Most assertions have no type. */
 const ASSERTION_TYPES = /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i;
 
 const refuse = (reason: string): never => {
   throw new Refusal("invalid_client", reason);
 };
 
-/** An assertion whose form is good. Who signed it is not known yet. */
+/** A well-formed assertion. Its signature has not been verified. */
 export interface Assertion extends ParsedJwt {
-  readonly alg: AssertionAlgorithm;
-  readonly kid: string | undefined;
-  /** The client that it names, and that must turn out to have signed it. */
+  /** The client that it names. Only that client's keys can verify it. */
   readonly clientId: string;
 }
 
 /**
- * What CLIENT_ASSERTION_AUDIENCE stands for.
- * @see rfc7523bis §4: the issuer and nothing else; `compat` also takes the token endpoint, as RFC 7523 had it
+ * The audiences that CLIENT_ASSERTION_AUDIENCE accepts.
+ * @see rfc7523bis §4: only the issuer; `compat` also accepts the token endpoint, as in RFC 7523
  */
 export const assertionAudiences = (issuer: string, mode: "strict" | "compat"): readonly string[] =>
   mode === "strict" ? [issuer] : [issuer, `${issuer}/oauth/token`];
 
 /**
- * Reads an assertion. Pure. No key material and no address of any comes out of it: its header may name a key of the client's, no more.
+ * Reads an assertion. Pure. Its header may name a key id of the client, but never a key or an address.
  * @throws {Refusal} invalid_client
- * @see RFC 7523 §3, specification §4.7 private_key_jwt
+ * @see RFC 7523 §3, docs/protocol.md#client-authentication
  */
 export function readAssertion(type: string, text: string): Assertion {
   if (type !== CLIENT_ASSERTION_TYPE) refuse("assertion_type_unknown");
@@ -55,18 +52,18 @@ export function readAssertion(type: string, text: string): Assertion {
   if (claims === undefined) return refuse("assertion_malformed");
   const { iss, sub } = claims;
   if (typeof sub !== "string" || sub === "" || iss !== sub) return refuse("assertion_subject_not_issuer");
-  return { ...parsed, claims, alg, kid, clientId: sub };
+  return { ...parsed, claims, clientId: sub };
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 
 /**
- * Whether the assertion is for us and for now. Pure.
+ * Checks audience and times of an assertion. Pure.
  * @param now seconds since the epoch
- * @returns the identifier that may be used once, and the seconds for which it has to be remembered
+ * @returns `jti`, which may be used once, and the seconds for which it must be remembered
  * @throws {Refusal} invalid_client
  */
-export function judgeClaims({ claims }: ParsedJwt, audiences: readonly string[], now: number): { jti: string; remember: number } {
+export function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: number): { jti: string; remember: number } {
   const { aud, exp, iat, nbf, jti } = claims;
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
   if (typeof audience !== "string" || !audiences.includes(audience)) refuse("assertion_for_another_audience");
@@ -81,49 +78,39 @@ export function judgeClaims({ claims }: ParsedJwt, audiences: readonly string[],
 }
 
 /**
- * Whether one of the client's own keys signed it: those that it registered or published, and no others.
+ * Verifies the signature by one of the keys that the client registered or publishes.
  * @throws {Refusal} invalid_client
  */
 async function assertSigned(assertion: Assertion, client: Client, remoteKeys: RemoteKeys): Promise<void> {
-  const { alg, kid } = assertion;
-  const choose = (keys: readonly PublishedKey[]) => fittingKeys(keys, alg, kid);
-  let candidates: readonly PublishedKey[];
-  if (client.jwks !== null) candidates = choose(asPublicKeySet(client.jwks) ?? []);
-  else if (client.jwksUri !== null) {
-    candidates = choose(await reached(remoteKeys.at(client.jwksUri)));
-    // The key may be newer than what we remember of the set.
-    if (candidates.length === 0) candidates = choose(await reached(remoteKeys.renewed(client.jwksUri)));
-  } else return refuse("client_without_keys");
-  const [key, ...others] = candidates;
-  if (key === undefined) return refuse("key_unknown");
-  if (others.length > 0) refuse("key_ambiguous");
-  if (!isSignedBy(assertion, key, alg)) refuse("signature_wrong");
-}
-
-const reached = (keys: Promise<readonly PublishedKey[]>): Promise<readonly PublishedKey[]> =>
-  keys.catch((cause: unknown) => {
+  const verdict = await signatureVerdict(assertion, client, remoteKeys).catch((cause: unknown) => {
     throw cause instanceof FetchFailure ? new Refusal("invalid_client", `keys_${cause.reason}`, { cause }) : cause;
   });
+  if (verdict !== "valid") refuse(verdict);
+}
+
+async function signatureVerdict(assertion: Assertion, client: Client, remoteKeys: RemoteKeys): Promise<SignatureVerdict> {
+  if (client.jwks !== null) return verifySignature(assertion, asPublicKeySet(client.jwks) ?? []);
+  return client.jwksUri === null ? refuse("client_without_keys") : verifyByRemoteKeys(assertion, client.jwksUri, remoteKeys);
+}
 
 export interface AssertionPorts extends Pick<CorePorts, "assertionAudiences" | "remoteKeys"> {
   readonly clock: Clock;
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
 }
 
-/** All that proves an assertion but its first use. @throws {Refusal} invalid_client */
-export async function judgeAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
-  const judged = judgeClaims(assertion, ports.assertionAudiences, ports.clock());
+/** Checks everything about an assertion except that it is used for the first time. @throws {Refusal} invalid_client */
+export async function checkAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
+  const used = checkClaims(assertion, ports.assertionAudiences, ports.clock());
   await assertSigned(assertion, client, ports.remoteKeys);
-  return judged;
+  return used;
 }
 
 /**
- * Proves that the client itself made this assertion, for us, now and for the first time. Its identifier is used up last, so that nobody
- * else can use up a client's identifiers; where that cannot be recorded, nothing is proven.
- * @throws {Refusal} invalid_client; temporarily_unavailable when the store cannot say
- * @see RFC 7523 §3, OpenID Connect Core §9, specification §4.7
+ * Authenticates a client by its assertion. The `jti` is consumed last, so that only the client can use up its own identifiers.
+ * @throws {Refusal} invalid_client; temporarily_unavailable when the store cannot record the `jti`
+ * @see RFC 7523 §3, OIDC Core §9, docs/protocol.md#client-authentication
  */
-export async function proveByAssertion(assertion: Assertion, client: Client, ports: AssertionPorts): Promise<void> {
-  const { jti, remember } = await judgeAssertion(assertion, client, ports);
+export async function authenticateByAssertion(assertion: Assertion, client: Client, ports: AssertionPorts): Promise<void> {
+  const { jti, remember } = await checkAssertion(assertion, client, ports);
   if (!(await ports.consumedIds.consume("client_assertion", client.clientId, jti, remember))) refuse("assertion_used_before");
 }

@@ -3,11 +3,11 @@ import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
-import { type Assertion, type AssertionPorts, proveByAssertion, readAssertion } from "./client-assertion.ts";
-import { assertRules, type Rule } from "./policy/rule.ts";
+import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
+import { ENFORCED, type Rule, type RuleTrace } from "./policy/rule.ts";
 import type { AuthenticationThrottle, CorePorts } from "./ports.ts";
 
-/** Compared with when there is no client or no secret, so that an unknown client costs the same work as a wrong secret. */
+/** Stands in where there is no client or no secret, so that an unknown client takes the same time as a wrong secret. */
 const NO_SECRET = asSecretHash(new Uint8Array(32));
 
 export interface Presented {
@@ -22,11 +22,11 @@ const refuse = (reason: string): never => {
 };
 
 /**
- * Which client a request claims to be, and by which one method. Pure.
+ * Reads which client a request claims to come from, and the one method by which it authenticates. Pure.
  * A Basic header without a secret only names the client. `client_id` in the body beside another method must name the same client; an
- * assertion names it by itself.
- * @throws {Refusal} invalid_client for several methods, contradicting ids or none at all, and for an assertion whose form is bad
- * @see RFC 6749 §2.3, specification §4.7
+ * assertion names the client itself.
+ * @throws {Refusal} invalid_client for several methods, contradicting ids or none at all, and for a malformed assertion
+ * @see RFC 6749 §2.3, docs/protocol.md#client-authentication
  */
 export function presentedCredential(credential: ClientCredential | undefined): Presented {
   const { basic, clientSecret, assertion, clientId } = credential ?? {};
@@ -51,78 +51,110 @@ export function presentedCredential(credential: ClientCredential | undefined): P
 /** Whether the presented method is one that the client may use here. */
 export type MethodRule = (client: Client, presented: AuthMethod) => boolean;
 
-/** At introspection and revocation: a secret, for a client that is registered for one, in the header or in the body (specification §4.8). */
+/** At introspection and revocation: a secret, for a client that is registered for one, in the header or in the body (RFC 7662 §2.1). */
 export const anySecretMethod: MethodRule = (client, presented) => usesSecret(client.tokenEndpointAuthMethod) && usesSecret(presented);
 
 /**
- * At the token endpoint: the registered method (specification §4.7); of a metadata document, any that holds for it. Where a secret is
- * registered it may come in the header or in the body, as everywhere: widely used clients post it wherever that is advertised.
+ * At the token endpoint: the registered method; for the client of a metadata document any of those that it lists. A registered secret may
+ * come in the header or in the body: widely used clients post it wherever that is advertised.
+ * @see docs/protocol.md#client-authentication
  */
 export const registeredMethod: MethodRule = (client, presented) =>
   client.tokenEndpointAuthMethod === presented ||
   client.alternativeAuthMethods?.includes(presented) === true ||
   anySecretMethod(client, presented);
 
-/** What a client is judged by that wants to be known. */
-export interface ClientFacts {
+/** A client as the request names it, with what the rules compare. */
+interface ClientFacts {
   readonly presented: Presented;
-  readonly client: Client | undefined;
+  readonly client: Client;
   readonly methodRule: MethodRule;
 }
 
-const clientOf = ({ client }: ClientFacts): Client => client ?? refuse("client_unknown");
-
-/** Judged by the work for a known client and an unknown one alike. */
-const secretMatches = ({ presented, client }: ClientFacts): boolean =>
-  sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
-
-const CLIENT_KNOWN: Rule<ClientFacts> = {
-  name: "client_known",
-  demand: "The client is registered; one of a metadata document was given the code or refresh token that it presents.",
-  source: "specification §5",
-  assert: clientOf,
-};
 const METHOD_REGISTERED: Rule<ClientFacts> = {
   name: "method_registered",
   demand: "The client authenticates by the method that it is registered for; a secret may come in the header or in the body.",
-  source: "specification §4.7",
-  assert: (facts) => {
-    if (!facts.methodRule(clientOf(facts), facts.presented.method)) refuse("method_not_registered");
+  source: "docs/protocol.md#client-authentication",
+  check: ({ client, presented, methodRule }) => {
+    if (!methodRule(client, presented.method)) refuse("method_not_registered");
   },
 };
 const CLIENT_ENABLED: Rule<ClientFacts> = {
   name: "client_enabled",
   demand: "The client is enabled.",
-  source: "specification §3",
-  assert: (facts) => {
-    if (!clientOf(facts).enabled) refuse("client_disabled");
+  source: "docs/protocol.md#client-authentication",
+  check: ({ client }) => {
+    if (!client.enabled) refuse("client_disabled");
   },
 };
 
 /**
- * In order. What proves the client comes last: no address is asked for keys, and no identifier used up, for one that may not authenticate
- * so.
+ * In order. The proof comes last: for a client that may not authenticate this way, no keys are fetched and no identifier is used up.
  */
 export const CLIENT_RULES = {
   credential: {
     name: "credential",
     demand: "The request names one client, and authenticates it in at most one way.",
-    source: "RFC 6749 §2.3, specification §4.7",
+    source: "RFC 6749 §2.3",
+    check: presentedCredential,
+  } satisfies Rule<ClientCredential | undefined, Presented>,
+  found: {
+    name: "client_known",
+    demand: "The client is registered; one of a metadata document was given the code or refresh token that it presents.",
+    source: "docs/protocol.md#metadata-documents",
   },
-  known: CLIENT_KNOWN,
   methodRegistered: METHOD_REGISTERED,
   enabled: CLIENT_ENABLED,
   proven: {
     name: "client_proven",
-    demand: "The secret is the client's; or its assertion is signed by its key, for this issuer, for now and for the first time.",
+    demand: "The secret is the client's; or its assertion is signed by its key, for this issuer, valid now and not used before.",
     source: "RFC 6749 §2.3, RFC 7523 §3",
   },
 } as const;
 
-/** A secret proves the client whose it is; without one there is nothing to prove. @throws {Refusal} invalid_client */
-export function assertSecret(facts: ClientFacts): void {
-  const matches = secretMatches(facts);
-  if (facts.presented.method !== "none" && !matches) refuse("wrong_secret");
+/** One attempt of a client to authenticate. */
+export interface ClientAttempt {
+  readonly presented: Presented;
+  /** Address of the caller; failures are counted per client and address. */
+  readonly address: string;
+  /** The client that the request names, once it is read. */
+  readonly client: Promise<Client | undefined>;
+  readonly methodRule: MethodRule;
+}
+
+/** How an attempt is evaluated: for real, or by `explain`, which uses nothing up. */
+interface Evaluation {
+  readonly trace: RuleTrace;
+  /** Verifies an assertion. @throws {Refusal} invalid_client */
+  readonly proveBy: (assertion: Assertion, client: Client) => Promise<unknown>;
+  /** Whether a client that presents nothing is assumed to be able to prove itself. */
+  readonly assumesProof: boolean;
+}
+
+/** The secret is compared for a known client and an unknown one alike, so that both take the same time. */
+async function findClient({ presented, client: pending }: ClientAttempt) {
+  const client = await pending;
+  const secretMatches = sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
+  return { client: client ?? refuse("client_unknown"), secretMatches };
+}
+
+/** Evaluates the rules of client authentication. @throws {Refusal} invalid_client */
+export async function evaluateClient(attempt: ClientAttempt, { trace, proveBy, assumesProof }: Evaluation): Promise<Client> {
+  const { presented, methodRule } = attempt;
+  const { client, secretMatches } = await trace.settle(CLIENT_RULES.found, findClient(attempt));
+  const assumed = assumesProof && isConfidential(client) && presented.method === "none" && !registeredMethod(client, "none");
+  const facts = { presented, client, methodRule };
+  if (assumed) trace.assume(METHOD_REGISTERED);
+  else trace.check(METHOD_REGISTERED, facts);
+  trace.check(CLIENT_ENABLED, facts);
+  if (assumed) trace.assume(CLIENT_RULES.proven);
+  else await trace.settle(CLIENT_RULES.proven, prove(presented, client, secretMatches, proveBy));
+  return client;
+}
+
+async function prove({ method, assertion }: Presented, client: Client, secretMatches: boolean, proveBy: Evaluation["proveBy"]) {
+  if (assertion !== undefined) await proveBy(assertion, client);
+  else if (method !== "none" && !secretMatches) refuse("wrong_secret");
 }
 
 export interface AuthenticationPorts extends AssertionPorts {
@@ -130,17 +162,12 @@ export interface AuthenticationPorts extends AssertionPorts {
   readonly throttle: AuthenticationThrottle;
 }
 
-/** Whose failures are counted together. */
-interface Asker {
-  readonly clientId: string;
-  readonly address: string;
-}
-
 type Throttle = Pick<AuthenticationPorts, "throttle">;
 
 /** Runs `work`; an `invalid_client` counts as a failed authentication. @throws {Refusal} too_many_requests in its place after many of them */
 async function countingFailures<Answer>(
-  { clientId, address }: Asker,
+  clientId: string,
+  address: string,
   { throttle }: Throttle,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -155,40 +182,42 @@ async function countingFailures<Answer>(
 }
 
 /**
- * Runs what only a client may request that proves itself. One that is refused because it cannot has failed to authenticate, and is throttled
- * like any other before `work` begins: each of these refusals leaves a record, and anybody can send requests in a public client's name.
+ * Runs `work`, which refuses public clients with an audit record. Each such refusal counts as failed authentication and is throttled before
+ * `work` begins: anyone can send requests in the name of a public client.
  */
-export async function countingUnproven<Answer>(
-  { client, address }: { readonly client: Client; readonly address: string },
+export async function throttlingPublicClient<Answer>(
+  client: Client,
+  address: string,
   ports: Throttle,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   const { clientId } = client;
   if (!isConfidential(client)) ports.throttle.assertOpen(clientId, address);
-  return countingFailures({ clientId, address }, ports, work);
+  return countingFailures(clientId, address, ports, work);
 }
 
 /**
- * The client that a request proves to come from. What is right passes also while the client's failures at this address are throttled, so
- * that others at the same address cannot keep a client out; the check is a hash or a signature, and keys are fetched within the budget that
- * there is for each address of keys.
+ * Authenticates a client whose record is on its way. A valid credential passes also while the client's failures at this address are
+ * throttled, so that others at the same address cannot lock a client out. The check costs a hash or a signature, and keys are fetched within
+ * the budget of their address.
  * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests in its place after many failures
  */
+export const authenticateAttempt = (attempt: ClientAttempt, ports: Omit<AuthenticationPorts, "clients">): Promise<Client> =>
+  countingFailures(attempt.presented.clientId, attempt.address, ports, () =>
+    evaluateClient(attempt, {
+      trace: ENFORCED,
+      proveBy: (assertion, client) => authenticateByAssertion(assertion, client, ports),
+      assumesProof: false,
+    }),
+  );
+
+/** Reads a credential and authenticates its client. @throws {Refusal} as `presentedCredential` and `authenticateAttempt` */
 export async function authenticateClient(
   credential: ClientCredential | undefined,
   methodRule: MethodRule,
   ports: AuthenticationPorts,
 ): Promise<Client> {
   const presented = presentedCredential(credential);
-  const { clientId, assertion } = presented;
-  const address = credential?.address ?? "";
-  return countingFailures({ clientId, address }, ports, async () => {
-    const facts = { presented, client: await ports.clients.byClientId(clientId), methodRule };
-    const proven = secretMatches(facts);
-    assertRules([CLIENT_KNOWN, METHOD_REGISTERED, CLIENT_ENABLED], facts);
-    const client = clientOf(facts);
-    if (assertion !== undefined) await proveByAssertion(assertion, client, ports);
-    else if (presented.method !== "none" && !proven) refuse("wrong_secret");
-    return client;
-  });
+  const client = ports.clients.byClientId(presented.clientId);
+  return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule }, ports);
 }

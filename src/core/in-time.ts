@@ -5,10 +5,14 @@ import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { CallContext } from "./implementation.ts";
 
 /**
- * The core as one call uses it: whatever the call would consume, issue or revoke carries the call's deadline into its statement, and is not
- * begun once the caller has left. A process that was stopped for a while would otherwise do late what a client has long since repeated.
+ * The core as one call uses it: whatever the call consumes, issues or revokes carries the call's deadline into its statement, and is not
+ * begun once the caller has left. Otherwise a process that was stopped for a while would do late what its client has long repeated.
+ * @throws {Refusal} temporarily_unavailable for a call whose deadline passed while this process stood still
  */
 export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
+  const now = core.databaseNow?.();
+  if (notAfter !== undefined && now !== undefined && notAfter < now)
+    throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
   const assertWanted = (): void => {
     if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
   };

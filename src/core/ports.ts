@@ -1,9 +1,11 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import type { ApiKeyDirectory, ClientDirectory, ClientDocuments, RemoteKeys } from "../clients/ports.ts";
+import type { RemoteKeys } from "../clients/key-set.ts";
+import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { ClockWatch } from "./clocks.ts";
 import type { Delegations } from "./delegations.ts";
 import type { DetachedSignatures } from "./detached-signatures.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
@@ -207,6 +209,10 @@ export interface CorePorts {
   readonly consents: ConsentRepository;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
+  /** Whether the clocks of process and database agree well enough to issue anything. */
+  readonly clocks?: Pick<ClockWatch, "isTrue" | "assertTrue">;
+  /** The database's clock in seconds since the epoch; undefined until it was read once. */
+  readonly databaseNow?: () => number | undefined;
   /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
   readonly lastEffect?: () => number | undefined;
   readonly log: Pick<Log, "info">;

@@ -1,48 +1,121 @@
-import { type Client, isConfidential } from "../clients/client.ts";
-import { isRefusal, type Refusal } from "../errors.ts";
-import type { GrantType } from "../protocol/grants.ts";
+import { isConfidential } from "../clients/client.ts";
+import { isRefusal, Refusal } from "../errors.ts";
+import type { ClientCredential, RefusedTokenExchange } from "../gen/countersign/token/v1/token_pb.ts";
+import { GRANTS, TOKEN_EXCHANGE } from "../protocol/grants.ts";
+import { presentedCredential, throttlingPublicClient } from "./client-authentication.ts";
 import type { Core } from "./core.ts";
+import type { GrantRequest, RefusalAudit } from "./grants/grant.ts";
+import { isVerdict } from "./policy/rule.ts";
 
-/** Who asked, and for which grant. */
-export interface TokenAsker {
-  readonly client: Client;
-  readonly grantType: GrantType;
-  readonly requestId: string;
-}
+/** These refusals have an audit record of the revocation that they caused. */
+const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed"];
 
-/** These have left a record with what they ended. */
-const ALREADY_REPORTED: readonly string[] = ["code_replayed", "refresh_token_replayed"];
-
-/** A public client proves nothing about itself, so that anybody could fill the trail in its name: what it is refused is counted alone. */
-const isWorthAuditing = ({ code, reason }: Refusal, client: Client): boolean =>
-  isConfidential(client) && code !== "temporarily_unavailable" && !ALREADY_REPORTED.includes(reason);
-
-/** What a record says of why something was refused. */
+/** What an audit record says of the reason of a refusal. */
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
 
 /**
- * Does the work of a token request of a client that has authenticated; a refusal leaves when its record is written.
+ * Runs the work of a token request whose client has authenticated; a refusal is thrown once its record is written. Refusals of a public
+ * client are only counted, unless the grant says otherwise: anyone could fill the log in its name.
  * @throws {Refusal} that of the work
  */
 export async function auditingRefusals<Answer>(
-  { client, grantType, requestId }: TokenAsker,
+  { event, publicClients }: RefusalAudit,
+  request: GrantRequest,
+  address: string,
+  core: Core,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const { client } = request;
+  const recorded = async (): Promise<Answer> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (isVerdict(error) && (publicClients || isConfidential(client)) && !ALREADY_RECORDED.includes(error.reason))
+        await core.audit.record({ ...recordOf(error, client.clientId, request), event });
+      throw error;
+    }
+  };
+  return publicClients ? throttlingPublicClient(client, address, core, recorded) : recorded();
+}
+
+const recordOf = (
+  refusal: Refusal,
+  clientId: string,
+  { grant, requestId, refusalDetails }: Omit<GrantRequest, "client" | "prefetched">,
+) => ({
+  outcome: "failure" as const,
+  ...because(refusal),
+  actor: { type: "client" as const, id: clientId },
+  clientId,
+  grantType: GRANTS[grant.case].grantType,
+  requestId,
+  ...refusalDetails,
+});
+
+/** A token exchange before its agent has authenticated. */
+export interface UnauthenticatedExchange {
+  readonly credential: ClientCredential | undefined;
+  readonly requestId: string;
+}
+
+/** The client that a request names, even if it names it in two ways at once. */
+function namedClient(credential: ClientCredential | undefined): string | undefined {
+  try {
+    return presentedCredential(credential).clientId;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return credential?.basic?.clientId ?? credential?.clientId;
+  }
+}
+
+/** Records an exchange that is refused before its tokens are looked at: the named agent is the whole chain. */
+async function recordUnauthenticated(
+  refusal: Refusal,
+  { credential, requestId }: UnauthenticatedExchange,
   { audit }: Pick<Core, "audit">,
+): Promise<void> {
+  const clientId = namedClient(credential);
+  if (clientId === undefined) return;
+  const entry = {
+    event: "token.refused",
+    outcome: "failure",
+    ...because(refusal),
+    actor: { type: "client", id: clientId },
+    clientId,
+    grantType: TOKEN_EXCHANGE,
+    actChain: [clientId],
+    requestId,
+  } as const;
+  await audit.recordUnproven(entry, credential?.address ?? "");
+}
+
+/** Runs the authentication of an exchange's agent; a failure is thrown once it is recorded, or counted. */
+export async function auditingAuthentication<Answer>(
+  exchange: UnauthenticatedExchange,
+  ports: Pick<Core, "audit">,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   try {
     return await work();
   } catch (error) {
-    if (isRefusal(error) && isWorthAuditing(error, client)) {
-      await audit.record({
-        event: "token.refused",
-        outcome: "failure",
-        ...because(error),
-        actor: { type: "client", id: client.clientId },
-        clientId: client.clientId,
-        grantType,
-        requestId,
-      });
-    }
+    if (isRefusal(error) && error.code === "invalid_client") await recordUnauthenticated(error, exchange, ports);
     throw error;
   }
+}
+
+const REASON = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** Refuses an exchange that the front could not read, for the front's reason, once that is recorded. @throws {Refusal} always */
+export async function refuseUnreadable(
+  { error, reason, description }: RefusedTokenExchange,
+  exchange: UnauthenticatedExchange,
+  ports: Pick<Core, "audit">,
+): Promise<never> {
+  const refusal = new Refusal(
+    error === "invalid_client" ? "invalid_client" : "invalid_request",
+    REASON.test(reason) ? reason : "request_unreadable",
+    description === undefined ? {} : { description },
+  );
+  await recordUnauthenticated(refusal, exchange, ports);
+  throw refusal;
 }

@@ -1,5 +1,7 @@
 import { consentRoutes } from "./auth/consents.ts";
-import { accountRoutes } from "./auth/routes.ts";
+import { forgotPasswordRoute, resetPasswordRoute } from "./auth/forgotten-password.ts";
+import { registerRoute, resendVerificationRoute, verifyRoute } from "./auth/register.ts";
+import { loginRoute, logoutRoute } from "./auth/sign-in.ts";
 import { cookiesOf } from "./http/cookies.ts";
 import { formGuard } from "./http/form-guard.ts";
 import type { Route } from "./http/routes.ts";
@@ -25,7 +27,13 @@ export function userRoutes({ wallets, ...ports }: UserOptions): readonly Route[]
   const site = siteOf(ports.issuer, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };
   return [
-    ...accountRoutes(kit),
+    registerRoute(ports),
+    loginRoute(ports, cookies),
+    logoutRoute(ports, cookies),
+    resendVerificationRoute(ports),
+    forgotPasswordRoute(ports),
+    resetPasswordRoute(ports),
+    verifyRoute(kit),
     ...consentRoutes(ports, cookies),
     ...authorizeRoutes(ports, cookies, flow, site),
     ...pageRoutes(kit),

@@ -127,6 +127,9 @@ export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
 
 const CASES = new Map<string, GrantCase>(Object.entries(GRANTS).map(([name, { grantType }]) => [grantType, name as GrantCase]));
 
+/** The oneof member of a `grant_type`; undefined for a value that is not a grant of this service. */
+export const grantCaseOf = (grantType: string): GrantCase | undefined => CASES.get(grantType);
+
 /**
  * Reads the grant of a token request. A grant that is not served is refused here, before the client is authenticated, so that every caller
  * gets the same answer. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
@@ -137,7 +140,7 @@ const CASES = new Map<string, GrantCase>(Object.entries(GRANTS).map(([name, { gr
 export function parseGrant(form: Form, served: readonly string[]): GrantInit {
   const grantType = form.get("grant_type");
   if (grantType === undefined) throw new Refusal("invalid_request", "grant_type_missing", { description: "grant_type is missing." });
-  const name = served.includes(grantType) ? CASES.get(grantType) : undefined;
+  const name = served.includes(grantType) ? grantCaseOf(grantType) : undefined;
   if (name === undefined) {
     const description = `grant_type must be one of ${served.join(", ")}.`;
     throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });

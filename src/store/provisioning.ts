@@ -79,7 +79,7 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
   for (const [index, client] of clients.entries()) {
     const report = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
     const owner = await ownerOf(client.ownerEmail, tx);
-    if (owner === false) report({ path: "ownerEmail", message: "belongs to no account" });
+    if (owner === false) report({ path: "ownerEmail", message: "belongs to no user" });
     try {
       outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
     } catch (error) {

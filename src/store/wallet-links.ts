@@ -27,7 +27,7 @@ const START = statement(
 );
 
 const LINK = ["handleHash", "userId", "sessionId", "state", "reason", "expiresAt", "sameDevice", "returnHash"] as const;
-const link = `${WALLET_LINKS.select(LINK)}, expires_at <= now() as over`;
+const link = `${WALLET_LINKS.select(LINK)}, expires_at <= now() as expired`;
 const BY_HANDLE = statement("wallet_link_by_handle", `select ${link} from wallet_links where handle_hash = $1::bytea`);
 const BY_RETURN = statement("wallet_link_by_return", `select ${link} from wallet_links where return_hash = $1::bytea`);
 

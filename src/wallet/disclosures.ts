@@ -1,5 +1,4 @@
-import { digestOf, isMembers, type Members, type Presentation } from "./presentation.ts";
-import { refuse } from "./refused.ts";
+import { digestOf, isMembers, type Members, type Presentation, refuse } from "./presentation.ts";
 
 type Json = unknown;
 
@@ -9,21 +8,21 @@ interface Disclosure {
   readonly value: Json;
 }
 
-/** Objects and lists in one another, disclosed ones counted. */
+/** Nesting of objects and lists, disclosed ones included. */
 const MAX_DEPTH = 32;
 
-/** Claims that decide whether the credential counts: the issuer says them openly or not at all. @see SD-JWT VC §2.2.2.2 */
+/** Claims that decide whether the credential is valid: the issuer must not make them selectively disclosable. @see SD-JWT VC §2.2.2.2 */
 const NEVER_DISCLOSED: ReadonlySet<string> = new Set(["iss", "nbf", "exp", "cnf", "vct", "vct#integrity", "status", "_sd_alg"]);
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** JSON in the one spelling of base64url that it has. */
+/** Decodes JSON from canonical base64url. */
 function decode(text: string): Json {
   const bytes = Buffer.from(text, "base64url");
   try {
     if (bytes.toString("base64url") === text) return JSON.parse(utf8.decode(bytes));
   } catch {
-    // what the parser says may quote the text
+    // the parser's message may quote the text
   }
   return refuse("disclosure_malformed");
 }
@@ -40,8 +39,8 @@ function readDisclosure(text: string): Disclosure {
 }
 
 /**
- * Whether the disclosures are the issuer's own, each of them once and in its place: then whoever puts them in gets the claims that the
- * issuer meant. Pure.
+ * Checks that each disclosure is the issuer's and has exactly one place in the credential. Pure. A library that then inserts them gets the
+ * claims that the issuer meant.
  * @throws {Refusal} access_denied
  * @see RFC 9901 §7.1 step 3
  */
@@ -51,8 +50,8 @@ export function assertDisclosuresSound(presentation: Presentation): void {
   if (sent.size !== presentation.disclosures.length) refuse("disclosure_repeated");
   const seen = new Set<string>();
 
-  /** The disclosure that belongs to a digest, which may stand in one place alone. */
-  const placed = (hash: Json): Disclosure | undefined => {
+  /** The disclosure of a digest. A digest may occur once. */
+  const disclosureOf = (hash: Json): Disclosure | undefined => {
     if (typeof hash !== "string") return refuse("digest_malformed");
     if (seen.has(hash)) return refuse("digest_repeated");
     seen.add(hash);
@@ -67,7 +66,7 @@ export function assertDisclosuresSound(presentation: Presentation): void {
     if (!isMembers(item) || !("..." in item)) walk(item, depth);
     else {
       if (Object.keys(item).length !== 1) refuse("digest_malformed");
-      const found = placed(item["..."]);
+      const found = disclosureOf(item["..."]);
       if (found !== undefined && found.name !== undefined) refuse("disclosure_misplaced");
       walk(found?.value, depth);
     }
@@ -77,7 +76,7 @@ export function assertDisclosuresSound(presentation: Presentation): void {
     if ("..." in open) refuse("digest_malformed");
     const names = new Set(Object.keys(open));
     for (const hash of Array.isArray(_sd) ? _sd : refuse("digest_malformed")) {
-      const found = placed(hash);
+      const found = disclosureOf(hash);
       if (found === undefined) continue;
       const name = found.name ?? refuse("disclosure_misplaced");
       if (names.has(name)) refuse("disclosure_overwrites");

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { PublishedKey } from "../clients/key-set.ts";
 import { isRefusal } from "../errors.ts";
-import { refuse } from "./refused.ts";
+import { refuse } from "./presentation.ts";
 
 const MAX_CHAIN = 5;
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
@@ -17,23 +17,23 @@ function readChain(x5c: unknown): readonly X509Certificate[] {
 }
 
 /**
- * Names of a certificate's subject as node prints them: `DNS:a.example, URI:https://a.example`. Quoted ones hold commas and are no names of
- * ours.
+ * Names of a certificate's subject as Node prints them: `DNS:a.example, URI:https://a.example`. Names with commas are quoted and match
+ * nothing here.
  */
 const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
 
-/** Whether a certificate is the issuer's: it names the very URL, or the host of it. @see SD-JWT VC §3.5 */
-const isOf = (leaf: X509Certificate, issuer: string): boolean =>
+/** Whether a certificate names the issuer's URL or host. @see SD-JWT VC §3.5 */
+const namesIssuer = (leaf: X509Certificate, issuer: string): boolean =>
   namesOf(leaf).some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);
 
-const isInTime = (certificate: X509Certificate, now: number): boolean =>
+const isCurrent = (certificate: X509Certificate, now: number): boolean =>
   certificate.validFromDate.getTime() <= now * 1000 && now * 1000 <= certificate.validToDate.getTime();
 
-const isIssuedBy = (certificate: X509Certificate, by: X509Certificate): boolean =>
-  certificate.checkIssued(by) && certificate.verify(by.publicKey);
+const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 
-/** The leaf's key, once the chain has held. @throws {Refusal} access_denied; whatever the parser says to bytes of a stranger's */
-function judgedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+/** The key of the leaf of a valid chain. @throws {Refusal} access_denied; errors of the certificate parser */
+function leafKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
   const chain = readChain(x5c);
   const [leaf] = chain;
   const last = chain.at(-1);
@@ -41,20 +41,20 @@ function judgedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate
   const linked = chain.slice(1).every((authority, below) => authority.ca && isIssuedBy(chain[below] ?? leaf, authority));
   const root = roots.find((each) => isIssuedBy(last, each));
   if (!linked || root === undefined) return refuse("issuer_certificate_not_trusted");
-  if (![...chain, root].every((certificate) => isInTime(certificate, now))) refuse("issuer_certificate_out_of_time");
-  if (!isOf(leaf, issuer)) refuse("issuer_certificate_of_another");
-  return leaf.publicKey.export({ format: "jwk" }) as PublishedKey; // an object of public members alone
+  if (![...chain, root].every((certificate) => isCurrent(certificate, now))) refuse("issuer_certificate_out_of_time");
+  if (!namesIssuer(leaf, issuer)) refuse("issuer_certificate_of_another");
+  return leaf.publicKey.export({ format: "jwk" }) as PublishedKey; // an object with public members only
 }
 
 /**
- * The key of a credential that brings its certificates, when these lead up to a root of ours and speak of the issuer. Signatures, times,
- * names and the mark of an authority are looked at; name constraints, path lengths and revocation lists are not. Pure.
+ * The key in the certificate chain of a credential, when the chain leads to a trusted root and names the issuer. Checks signatures, validity
+ * periods, names and the CA flag, but no name constraints, path lengths or revocation lists. Pure.
  * @param now seconds since the epoch
  * @throws {Refusal} access_denied
  */
 export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
   try {
-    return judgedKey(x5c, issuer, roots, now);
+    return leafKey(x5c, issuer, roots, now);
   } catch (error) {
     return isRefusal(error) ? refuse(error.reason) : refuse("issuer_certificate_malformed", error);
   }

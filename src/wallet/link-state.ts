@@ -1,7 +1,7 @@
 import { type SecretHash, sameHash } from "../secret.ts";
 import type { LinkState, WalletLink } from "./ports.ts";
 
-/** The states that are told (specification §2.4). Those that lie between asking and completing are all `pending`. */
+/** The states that the API shows. Every state between start and completion is `pending`. */
 export type PublicState = "pending" | "linked" | "conflict" | "expired" | "rejected";
 
 export interface LinkStatus {
@@ -10,31 +10,32 @@ export interface LinkStatus {
   readonly reason: string | undefined;
 }
 
-/** Who looks at a link: a session, and what it brings back from a wallet on its device. */
-export interface Asker {
+/** The session that polls a link, with the value that a wallet on the same device returned to it. */
+export interface Poller {
   readonly sessionId: string;
   readonly returnHash: SecretHash | undefined;
 }
 
-export type PollDecision = ({ readonly kind: "told" } & LinkStatus) | { readonly kind: "complete" } | { readonly kind: "expire" };
+export type PollDecision = ({ readonly kind: "status" } & LinkStatus) | { readonly kind: "complete" } | { readonly kind: "expire" };
 
 const OPEN: ReadonlySet<LinkState> = new Set(["pending", "answered", "presented"]);
 
-/** Whether nothing has been decided yet. */
+/** Whether the link is undecided. */
 export const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
 
 export const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
 
 /**
- * What a look at a link does. Pure. A link that is decided stays so; one whose time is over expires whoever looks; what a wallet presented
- * is completed by the session that began the link, and after a wallet on the same device only by who brings back what that was told.
- * @see specification §3 Wallet link
+ * What a poll of a link does. Pure. A decided link stays as it is, and any poll expires an open link after its time. Only the session that
+ * started a link completes it, and after a wallet on the same device only with the value that this wallet was sent.
+ * @see docs/protocol.md#wallet-linking
  */
-export function decidePoll({ state, reason, over, sessionId, sameDevice, returnHash }: WalletLink, asker: Asker): PollDecision {
-  if (!isOpen(state)) return { kind: "told", status: state, reason };
-  if (over) return { kind: "expire" };
-  const brought = !sameDevice || (returnHash !== undefined && asker.returnHash !== undefined && sameHash(returnHash, asker.returnHash));
-  return state === "presented" && sessionId === asker.sessionId && brought
+export function decidePoll({ state, reason, expired, sessionId, sameDevice, returnHash }: WalletLink, poller: Poller): PollDecision {
+  if (!isOpen(state)) return { kind: "status", status: state, reason };
+  if (expired) return { kind: "expire" };
+  const isReturned =
+    !sameDevice || (returnHash !== undefined && poller.returnHash !== undefined && sameHash(returnHash, poller.returnHash));
+  return state === "presented" && sessionId === poller.sessionId && isReturned
     ? { kind: "complete" }
-    : { kind: "told", status: "pending", reason: undefined };
+    : { kind: "status", status: "pending", reason: undefined };
 }

@@ -1,20 +1,19 @@
 import type { AuditEntry } from "../audit.ts";
-import type { PublishedKey } from "../clients/key-set.ts";
 import type { SecretHash } from "../secret.ts";
 
-/** The person in the words of a credential's issuer. */
+/** A user as a credential's issuer identifies them. */
 export interface WalletIdentity {
   readonly issuer: string;
   readonly subject: string;
 }
 
 /**
- * Where a link stands. `answered`: a wallet's answer is being judged; `presented`: it was good, and the person's browser has not yet
- * fetched it.
+ * The state of a link. `answered`: a wallet's response is being verified; `presented`: it was valid, and the user's browser has not
+ * completed the link yet.
  */
 export type LinkState = "pending" | "answered" | "presented" | "linked" | "conflict" | "expired" | "rejected";
 
-/** A link on its way, as the store keeps it. */
+/** A link as it is stored. */
 export interface WalletLink {
   readonly handleHash: SecretHash;
   readonly userId: string;
@@ -22,13 +21,13 @@ export interface WalletLink {
   readonly state: LinkState;
   /** Why it failed, a fixed word. */
   readonly reason: string | undefined;
-  /** Whether its time is over. Known by the database's clock. */
-  readonly over: boolean;
+  /** By the database's clock. */
+  readonly expired: boolean;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
-  /** The wallet is on the browser's own device, which has to bring back what the wallet was told. */
+  /** The wallet is on the same device as the browser, which must return the value that the wallet was sent. */
   readonly sameDevice: boolean;
-  /** The hash of what the wallet was told to bring back; undefined before it was told. */
+  /** The hash of the value that the wallet was sent; undefined before its response. */
   readonly returnHash: SecretHash | undefined;
 }
 
@@ -36,9 +35,9 @@ export type Completion =
   | { readonly state: "linked" }
   | { readonly state: "conflict"; readonly reason: "identity_of_another" | "account_has_wallet" };
 
-/** Links on their way. Every move is one conditional statement, so that of any number of callers one makes it. */
+/** Links in progress. Each transition is one conditional statement, so one of several concurrent callers makes it. */
 export interface WalletLinks {
-  /** @param link its life in seconds is `ttl` @returns when it expires, seconds since the epoch */
+  /** @param link its `ttl` in seconds  @returns when it expires, seconds since the epoch */
   start(
     link: {
       readonly handleHash: SecretHash;
@@ -51,21 +50,21 @@ export interface WalletLinks {
     audit: AuditEntry,
   ): Promise<number>;
   byHandle(handleHash: SecretHash): Promise<WalletLink | undefined>;
-  /** The link whose wallet was told to bring this back. */
+  /** The link whose wallet was sent this value. */
   byReturn(returnHash: SecretHash): Promise<WalletLink | undefined>;
-  /** When a link that no wallet has answered expires, seconds since the epoch. */
+  /** When a link without a response expires, in seconds since the epoch; undefined for all others. */
   unanswered(stateHash: SecretHash): Promise<number | undefined>;
-  /** Takes the one answer that a link gets: of several callers one. */
+  /** Accepts the only response of a link; undefined for all but one caller. */
   answer(stateHash: SecretHash): Promise<{ readonly userId: string; readonly sameDevice: boolean } | undefined>;
-  /** Keeps whom an answer proved. @param returnHash what a wallet on the same device brings back */
+  /** Stores the identity that a response proved. @param returnHash of the value that a wallet on the same device is sent */
   present(stateHash: SecretHash, identity: WalletIdentity, returnHash: SecretHash | undefined): Promise<void>;
   reject(stateHash: SecretHash, reason: string, returnHash: SecretHash | undefined, audit: AuditEntry): Promise<void>;
-  /** Writes the credential of a link that was presented, or finds that it cannot be. @returns undefined for all but one caller */
+  /** Links the presented credential, or finds a conflict. @returns undefined for all but one caller */
   complete(handleHash: SecretHash, audit: (completion: Completion) => AuditEntry): Promise<Completion | undefined>;
   expire(handleHash: SecretHash, audit: AuditEntry): Promise<void>;
 }
 
-/** A wallet that is linked. `linkedAt` in seconds since the epoch. */
+/** `linkedAt` in seconds since the epoch. */
 export interface LinkedWallet {
   readonly issuer: string;
   readonly linkedAt: number;
@@ -73,25 +72,17 @@ export interface LinkedWallet {
 
 export interface LinkedWallets {
   ofUser(userId: string): Promise<LinkedWallet | undefined>;
-  /** @returns whether there was one */
+  /** @returns whether a wallet was linked */
   unlink(userId: string, audit: AuditEntry): Promise<boolean>;
 }
 
-/** Keys by which an issuer signs credentials. Asked for trusted issuers alone. */
-export interface CredentialIssuerKeys {
-  /** @throws {FetchFailure} */
-  at(issuer: string): Promise<readonly PublishedKey[]>;
-  /** The same, asked anew unless that was just done. @throws {FetchFailure} */
-  renewed(issuer: string): Promise<readonly PublishedKey[]>;
-}
-
-/** What is taken from a wallet. */
+/** Which credentials are accepted. */
 export interface CredentialPolicy {
   readonly trustedIssuers: readonly string[];
   /** Values of `vct`. */
   readonly types: readonly string[];
   readonly subjectClaim: string;
-  /** PEM bundle; undefined: a credential's own certificates count for nothing. */
+  /** PEM bundle; undefined: certificates in a credential are ignored. */
   readonly issuerRoots: string | undefined;
   readonly status: "strict" | "lenient";
 }

@@ -1,31 +1,40 @@
 import { createHash } from "node:crypto";
 import { type ParsedJwt, parseJws, parseObject } from "../core/signing/jws.ts";
-import { refuse } from "./refused.ts";
+import { Refusal } from "../errors.ts";
 
-/** Characters of a presentation: more than any credential with a certificate chain of its own needs. */
+/**
+ * Refuses what a wallet presented.
+ * @param reason a fixed word for the audit record; the wallet never sees it
+ * @throws {Refusal} access_denied, always
+ */
+export function refuse(reason: string, cause?: unknown): never {
+  throw new Refusal("access_denied", reason, cause === undefined ? {} : { cause });
+}
+
+/** Characters of a presentation: more than any credential with a certificate chain needs. */
 const MAX_PRESENTATION = 60_000;
 const MAX_DISCLOSURES = 100;
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Whether a value of JSON is an object with members. */
+/** Whether a JSON value is an object. */
 export const isMembers = (value: unknown): value is Members => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A presentation in its parts (RFC 9901 §4). Nothing of it has been proven. */
+/** The parts of a presentation (RFC 9901 §4). Nothing has been verified. */
 export interface Presentation {
-  /** The whole, as it was sent. */
+  /** The whole text as it was sent. */
   readonly text: string;
   readonly credential: ParsedJwt;
   readonly disclosures: readonly string[];
-  /** The text of the key binding JWT; what comes before it is what it vouches for. */
+  /** The text of the key binding JWT, whose signature covers the rest of the presentation (`bound`). */
   readonly keyBinding: string;
   readonly bound: string;
 }
 
-/** Members by which a header would choose its own key or change what is signed. `x5c` is judged, not believed. @see RFC 8725 §3 */
+/** Members by which a header would choose its own key or change what is signed. `x5c` is allowed: its chain is verified. @see RFC 8725 §3 */
 const FORBIDDEN = ["crit", "jwk", "jku", "x5u", "zip", "b64"];
 
-/** A JWT whose header says nothing forbidden. @throws {Refusal} with the reason given */
+/** Parses a JWT without forbidden header members. @throws {Refusal} with the reason `malformed` */
 export function readJwt(text: string, malformed: string, maxLength = MAX_PRESENTATION): ParsedJwt {
   const parsed = parseJws(text, maxLength);
   const claims = parsed && parseObject(parsed.payload);
@@ -35,7 +44,7 @@ export function readJwt(text: string, malformed: string, maxLength = MAX_PRESENT
 }
 
 /**
- * Takes a presentation apart. Pure. That it ends in a key binding is our demand, whatever arrived (RFC 9901 §7.3).
+ * Splits a presentation into its parts. Pure. A key binding is required, whatever the credential says (RFC 9901 §7.3).
  * @throws {Refusal} access_denied
  * @see RFC 9901 §4: `<issuer-signed JWT>~<disclosure>~…~<key binding JWT>`
  */
@@ -49,10 +58,10 @@ export function readPresentation(text: unknown): Presentation {
   return { text, credential, disclosures: rest, keyBinding, bound: text.slice(0, text.length - keyBinding.length) };
 }
 
-/** Hashes that a credential may use, by their IANA names; `sha-256` where it names none (RFC 9901 §4.1.1). */
+/** Hashes that a credential may use, by their IANA names; `sha-256` is the default (RFC 9901 §4.1.1). */
 const HASHES: Readonly<Record<string, string>> = { "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512" };
 
-/** The hash function of a credential, to base64url. @throws {Refusal} access_denied for one that we do not take */
+/** The hash function of a credential, which returns base64url. @throws {Refusal} access_denied for any other hash */
 export function digestOf({ claims }: ParsedJwt): (text: string) => string {
   const { _sd_alg: name = "sha-256" } = claims;
   const hash = typeof name === "string" && Object.hasOwn(HASHES, name) ? HASHES[name] : undefined;

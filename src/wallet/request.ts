@@ -1,39 +1,83 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac, createPrivateKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
 import { setGlobalConfig } from "@openid4vc/oauth2";
 import { createOpenid4vpAuthorizationRequest } from "@openid4vc/openid4vp";
 import { z } from "zod";
-import { WALLET_ALGORITHMS } from "./algorithms.ts";
-import type { AskedFor } from "./query.ts";
-import type { RequestSigner, Verifier } from "./verifier.ts";
+import { certificatesOf } from "./issuer-certificates.ts";
+import type { CredentialQuery } from "./query.ts";
+import { WALLET_ALGORITHMS } from "./signatures.ts";
 
 // Loading @openid4vc replaces zod's error messages in the whole process. The API's messages must not depend on whether the wallet is loaded.
 z.config({ customError: undefined });
 
-/** The audience of every request object: which wallet will read it is not known (OpenID4VP 1.0 §5.8). */
+/** How this server identifies itself to wallets: by its response address, or by a certificate, with signed requests. */
+export interface Verifier {
+  /** With its prefix, as in requests and key bindings. */
+  readonly clientId: string;
+  readonly responseUri: string;
+  readonly signer: RequestSigner | undefined;
+}
+
+/** Signs request objects with the key of a certificate, by ES256. */
+export interface RequestSigner {
+  /** Base64 of DER, the leaf first. */
+  readonly x5c: readonly string[];
+  sign(input: string): Promise<Buffer>;
+}
+
+export interface VerifierSettings {
+  /** Base URL of this server. */
+  readonly issuer: string;
+  readonly verifierCert: string | undefined;
+  readonly verifierKey: string | undefined;
+  readonly clientIdPrefix: "x509_san_dns" | "x509_hash";
+}
+
+/** @see OpenID4VP 1.0 §5.9.3 */
+export function verifierOf({ issuer, verifierCert, verifierKey, clientIdPrefix }: VerifierSettings): Verifier {
+  const responseUri = `${issuer}/auth/link/wallet/response`;
+  if (verifierCert === undefined || verifierKey === undefined) {
+    return { clientId: `redirect_uri:${responseUri}`, responseUri, signer: undefined };
+  }
+  const chain = certificatesOf(verifierCert);
+  const named = clientIdPrefix === "x509_san_dns" ? new URL(issuer).hostname : thumbprint(chain[0]);
+  return { clientId: `${clientIdPrefix}:${named}`, responseUri, signer: signerOf(createPrivateKey(verifierKey), chain) };
+}
+
+const thumbprint = (leaf: X509Certificate | undefined): string =>
+  createHash("sha256")
+    .update(leaf?.raw ?? "")
+    .digest("base64url");
+
+const signerOf = (key: KeyObject, chain: readonly X509Certificate[]): RequestSigner => ({
+  x5c: chain.map((certificate) => certificate.raw.toString("base64")),
+  sign: async (input) => sign("sha256", Buffer.from(input), { key, dsaEncoding: "ieee-p1363" }),
+});
+
+/** The audience of request objects, since the wallet is not known (OpenID4VP 1.0 §5.8). */
 const ANY_WALLET = "https://self-issued.me/v2";
 const SCHEME = "openid4vp://authorize";
 
 /**
- * A secret that follows from another, one way. So the page that holds a link's handle can show its request again, the wallet that holds the
- * request learns no handle, and nothing of either is stored.
+ * Derives one secret from another, irreversibly: the page, which has the handle of a link, can show the request again, and the wallet, which
+ * has the request, does not learn the handle. Neither is stored.
  */
 const derived = (secret: string, purpose: string): string => createHmac("sha256", secret).update(purpose).digest("base64url");
 
-/** The `state` of the request to a wallet, by which its answer is known. @param handle known to the person's session alone */
+/** The `state` of the request to a wallet, which identifies its response. @param handle known only to the user's session */
 export const stateOf = (handle: string): string => derived(handle, "state");
 
-/** The `nonce` that the holder has to sign. */
+/** The `nonce` that the holder must sign. */
 export const nonceOf = (state: string): string => derived(state, "nonce");
 
-/** What a wallet is asked, in the words of OpenID4VP 1.0 §5. */
-const parametersOf = ({ clientId, responseUri }: Verifier, asked: AskedFor, state: string) => ({
+/** The parameters of a request. @see OpenID4VP 1.0 §5 */
+const parametersOf = ({ clientId, responseUri }: Verifier, query: CredentialQuery, state: string) => ({
   response_type: "vp_token" as const,
   response_mode: "direct_post" as const,
   client_id: clientId,
   response_uri: responseUri,
   nonce: nonceOf(state),
   state,
-  dcql_query: asked,
+  dcql_query: query,
   client_metadata: {
     vp_formats_supported: {
       "dc+sd-jwt": {
@@ -46,7 +90,7 @@ const parametersOf = ({ clientId, responseUri }: Verifier, asked: AskedFor, stat
 
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** The library signs nothing itself, and reads no certificate to make a request. */
+/** The library leaves signing to these callbacks, and reads no certificate to build a request. */
 const callbacks = (signer: RequestSigner) => ({
   signJwt: async (_: unknown, { header, payload }: { readonly header: object; readonly payload: object }) => {
     const input = `${segment(header)}.${segment(payload)}`;
@@ -57,13 +101,13 @@ const callbacks = (signer: RequestSigner) => ({
   },
 });
 
-/** Makes requests to wallets. The same link makes the same request, however often it is asked for. */
+/** Builds requests to wallets. A link always yields the same request. */
 export interface WalletRequests {
-  /** The link that a wallet follows. @see OpenID4VP 1.0 §5.10 for the signed kind, which it fetches */
+  /** The URI that opens a wallet. @see OpenID4VP 1.0 §5.10 for signed requests, which the wallet fetches */
   invocationUri(state: string): Promise<string>;
   /**
    * The signed request that an invocation refers to; undefined where requests are unsigned.
-   * @param life seconds since the epoch  @param walletNonce what the wallet wants to see again
+   * @param life seconds since the epoch  @param walletNonce returned to the wallet in the request
    */
   requestObject(
     state: string,
@@ -72,19 +116,19 @@ export interface WalletRequests {
   ): Promise<string | undefined>;
 }
 
-/** @param issuer base URL; plain http is for a development machine alone (settings) */
-export function walletRequests(issuer: string, verifier: Verifier, asked: AskedFor): WalletRequests {
+/** @param issuer base URL of this server; plain http only on a development machine */
+export function walletRequests(issuer: string, verifier: Verifier, query: CredentialQuery): WalletRequests {
   const { signer, clientId } = verifier;
   return {
     async invocationUri(state) {
-      const payload = parametersOf(verifier, asked, state);
-      if (signer === undefined) return (await made(payload)).authorizationRequest;
+      const payload = parametersOf(verifier, query, state);
+      if (signer === undefined) return (await buildRequest(payload)).authorizationRequest;
       const reference = { client_id: clientId, request_uri: `${issuer}/auth/link/wallet/request/${state}`, request_uri_method: "post" };
       return `${SCHEME}?${new URLSearchParams(reference)}`;
     },
     async requestObject(state, life, walletNonce) {
       if (signer === undefined) return undefined;
-      const { jar } = await made(parametersOf(verifier, asked, state), signer, {
+      const { jar } = await buildRequest(parametersOf(verifier, query, state), signer, {
         aud: ANY_WALLET,
         iat: life.from,
         exp: life.to,
@@ -97,9 +141,9 @@ export function walletRequests(issuer: string, verifier: Verifier, asked: AskedF
 
 type Parameters = ReturnType<typeof parametersOf>;
 
-/** The library's request: checked against its grammar and, with a signer, signed. */
-function made(payload: Parameters, signer: RequestSigner = NOBODY, claims?: Readonly<Record<string, unknown>>) {
-  setGlobalConfig({ allowInsecureUrls: payload.response_uri.startsWith("http:") }); // by itself it takes no http address
+/** A request in the library's form, checked against its grammar and signed if there is a signer. */
+function buildRequest(payload: Parameters, signer: RequestSigner = NO_SIGNER, claims?: Readonly<Record<string, unknown>>) {
+  setGlobalConfig({ allowInsecureUrls: payload.response_uri.startsWith("http:") }); // the library refuses http addresses by default
   return createOpenid4vpAuthorizationRequest({
     scheme: SCHEME,
     authorizationRequestPayload: payload,
@@ -107,14 +151,14 @@ function made(payload: Parameters, signer: RequestSigner = NOBODY, claims?: Read
     ...(claims && {
       jar: {
         jwtSigner: { method: "x5c", alg: "ES256", x5c: [...signer.x5c] },
-        expiresInSeconds: 1, // the claims say when
+        expiresInSeconds: 1, // overridden by the claims
         additionalJwtPayload: claims,
       },
     }),
   });
 }
 
-const NOBODY: RequestSigner = {
+const NO_SIGNER: RequestSigner = {
   x5c: [],
   sign: async () => {
     throw new Error("requests are unsigned");

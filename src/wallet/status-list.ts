@@ -1,17 +1,15 @@
 import { inflateSync } from "node:zlib";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
-import { isWalletAlgorithm } from "./algorithms.ts";
-import { assertSignedByIssuer, type IssuerTrust } from "./issuer-signature.ts";
-import { isMembers, readJwt } from "./presentation.ts";
-import { refuse } from "./refused.ts";
+import { isMembers, readJwt, refuse } from "./presentation.ts";
+import { assertSignedByIssuer, type IssuerTrust, isWalletAlgorithm } from "./signatures.ts";
 
 const MEDIA_TYPE = "application/statuslist+jwt";
-/** Bytes: a list of a million credentials that are all random does not compress below 125 kB for each bit. */
+/** Bytes. A list of a million random values does not compress below 125 kB for each bit of a value. */
 const MAX_BYTES = 1_048_576;
 const MAX_INFLATED = 8 * 1_048_576;
 const SKEW = 60;
 
-/** Where a credential says that its status stands. */
+/** Where a credential's status is published. */
 export interface StatusReference {
   readonly uri: string;
   readonly index: number;
@@ -20,7 +18,7 @@ export interface StatusReference {
 /**
  * The status reference of a credential. Pure.
  * @returns undefined for a credential that has no status
- * @throws {Refusal} access_denied for a status that we cannot read: then nobody knows whether it still counts
+ * @throws {Refusal} access_denied for any other kind of status, since the credential may have been revoked
  * @see Token Status List §6.2
  */
 export function statusReference(status: unknown): StatusReference | undefined {
@@ -50,9 +48,9 @@ function inflate(text: string): Uint8Array {
   }
 }
 
-/** Looks a credential up in its issuer's list. */
+/** Reads the status of a credential from its issuer's list. */
 export interface StatusLists {
-  /** @throws {Refusal} access_denied; {FetchFailure} when the list cannot be had */
+  /** @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
   statusOf(reference: StatusReference, issuer: string, now: number): Promise<number>;
 }
 
@@ -60,12 +58,12 @@ export function statusLists(fetch: GuardedFetch, trust: IssuerTrust): StatusList
   return {
     async statusOf({ uri, index }, issuer, now) {
       const jwt = readJwt(await fetch.text(uri, MEDIA_TYPE, MAX_BYTES), "status_list_malformed", MAX_BYTES);
-      const { typ, alg, kid } = jwt.header;
+      const { typ, alg } = jwt.header;
       if (typ !== "statuslist+jwt" || !isWalletAlgorithm(alg)) return refuse("status_list_malformed");
       if (jwt.claims.sub !== uri) return refuse("status_list_of_another_address");
       const { exp, status_list: list } = jwt.claims;
       if (exp !== undefined && !(typeof exp === "number" && exp > now - SKEW)) return refuse("status_list_expired");
-      await assertSignedByIssuer({ jwt, issuer, alg, kid: typeof kid === "string" ? kid : undefined }, trust, now);
+      await assertSignedByIssuer(jwt, issuer, trust, now);
       const { bits, lst } = isMembers(list) ? list : {};
       if (!(bits === 1 || bits === 2 || bits === 4 || bits === 8) || typeof lst !== "string") return refuse("status_list_malformed");
       return statusAt(inflate(lst), bits, index) ?? refuse("status_index_beyond_list");
@@ -74,11 +72,11 @@ export function statusLists(fetch: GuardedFetch, trust: IssuerTrust): StatusList
 }
 
 /**
- * Whether the issuer still stands by a credential.
+ * Checks that the issuer has neither revoked nor suspended a credential.
  * @throws {Refusal} access_denied
- * @see Token Status List §7.1: 0 is valid, all else is not
+ * @see Token Status List §7.1: only 0 is valid
  */
-export async function assertStillValid(
+export async function assertNotRevoked(
   status: unknown,
   issuer: string,
   { lists, policy, now }: { readonly lists: StatusLists; readonly policy: "strict" | "lenient"; readonly now: number },

@@ -1,38 +1,38 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
-import { type People, startUsers } from "../support/people.ts";
-import { aBrowser } from "../support/person.ts";
+import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
 import { signIn as fillSignIn, PASSWORD } from "../support/visits.ts";
 
 const NEW = "a brand new battery";
 
 let browser: Browser;
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  [browser, people] = await Promise.all([startChromium(), startUsers()]);
+  [browser, server] = await Promise.all([startChromium(), startPagesServer()]);
 });
 afterAll(async () => {
   await browser.close();
-  await people.close();
+  await server.close();
 });
 
 let count = 0;
-async function person() {
+async function user() {
   const email = `a${++count}@example.test`;
-  await aBrowser(people.url).json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
-  await people.mailsTo(email, 1);
+  await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
+  await server.mailsTo(email, 1);
   return email;
 }
 
 async function signIn(page: Page, email: string, password: string): Promise<void> {
-  await page.goto(`${people.url}/login`);
+  await page.goto(`${server.url}/login`);
   await fillSignIn(page, email, password);
 }
 
-/** Somebody at the account page. */
+/** Someone at the account page. */
 async function atAccount(options: BrowserContextOptions = {}) {
-  const [opened, email] = [await openPage(browser, options), await person()];
+  const [opened, email] = [await openPage(browser, options), await user()];
   await signIn(opened.page, email, PASSWORD);
   await opened.page.getByRole("heading", { name: "Your account" }).waitFor();
   return { ...opened, email };
@@ -40,16 +40,16 @@ async function atAccount(options: BrowserContextOptions = {}) {
 
 const toPart = (page: Page, name: string) => page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name }).click();
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a person's own pages, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user's own pages, %o", (options) => {
   test("a forgotten password: from sign-in by a mail to a new one", async () => {
     const { page, wrongs, close } = await openPage(browser, options);
-    const email = await person();
-    await page.goto(`${people.url}/login`);
-    await page.getByRole("link", { name: "Forgotten your password?" }).click();
+    const email = await user();
+    await page.goto(`${server.url}/login`);
+    await page.getByRole("link", { name: "Forgot your password?" }).click();
     await page.getByLabel("E-mail address").fill(email);
     await page.getByRole("button", { name: "Send me the link" }).click();
     await page.getByRole("heading", { name: "Check your mail" }).waitFor();
-    const link = `${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`;
+    const link = `${server.url}/reset?token=${await server.resetTokenFor(email, 2)}`;
     await page.goto(link);
     await page.getByLabel("New password").fill("short");
     await page.getByRole("button", { name: "Change password" }).click();
@@ -67,7 +67,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
 
   test("a name, and a new password that signs out everything else", async () => {
     const { page, email, wrongs, close } = await atAccount(options);
-    const other = aBrowser(people.url);
+    const other = aBrowser(server.url);
     await other.json("/auth/login", { email, password: PASSWORD });
     await page.getByLabel("Last name").fill("Lovelace");
     await page.getByRole("button", { name: "Save name" }).click();
@@ -78,7 +78,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     await page.getByLabel("Current password").fill("wrong");
     await page.getByLabel("New password").fill(NEW);
     await page.getByRole("button", { name: "Change password" }).click();
-    await page.getByRole("alert").getByRole("link", { name: "This is not your password." }).click();
+    await page.getByRole("alert").getByRole("link", { name: "That password is not right." }).click();
     expect(await page.getByLabel("Current password").getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("Current password").fill(PASSWORD);
     await page.getByLabel("New password").fill(NEW);
@@ -92,7 +92,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
   test("a session elsewhere is known by its program, and signed out; then all others", async () => {
     const { page, email, wrongs, close } = await atAccount(options);
     const others = ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "curl/8.5.0", "wget/1.0"].map((agent) =>
-      aBrowser(people.url, { "user-agent": agent }),
+      aBrowser(server.url, { "user-agent": agent }),
     );
     for (const other of others) await other.json("/auth/login", { email, password: PASSWORD });
     await toPart(page, "Security");
@@ -114,7 +114,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a pe
     expect(await page.getByText("This cannot be undone.").isVisible()).toBe(true);
     await page.getByRole("textbox", { name: "Password" }).fill("wrong");
     await page.getByRole("button", { name: "Delete my account" }).click();
-    await page.getByRole("alert").getByText("This is not your password.").waitFor();
+    await page.getByRole("alert").getByText("That password is not right.").waitFor();
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await page.getByRole("button", { name: "Delete my account" }).click();
     await page.getByRole("heading", { name: "Your account has been deleted" }).waitFor();
@@ -133,7 +133,7 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of these pages, lig
     { colorScheme: "dark", viewport: { width: 1280, height: 800 }, locale: "en-GB" },
   ] as const)("%o", async (options) => {
     const { page, close } = await openPage(browser, options);
-    const email = await person();
+    const email = await user();
     const flaws: Record<string, string[]> = {};
     const look = async (name: string) => {
       const found = await flawsOf(page);
@@ -144,29 +144,29 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of these pages, lig
       const form = page.locator("form:has([name=currentPassword]), form:has([name=email]), form:has([name=password])").first();
       await Promise.all([page.waitForEvent("load"), form.locator("button").click()]);
     };
-    await page.goto(`${people.url}/forgot`);
+    await page.goto(`${server.url}/forgot`);
     await look("forgot");
     await fill({ email: "x@" });
     await look("forgot, faulty");
     await fill({ email });
     await look("forgot, sent");
-    await page.goto(`${people.url}/reset?token=${await people.resetTokenFor(email, 2)}`);
+    await page.goto(`${server.url}/reset?token=${await server.resetTokenFor(email, 2)}`);
     await look("reset");
     await fill({ password: "short" });
     await look("reset, faulty");
-    await page.goto(`${people.url}/reset?token=x`);
+    await page.goto(`${server.url}/reset?token=x`);
     await look("reset, stale");
-    await page.goto(`${people.url}/reset?done=changed`);
+    await page.goto(`${server.url}/reset?done=changed`);
     await look("reset, done");
-    await page.goto(`${people.url}/login`);
+    await page.goto(`${server.url}/login`);
     await fill({ email, password: PASSWORD });
     await look("account");
-    await aBrowser(people.url).json("/auth/login", { email, password: PASSWORD });
-    await page.goto(`${people.url}/account/security`);
+    await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD });
+    await page.goto(`${server.url}/account/security`);
     await look("security");
     await fill({ currentPassword: "wrong", password: NEW });
     await look("security, faulty");
-    await page.goto(`${people.url}/account/delete`);
+    await page.goto(`${server.url}/account/delete`);
     await look("delete");
     await fill({ currentPassword: PASSWORD });
     await look("deleted");

@@ -2,17 +2,17 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
-import { authorizePath, type People, startUsers } from "../support/people.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 import { PASSWORD } from "../support/visits.ts";
 
 let browser: Browser;
-let people: People;
+let server: PagesServer;
 beforeAll(async () => {
-  [browser, people] = await Promise.all([startChromium(), startUsers()]);
+  [browser, server] = await Promise.all([startChromium(), startPagesServer()]);
 });
 afterAll(async () => {
   await browser.close();
-  await people.close();
+  await server.close();
 });
 
 const NAMES = {
@@ -44,7 +44,7 @@ test.for([
   await page.context().setExtraHTTPHeaders({ "x-forwarded-for": `203.0.113.${++count}` });
   const [firstName, lastName] = names;
   const email = `${"long".repeat(15)}${count}@${"a-very-long-label-of-a-domain.".repeat(4)}example.test`;
-  await runText(people.database.sql, "update clients set name = $2 where client_id = $1", ["web", firstName]);
+  await runText(server.database.sql, "update clients set name = $2 where client_id = $1", ["web", firstName]);
   const flaws: Record<string, string[]> = {};
   const look = async (name: string) => {
     const found = [...(await flawsOf(page)), ...(await page.evaluate(outsideOfCards))];
@@ -55,11 +55,11 @@ test.for([
     await page.locator(`form[action="${action}"] button`).last().click();
     await page.waitForLoadState();
   };
-  await page.goto(`${people.url}/signup`);
+  await page.goto(`${server.url}/signup`);
   await fill({ email, password: PASSWORD, firstName, lastName }, "/signup");
   await look("check-mail");
   await page.goto(
-    people.url +
+    server.url +
       authorizePath({ scope: `openid ${"a".repeat(100)}:read`, resource: `https://${"r".repeat(60)}.example.test/${"p".repeat(90)}` }),
   );
   await look("sign-in");
@@ -68,11 +68,11 @@ test.for([
   expect(await page.locator("h1 bdi").textContent()).toContain(firstName.slice(0, 10));
   await page.locator("button[value=approve]").click();
   await page.waitForURL(/app\.example\.test/).catch(() => undefined);
-  await page.goto(`${people.url}/account`);
+  await page.goto(`${server.url}/account`);
   await look("account");
   expect(await page.locator("dd bdi").first().textContent()).toBe(`${firstName} ${lastName}`);
   for (const path of ["/account/agents", "/account/security", "/account/delete", "/logout"]) {
-    await page.goto(people.url + path);
+    await page.goto(server.url + path);
     await look(path.slice(1).replace("/", "-"));
   }
   expect(flaws).toEqual({});

@@ -43,13 +43,13 @@ describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways",
     const flaws: Record<string, string[]> = {};
     const look = async (name: string) => {
       seen.push(name);
-      expect(new URL(page.url()).origin).toBe(visits.people.url);
+      expect(new URL(page.url()).origin).toBe(visits.server.url);
       expect(await page.locator("html").getAttribute("lang")).toBe(options.locale.slice(0, 2));
       if (PICTURES !== undefined && pictured(name)) await picture(page, `${name}-${suffix}`);
       const found = [...(await flawsOf(page)), ...(await axeFlaws(page))];
       if (found.length > 0) flaws[name] = found;
     };
-    await tourOfPages({ page, people: visits.people, callback: visits.callback.uri, email: visits.freshEmail(), look });
+    await tourOfPages({ page, server: visits.server, callback: visits.callback.uri, email: visits.freshEmail(), look });
     expect(flaws).toEqual({});
     expect(wrongs).toEqual([]);
     expect(new Set(seen).size).toBeGreaterThanOrEqual(30);
@@ -65,9 +65,9 @@ describe("the page of agents, with agents that act and one that is held", () => 
   afterAll(() => server.close());
 
   test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", async ({ suffix, pictured, ...options }) => {
-    const { person } = await server.chainOf(["agent-1", "agent-2"]);
+    const { user } = await server.chainOf(["agent-1", "agent-2"]);
     const { page, wrongs, close } = await openPage(visits.browser, { ...options, bypassCSP: true });
-    const cookies = [...person.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
+    const cookies = [...user.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
     await page.context().addCookies(cookies);
     await page.goto(`${server.url}/account/agents`);
     await page.locator('form[action="/account/agents/pause"] button').first().click();
@@ -90,7 +90,7 @@ test.for([true, false])(
       seen.add(name);
       expect(await page.locator("h1").count()).toBe(1);
     };
-    await tourOfPages({ page, people: visits.people, callback: visits.callback.uri, email: visits.freshEmail(), look });
+    await tourOfPages({ page, server: visits.server, callback: visits.callback.uri, email: visits.freshEmail(), look });
     expect(wrongs).toEqual([]);
     expect(seen.size).toBeGreaterThanOrEqual(30);
     await close();
@@ -99,7 +99,7 @@ test.for([true, false])(
 
 test("axe sees a flaw where there is one", async () => {
   const { page, close } = await openPage(visits.browser, { bypassCSP: true });
-  await page.goto(`${visits.people.url}/login`);
+  await page.goto(`${visits.server.url}/login`);
   await page.evaluate(() => {
     for (const label of document.querySelectorAll("label")) label.remove();
   });

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPage } from "../support/chromium.ts";
-import { authorizePath } from "../support/people.ts";
+import { authorizePath } from "../support/pages-server.ts";
 import { PASSWORD, signIn, startVisits, type Visits } from "../support/visits.ts";
 
 let visits: Visits;
@@ -15,12 +15,12 @@ const click = (page: Page, role: "button" | "link", name: string) => page.getByR
 
 let accounts = 0;
 
-/** An account that nobody has signed in to yet. */
+/** An account that no one has signed in to yet. */
 async function anAccount(): Promise<string> {
   const email = visits.freshEmail();
   const body = JSON.stringify({ email, password: PASSWORD });
   const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${++accounts}` };
-  expect((await fetch(`${visits.people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+  expect((await fetch(`${visits.server.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
   return email;
 }
 
@@ -37,7 +37,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
   test("sign-up: what is wrong is said at its field; a taken address; another mail", async () => {
     const taken = await anAccount();
     const { page, done } = await open();
-    await page.goto(`${visits.people.url}/signup`);
+    await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill("no address");
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByLabel("First name").fill("Ada");
@@ -56,14 +56,14 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await heading(page, "Check your mail");
     await click(page, "button", "Send it again");
     expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
-    expect(await visits.people.mailsTo(email, 2)).toHaveLength(2);
+    expect(await visits.server.mailsTo(email, 2)).toHaveLength(2);
     await done();
   });
 
   test("a verification link that was used leads to a new mail, to sign-in and to the account", async () => {
     const email = await anAccount();
     const { page, done } = await open();
-    const link = `${visits.people.url}/auth/verify?token=${await visits.people.tokenFor(email)}`;
+    const link = `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
     await page.goto(link);
     await heading(page, "Your address is confirmed");
     await page.goto(link);
@@ -101,7 +101,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.goto(visits.ask({ scope: "openid" }));
     await signIn(page, email);
     expect(await page.getByText("Name not verified").isVisible()).toBe(true);
-    expect(await page.getByRole("note").innerText()).toContain("a program on this device");
+    expect(await page.getByRole("note").innerText()).toContain("The app runs on this device");
     const first = page.url();
     await click(page, "button", "Allow");
     await heading(page, "Back at the client");
@@ -111,10 +111,10 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
     await heading(page, "Field Notes asks for more access");
     const under = (name: string) => page.getByRole("heading", { name }).locator("xpath=following-sibling::*[1]").innerText();
-    expect(await under("It would also be able to")).toContain("See your e-mail address");
-    expect(await under("Only at these places")).toMatch(/notes\.example\.test\/mcp\s+New/);
-    expect(await under("You allowed it before to")).toBe("Know who you are");
-    expect(await under("For how long")).toContain("90 days at most");
+    expect(await under("It now also wants to")).toContain("See your e-mail address");
+    expect(await under("Works only with")).toMatch(/notes\.example\.test\/mcp\s+New/);
+    expect(await under("Already allowed")).toBe("Know who you are");
+    expect(await under("For how long")).toContain("for up to 90 days");
     await click(page, "button", "Deny");
     await heading(page, "Back at the client");
     expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
@@ -124,19 +124,19 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
   test("a name that is not verified carries its host and a caution", async () => {
     const email = await anAccount();
     const { page, done } = await open();
-    const members = { client_id: await visits.people.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
-    await page.goto(visits.people.url + authorizePath(members));
+    const members = { client_id: await visits.server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    await page.goto(visits.server.url + authorizePath(members));
     await signIn(page, email);
     expect(await page.getByText("Name not verified").isVisible()).toBe(true);
     expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
-    expect(await page.getByRole("note").innerText()).toContain("nobody has checked it");
+    expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
     await done();
   });
 
   test("sign-out is asked, can be let be, and is done", async () => {
     const email = await anAccount();
     const { page, done } = await open();
-    await page.goto(`${visits.people.url}/login`);
+    await page.goto(`${visits.server.url}/login`);
     await signIn(page, email);
     await click(page, "link", "Sign out");
     await heading(page, "Sign out?");
@@ -159,7 +159,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.getByLabel("Passwort").fill("iloveyou");
     await page.getByLabel("Vorname").fill("Ada");
     await click(page, "button", "Konto anlegen");
-    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort gehört zu denen, die zuerst geraten werden.");
+    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort ist zu leicht zu erraten.");
     await page.getByLabel("Passwort").fill(PASSWORD);
     await click(page, "button", "Konto anlegen");
     await heading(page, "Sehen Sie in Ihr Postfach");
@@ -171,7 +171,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
     await click(page, "button", "Ablehnen");
     await heading(page, "Back at the client");
-    await page.goto(`${visits.people.url}/logout`);
+    await page.goto(`${visits.server.url}/logout`);
     await click(page, "button", "Abmelden");
     await heading(page, "Sie sind abgemeldet");
     await done();

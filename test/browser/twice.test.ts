@@ -4,7 +4,7 @@ import { openPage } from "../support/chromium.ts";
 import { startSlowAnswers } from "../support/slow-answers.ts";
 import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
 
-/** Milliseconds between the clicks of somebody who clicks twice. */
+/** Milliseconds between the clicks of someone who clicks twice. */
 const BETWEEN = 150;
 
 let visits: Visits;
@@ -27,7 +27,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     expect(repeated.length > 0).toBe(!options.javaScriptEnabled);
     slow.forms.length = 0;
   });
-  /** Somebody who clicks everything twice. */
+  /** Someone who clicks everything twice. */
   async function hasty() {
     const opened = await openPage(visits.browser, { ...options, proxy: { server: slow.url } });
     const { page } = opened;
@@ -46,36 +46,36 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     return { ...opened, page, email, twice };
   }
   async function member() {
-    const person = await hasty();
-    const body = JSON.stringify({ email: person.email, password: PASSWORD });
+    const user = await hasty();
+    const body = JSON.stringify({ email: user.email, password: PASSWORD });
     const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${count}` };
-    expect((await fetch(`${visits.people.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
-    return person;
+    expect((await fetch(`${visits.server.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+    return user;
   }
   async function signedIn() {
-    const person = await member();
-    await person.page.goto(`${visits.people.url}/login`);
-    await person.page.getByLabel("E-mail address").fill(person.email);
-    await person.page.getByLabel("Password").fill(PASSWORD);
-    await person.twice("Sign in");
-    await heading(person.page, "Your account");
-    return person;
+    const user = await member();
+    await user.page.goto(`${visits.server.url}/login`);
+    await user.page.getByLabel("E-mail address").fill(user.email);
+    await user.page.getByLabel("Password").fill(PASSWORD);
+    await user.twice("Sign in");
+    await heading(user.page, "Your account");
+    return user;
   }
 
   test("sign-up", async () => {
     const { page, email, twice } = await hasty();
-    await page.goto(`${visits.people.url}/signup`);
+    await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password").fill(PASSWORD);
     await twice("Create account");
     await heading(page, "Check your mail");
-    expect(await visits.people.mailsTo(email, 1)).toHaveLength(1);
+    expect(await visits.server.mailsTo(email, 1)).toHaveLength(1);
     await page.close();
   });
 
   scripted("sign-in makes one session", async () => {
     const { page } = await signedIn();
-    await page.goto(`${visits.people.url}/account/security`);
+    await page.goto(`${visits.server.url}/account/security`);
     expect(await page.getByRole("heading", { name: "Where you are signed in" }).locator("xpath=..").locator("li").count()).toBe(1);
     await page.close();
   });
@@ -99,8 +99,8 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.goto(visits.ask({ scope: "openid" }));
     await page.getByRole("button", { name: "Allow" }).click();
     await heading(page, "Back at the client");
-    await page.goto(`${visits.people.url}/account`);
-    await twice("Take back access from Field Notes");
+    await page.goto(`${visits.server.url}/account`);
+    await twice("Remove access from Field Notes");
     await page.getByRole("status").waitFor();
     await heading(page, "Your account");
     await page.close();
@@ -108,7 +108,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("a new password", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${visits.people.url}/account/security`);
+    await page.goto(`${visits.server.url}/account/security`);
     await page.getByLabel("Current password").fill(PASSWORD);
     await page.getByLabel("New password").fill("a brand new battery");
     await twice("Change password");
@@ -118,11 +118,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("a forgotten password", async () => {
     const { page, email, twice } = await member();
-    await page.goto(`${visits.people.url}/forgot`);
+    await page.goto(`${visits.server.url}/forgot`);
     await page.getByLabel("E-mail address").fill(email);
     await twice("Send me the link");
     await heading(page, "Check your mail");
-    await page.goto(`${visits.people.url}/reset?token=${await visits.people.resetTokenFor(email, 2)}`);
+    await page.goto(`${visits.server.url}/reset?token=${await visits.server.resetTokenFor(email, 2)}`);
     await page.getByLabel("New password").fill("a brand new battery");
     await twice("Change password");
     await heading(page, "Your password has been changed");
@@ -131,11 +131,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   test("signing out, here and everywhere", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${visits.people.url}/logout`);
+    await page.goto(`${visits.server.url}/logout`);
     await twice("Sign out");
     await heading(page, "You are signed out");
     const other = await signedIn();
-    await other.page.goto(`${visits.people.url}/account/security`);
+    await other.page.goto(`${visits.server.url}/account/security`);
     await other.twice("Sign out everywhere");
     await heading(other.page, "You are signed out");
     await page.close();
@@ -144,7 +144,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
 
   scripted("deleting the account", async () => {
     const { page, twice } = await signedIn();
-    await page.goto(`${visits.people.url}/account/delete`);
+    await page.goto(`${visits.server.url}/account/delete`);
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await twice("Delete my account");
     await heading(page, "Your account has been deleted");

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([browser.close(), close()]));
 
-/** The wallet page of somebody who is signed in. */
+/** The wallet page of someone who is signed in. */
 async function atWalletPage(options: BrowserContextOptions = {}) {
   const { email } = await at.aUser();
   const opened = await openPage(browser, options);
@@ -50,7 +50,7 @@ async function scanned(page: Page): Promise<string> {
   return readCode.default(pixels, size, size)?.data ?? "";
 }
 
-describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("a person with a browser, %o", (options) => {
+describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("a user with a browser, %o", (options) => {
   test("links a wallet that is on another device, watches it happen, and unlinks it", async () => {
     const { page, wrongs, email, close } = await atWalletPage(options);
     expect(await page.getByText(email).isVisible()).toBe(true);

@@ -14,7 +14,7 @@ afterAll(remove);
 await install(dir, await packed("admin", dir), ["@trpc/client", "@trpc/server"]);
 
 test("the program of the typed client's README works as it stands, from the packed tarball", async ({ server }) => {
-  const { login, browser } = await server.person();
+  const { login, browser } = await server.signedInUser();
   const [, code = ""] = /^```js\n([\s\S]*?)^```$/m.exec(readme) ?? [];
   writeFileSync(join(dir, "clients.js"), code.replaceAll("https://auth.example", server.url));
   const env = { ...process.env, ACCESS_TOKEN: login.access_token };

@@ -77,7 +77,7 @@ describe.for([
 ] as const)("in %s", ([, date]) => {
   test.skipIf(workerd === undefined)(workerd === undefined ? "missing toolchain: workerd" : TITLE, async ({ server }) => {
     const origin = await start(workerd!, date, server);
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const tokenFor = async (scope: string, resource = RESOURCE) =>
       (await server.tokens(server.clients.web, browser, { scope, resource })).access_token as string;
     const good = await tokenFor("notes:read");

@@ -44,7 +44,7 @@ describe("the guarded API", () => {
     });
     while (!heading.includes("GET /me")) await once(child.stdout, "data");
     const origin = /http:\/\/127\.0\.0\.1:\d+/.exec(heading)?.[0];
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const tokenFor = async (scope: string) =>
       (await server.tokens(server.clients.web, browser, { scope, resource: RESOURCE })).access_token;
     const call = async (method: string, path: string, token?: string, body?: object) => {
@@ -103,10 +103,10 @@ describe("the guarded API", () => {
 });
 
 describe("the agent", () => {
-  test("exchanges the token that it was handed, and calls the MCP server with its own, in its person's name", async ({ server }) => {
+  test("exchanges the token that it was handed, and calls the MCP server with its own, in its user's name", async ({ server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     onTestFinished(notes.close);
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const resource = [notes.resource, agent.clientId];
     const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read notes:write", resource });
     const settings = { ISSUER: server.url, RESOURCE: notes.resource, CLIENT_SECRET: agent.clientSecret };
@@ -114,7 +114,7 @@ describe("the agent", () => {
     child.stdin.end(`${handed}\n`);
     const { said, complained, code } = await ended(child);
     expect([complained, code]).toEqual(["", 0]);
-    expect(JSON.parse(said)).toEqual({ person: id, actors: [agent.clientId], notes: 0, longest: 0 });
+    expect(JSON.parse(said)).toEqual({ user: id, actors: [agent.clientId], notes: 0, longest: 0 });
 
     const { access_token: notForIt } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource: notes.resource });
     const refused = run("agent", settings);
@@ -127,7 +127,7 @@ describe("the agent", () => {
   });
 
   test("tells the error of the authorization server, and which server is away", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const away = "http://127.0.0.1:1";
     const { access_token: handed } = await server.tokens(server.clients.web, browser, {
       scope: "notes:read",

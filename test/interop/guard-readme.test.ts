@@ -75,8 +75,8 @@ async function start(
   }
 }
 
-const tokensFor = async ({ person, tokens, clients }: TestServer, resource: string) => {
-  const { browser, id } = await person();
+const tokensFor = async ({ signedInUser, tokens, clients }: TestServer, resource: string) => {
+  const { browser, id } = await signedInUser();
   const tokenFor = async (scope: string): Promise<string> => (await tokens(clients.web, browser, { scope, resource })).access_token;
   return { id, reader: await tokenFor("notes:read"), writer: await tokenFor("notes:read notes:write"), other: await tokenFor("openid") };
 };

@@ -131,7 +131,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
     titled(ready, example, "introspects over gRPC, from the .proto files alone"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
-      const ada = await server.person();
+      const ada = await server.signedInUser();
       const { web } = server.clients;
       const { access_token: good } = await server.tokens(web, ada.browser, { scope: "notes:read", resource: RESOURCE });
       const { access_token: poor } = await server.tokens(web, ada.browser, { scope: "notes:write", resource: RESOURCE });
@@ -166,7 +166,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
       const socket = connect(Number(new URL(origin).port), "127.0.0.1");
       socket.end("GET /notes?access_token=query-token two words HTTP/1.1\r\n\r\n").resume();
       await once(socket, "close");
-      await fetch(`${origin}/notes`, { headers }); // whose line is the last, as nobody could say
+      await fetch(`${origin}/notes`, { headers }); // whose line is the last, as no one could say
       await vi.waitFor(() => expect(log).toMatch(/introspection|gave no answer/), 10_000);
       expect(log).not.toContain("query-token");
     },
@@ -174,10 +174,10 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "knows the agent that acts for a person"),
+    titled(ready, example, "knows the agent that acts for a user"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
-      const { browser, id } = await server.person();
+      const { browser, id } = await server.signedInUser();
       const resource = [RESOURCE, AGENT.clientId];
       const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource });
       const { body } = await server.token(
@@ -209,7 +209,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "answers 503 with Retry-After when nobody can say, never 401, never a pass"),
+    titled(ready, example, "answers 503 with Retry-After when no one can say, never 401, never a pass"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, `127.0.0.1:${await freePort()}`);
       const { status, headers } = await fetch(`${origin}/notes`, { headers: { authorization: "Bearer some.good.token" } });

@@ -50,7 +50,7 @@ const TITLE = "the installed guard lets in and refuses as everywhere, whichever 
 describe.for(Object.entries(servers))("on %s", ([runtime, command]) => {
   test.skipIf(command === undefined)(command === undefined ? `missing toolchain: ${runtime}` : TITLE, async ({ server }) => {
     const ports = await start(command!, server);
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const tokenFor = async (scope: string, resource = RESOURCE) =>
       (await server.tokens(server.clients.web, browser, { scope, resource })).access_token as string;
     const tokens = [await tokenFor("notes:read"), await tokenFor("notes:write"), await tokenFor("notes:read", "https://b.example.test")];

@@ -6,7 +6,7 @@ import { claimsOf } from "../support/flow.ts";
 import { describe, test } from "../support/server.ts";
 
 describe("the MCP TypeScript SDK's own client", () => {
-  test("finds the server, registers, is authorized by a person, calls a tool and refreshes", async ({ server }) => {
+  test("finds the server, registers, is authorized by a user, calls a tool and refreshes", async ({ server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     try {
       const { provider, stored, opened } = agentHost();
@@ -18,7 +18,7 @@ describe("the MCP TypeScript SDK's own client", () => {
       expect(asked?.searchParams.get("resource")).toBe(notes.resource);
       expect(asked?.searchParams.get("code_challenge_method")).toBe("S256");
 
-      const { browser, id } = await server.person();
+      const { browser, id } = await server.signedInUser();
       const page = await browser.follow(asked?.href ?? "");
       const back = await browser.submit(page, { decision: "approve" });
       await first.finishAuth(new URL(back.url).searchParams);

@@ -26,14 +26,14 @@ const scopesOf = (token = ""): readonly string[] => claimsOf(token).scope.split(
 const WIDER = expect.arrayContaining(["notes:read", "notes:write"]);
 
 testOn({ env: { DYNAMIC_CLIENT_SCOPE: "realm" } }).for(HOSTS)(
-  "the MCP SDK's client of a host %s steps up: refused by a tool, it asks its person for the wider scope by its own logic, and the tool answers",
+  "the MCP SDK's client of a host %s steps up: refused by a tool, it asks its user for the wider scope by its own logic, and the tool answers",
   async ([, document], { server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     onTestFinished(notes.close);
     const { provider, stored, opened } = agentHost(document);
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const transport = () => new StreamableHTTPClientTransport(new URL(notes.resource), { authProvider: provider });
-    /** The person says yes to what the host opened last, and the host goes on with what it was told. */
+    /** The user says yes to what the host opened last, and the host goes on with what it was told. */
     const authorize = async (refused: StreamableHTTPClientTransport) => {
       const page = await browser.follow(opened.at(-1)?.href ?? "");
       const { url } = await browser.submit(page, { decision: "approve" });

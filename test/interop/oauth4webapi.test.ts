@@ -26,7 +26,7 @@ describe("oauth4webapi with its strict checks", () => {
       nonce,
     };
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-    const { browser, id, email } = await server.person();
+    const { browser, id, email } = await server.signedInUser();
     const back = await browser.submit(await browser.follow(url.href), { decision: "approve" });
 
     const params = oauth.validateAuthResponse(as, client, new URL(back.url), state);

@@ -5,7 +5,7 @@ import { describe, test } from "../support/server.ts";
 const insecure = { execute: [openid.allowInsecureRequests] };
 
 describe("openid-client", () => {
-  test("discovers, registers itself, signs a person in and refreshes", async ({ server }) => {
+  test("discovers, registers itself, signs a user in and refreshes", async ({ server }) => {
     const redirectUri = "http://127.0.0.1:7777/cb";
     const metadata = {
       client_name: "openid-client",
@@ -33,7 +33,7 @@ describe("openid-client", () => {
       code_challenge_method: "S256",
       state,
     });
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const back = await browser.submit(await browser.follow(url.href), { decision: "approve" });
     const tokens = await openid.authorizationCodeGrant(config, new URL(back.url), {
       pkceCodeVerifier: verifier,

@@ -130,7 +130,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 
 const confidential = { tokenEndpointAuthMethod: "client_secret_basic", secretHash: hashSecret("s") } as const;
 
-/** Clients that nobody else uses, and a core with a clock of its own over the common stores. */
+/** Clients that no one else uses, and a core with a clock of its own over the common stores. */
 export async function openLane(world: World, name: string) {
   const { sql, ports } = world;
   const clock = aClock(systemClock());
@@ -171,7 +171,7 @@ export async function openLane(world: World, name: string) {
       const request = create(IntrospectRequestSchema, { client: client(resourceServer), tokens: [...tokens] });
       return (await core.introspect(request, {})).results?.map(({ active }) => active === true) ?? [];
     },
-    /** A new person, and clients that are enabled. */
+    /** A new user, and clients that are enabled. */
     async begin(): Promise<string> {
       const id = anId();
       await world.register({ id, realm_id: DEFAULT_REALM_ID, email: `${id}@example.test` });

@@ -10,7 +10,7 @@ import { type Step, sequence } from "./steps.ts";
 
 /** Sequences; CI asks for more than a developer's run. */
 const RUNS = Number(process.env.MODEL_RUNS ?? 100);
-/** Sequences that run side by side, each with a person, clients and a clock of its own, so that their statements go together. */
+/** Sequences that run side by side, each with a user, clients and a clock of its own, so that their statements go together. */
 const LANES = Math.min(64, RUNS);
 
 let database: Database;

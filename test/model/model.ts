@@ -41,7 +41,7 @@ export interface CodeModel {
   dropped: boolean;
 }
 
-/** One person, and all that came of what they and their clients did. */
+/** One user, and all that came of what they and their clients did. */
 export class Model {
   readonly lane: Lane;
   readonly userId: string;

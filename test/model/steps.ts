@@ -31,7 +31,7 @@ const pick = <Item>(items: readonly Item[], index: number): Item | undefined => 
 const placesOf = (model: Model, drawn: readonly (string | number)[]): readonly string[] =>
   drawn.map((each) => (typeof each === "number" ? (model.lane.agents[each] ?? "") : each));
 
-const everybody = { kind: "all" } as const;
+const everyone = { kind: "everyone" } as const;
 const LIFETIMES = { accessToken: 900, code: 60, session: 28_800, refresh: 86_400, family: 864_000 };
 
 const signIn = new Step("sign in", async (model) => {
@@ -250,7 +250,7 @@ const cutNode = (which: number) =>
     const { delegationId: id } = node === undefined ? {} : tokenReference(claimsOf(node.token));
     if (node === undefined || id === undefined) return;
     const requestId = model.act();
-    const ended = await model.lane.cut(everybody, { kind: "delegation", id }, anAudit("delegation.cut", { requestId }));
+    const ended = await model.lane.cut(everyone, { kind: "delegation", id }, anAudit("delegation.cut", { requestId }));
     expect(ended).toBe(counts(node) ? 1 : 0);
     model.mustHaveRecords(requestId, ended ?? 0);
     node.cut = true;
@@ -272,7 +272,7 @@ const cutGrant = (which: number) =>
     const grant = pick(model.grants, which);
     if (grant === undefined) return;
     const requestId = model.act();
-    const ended = await model.lane.cut(everybody, { kind: "grant", id: grant.id }, anAudit("delegation.cut", { requestId }));
+    const ended = await model.lane.cut(everyone, { kind: "grant", id: grant.id }, anAudit("delegation.cut", { requestId }));
     expect(ended).toBe(grant.revoked ? 0 : 1);
     model.mustHaveRecords(requestId, ended ?? 0);
     model.endGrants([grant]);
@@ -299,7 +299,7 @@ const enableClient = (which: number, enabled: boolean) =>
   });
 
 const enableUser = (enabled: boolean) =>
-  new Step(`${enabled ? "enable" : "disable"} the person`, async (model) => {
+  new Step(`${enabled ? "enable" : "disable"} the user`, async (model) => {
     const requestId = model.act();
     await model.lane.users.setEnabled(model.userId, enabled, anAudit("user.changed", { requestId }));
     model.mustHaveRecords(requestId, 1);

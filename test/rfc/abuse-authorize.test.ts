@@ -117,7 +117,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
   };
 
   test("pages, redirects and errors of authorize, sign-in, consent and sign-out", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     for (const path of ["/login", "/signup"]) assertKept((await server.get(path)).headers, true);
     for (const path of ["/account", "/logout"]) assertKept((await browser.follow(path)).headers, true);
     const query = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE });
@@ -135,7 +135,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
   });
 
   test("no page, and nothing that a page loads, refers to another origin", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const consent = await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" }));
     expect(consent.html).toContain('name="decision"');
     const visits = await Promise.all(
@@ -144,7 +144,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
     const todo = [consent, ...visits].map(({ html, url }) => [url, html] as const);
     const seen = new Set<string>();
     for (const [url, text] of todo) {
-      // What makes a browser load something by itself; links that a person follows are their own affair, and there are none elsewhere either.
+      // What makes a browser load something by itself; links that a user follows are their own affair, and there are none elsewhere either.
       const named = [...text.matchAll(/(?:src|href|action|srcset|poster|data)="([^"]*)"|url\(([^)]*)\)|@import\s+["']([^"']+)/g)];
       for (const [, attribute, inStyle, imported] of named) {
         const target = new URL((attribute ?? inStyle ?? imported ?? "").replaceAll(/["']/g, ""), url);

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
 import { describe, testOn } from "../support/server.ts";
 
-/** As an operator gets it: with the limits that nobody has set. */
+/** As an operator gets it: with the limits that no one has set. */
 const test = testOn({ env: { REGISTER_CLIENT_RATE_LIMIT: "30" } });
 
 describe("floods", () => {

@@ -56,7 +56,7 @@ describe("secrets stay where they belong", () => {
   test("abuse 74: after a full tour neither database nor Redis nor log nor metrics hold a secret in clear", async ({ server }) => {
     const { web, publicApp } = server.clients;
     const email = "tour@example.test";
-    const { browser, login } = await server.person({ email });
+    const { browser, login } = await server.signedInUser({ email });
     const verification = await server.verificationToken(email);
     const redeemed = await server.code(web, browser, { scope: "openid email", nonce: "n-0S6_WzA2Mj" });
     const tokens = (await server.token(web, redeemed)).body;
@@ -77,7 +77,7 @@ describe("secrets stay where they belong", () => {
     expect((await server.refresh(web, refreshed.refresh_token)).status).toBe(400);
     const secrets = {
       code: redeemed.code,
-      "code that nobody redeemed": unredeemed.code,
+      "code that no one redeemed": unredeemed.code,
       verifier: String(redeemed.code_verifier),
       "access token": tokens.access_token,
       "refreshed access token": refreshed.access_token,
@@ -165,7 +165,7 @@ describe("secrets stay where they belong", () => {
     await note(rawExchange(server.url, { method: "DELETE", target: `/consents/${canary}`, headers: [cookie, csrf] }));
     for (const path of ["/auth/verify?token=", "/login?request=", "/signup?token=", `/${canary}?x=`, "/account?code="]) {
       const asked = rawExchange(server.url, { method: "GET", target: path + canary, headers: [cookie, ["Accept", "text/html"]] });
-      // A form carries the id of the request that it answers; it went to nobody but the browser that sent it.
+      // A form carries the id of the request that it answers; it went to no one but the browser that sent it.
       if (path !== "/login?request=") await note(asked);
     }
     const grpcWeb = ["Authorization", basic] as const;

@@ -47,7 +47,7 @@ async function forged(server: TestServer, good: string): Promise<readonly (reado
 
 describe("races over the whole server", () => {
   test("abuse 19: of 64 parallel redemptions one succeeds, and afterwards nothing of it lives", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const code = await server.code(web, browser, { scope: "openid" });
     const answers = await Promise.all(Array.from({ length: 64 }, () => server.token(web, code)));
@@ -61,7 +61,7 @@ describe("races over the whole server", () => {
   });
 
   test("abuse 24: of 64 parallel refreshes one succeeds, and its successor is dead", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const { refresh_token } = await server.tokens(web, browser, { scope: "openid" });
     const answers = await Promise.all(Array.from({ length: 64 }, () => server.refresh(web, refresh_token)));
@@ -93,7 +93,7 @@ describe("what is no credential", () => {
   });
 
   test("abuse 46: an ID token, and every forgery, is invalid_token at userinfo and inactive at introspection", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, browser, { scope: "openid email" });
     expect((await server.userinfo(tokens.access_token)).status).toBe(200);
@@ -125,7 +125,7 @@ describe("what is no credential", () => {
       const elsewhere = (await ask("https://mail.example.test/mcp")).body.access_token;
       const past = Math.floor(Date.now() / 1000) - 3600;
       const expired = signed(headerOf(good), { ...claimsOf(good), iat: past - 900, exp: past }, ownKey(server));
-      const { browser } = await server.person();
+      const { browser } = await server.signedInUser();
       const { id_token } = await server.tokens(server.clients.web, browser, { scope: "openid" });
       const bad = [["foreign aud", elsewhere], ["expired", expired], ["an ID token", id_token], ...(await forged(server, good))] as const;
       for (const [what, token] of bad) {
@@ -143,7 +143,7 @@ describe("what is no credential", () => {
   });
 
   test("abuse 63: logout takes no forged token, but an expired one of its own", async ({ server }) => {
-    const { login } = await server.person();
+    const { login } = await server.signedInUser();
     const logout = (token: string) =>
       fetch(`${server.url}/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
     for (const [what, token] of await forged(server, login.access_token)) {

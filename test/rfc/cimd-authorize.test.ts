@@ -51,8 +51,8 @@ const authorize = (clientId: string, fields: Record<string, string> = {}) =>
   server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge, ...fields }));
 
 describe("specification §5: clients of metadata documents", () => {
-  test("a document makes a client whose verified host the person is shown", async () => {
-    const { browser } = await server.person();
+  test("a document makes a client whose verified host the user is shown", async () => {
+    const { browser } = await server.signedInUser();
     const client = published();
     const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     expect(page.html).toContain("Document client");
@@ -63,7 +63,7 @@ describe("specification §5: clients of metadata documents", () => {
   });
 
   test("the whole way: code, tokens, userinfo, refresh, for the realm's scopes at most", async () => {
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const client = published({ grant_types: ["authorization_code", "refresh_token"], scope: "openid notes:read crm:admin" });
     const tokens = await server.tokens(client, browser, { scope: "openid notes:read crm:admin" });
     expect(tokens.scope).toBe("openid notes:read");
@@ -75,7 +75,7 @@ describe("specification §5: clients of metadata documents", () => {
   });
 
   test("a client whose document names no refresh grant gets no refresh token", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     expect((await server.tokens(published(), browser)).refresh_token).toBeUndefined();
   });
 
@@ -87,7 +87,7 @@ describe("specification §5: clients of metadata documents", () => {
     ["opencode", PUBLISHED.openCode, "http://127.0.0.1:19876/callback"],
     ["ChatGPT, as the public client that it also is", PUBLISHED.chatGpt, "https://chatgpt.com/connector_platform_oauth_redirect"],
   ] as const)("%s gets its tokens with what it publishes", async ([, document, redirectUri]) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published(document, redirectUri);
     const tokens = await server.tokens(client, browser);
     expect((await server.refresh(client, tokens.refresh_token)).status).toBe(200);
@@ -101,14 +101,14 @@ describe("specification §5: clients of metadata documents", () => {
   });
 });
 
-describe("when a person is asked", () => {
-  const isAsked = async (client: TestClient, browser: Awaited<ReturnType<TestServer["person"]>>["browser"]) => {
+describe("when a user is asked", () => {
+  const isAsked = async (client: TestClient, browser: Awaited<ReturnType<TestServer["signedInUser"]>>["browser"]) => {
     const visit = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     return visit.html.includes('name="decision"');
   };
 
   test("a consent is remembered for a client that is answered at a host of its own", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published();
     expect(await isAsked(client, browser)).toBe(true);
     await server.tokens(client, browser);
@@ -120,7 +120,7 @@ describe("when a person is asked", () => {
     ["a scheme of its own", { redirect_uris: ["com.example.app:/cb"] }, "com.example.app:/cb"],
     ["loopback among others", { redirect_uris: [REDIRECT, "http://localhost/cb"] }, REDIRECT],
   ] as const)("OAuth 2.1 §7.3.1: never for one with %s: any program could pose as it", async ([, members, redirectUri]) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published(members, redirectUri);
     await server.tokens(client, browser);
     expect(await isAsked(client, browser)).toBe(true);
@@ -138,7 +138,7 @@ describe("when a person is asked", () => {
     ["a new name", { client_name: "Renamed" }, false],
     ["another path at the same host", { redirect_uris: [REDIRECT, `${REDIRECT}/two`] }, false],
   ] as const)('CIMD "Changes": %s in the document makes the remembered consent void or not', async ([, change, asked]) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published();
     await server.tokens(client, browser, { scope: "openid notes:read" });
     republished(client, change);

@@ -73,7 +73,7 @@ const told = ({ status, body }: Answer) => [status, body.error];
 
 describe("CIMD and private_key_jwt", () => {
   test("ChatGPT's shape: RS256 with keys at its jwks_uri, at the code and at each refresh", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published();
     const code = await server.code(client, browser);
     expect(told(await token({ ...code, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
@@ -90,7 +90,7 @@ describe("CIMD and private_key_jwt", () => {
   });
 
   test("operators have it explained like any other: the client as it was when the code was issued", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published();
     const { code_verifier = "", ...code } = await server.code(client, browser);
     const { tokenRequest } = (await operatorAt(server.url)).explain;
@@ -110,7 +110,7 @@ describe("CIMD and private_key_jwt", () => {
   });
 
   test("ruling 17: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = published({ token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] });
     const code = await server.code(client, browser);
     expect(told(await token({ ...code, client_id: client.clientId, ...by(client, keyFor("RS256", "r1")) }))).toEqual([
@@ -122,7 +122,7 @@ describe("CIMD and private_key_jwt", () => {
   });
 
   test("specification §5: a client of a document has no secret", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
     expect(told(await token({ ...code, client_id: client.clientId, client_secret: "s" }))).toEqual([401, "invalid_client"]);
@@ -133,7 +133,7 @@ describe("CIMD and private_key_jwt", () => {
 
 describe("CIMD at the token endpoint", () => {
   test("the document is not fetched: code and grant keep the client as it was", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
     served = false;
@@ -147,14 +147,14 @@ describe("CIMD at the token endpoint", () => {
   });
 
   test("RFC 6749 §4.1.3, abuse 21: another's code, and it stays good for its own client", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const [own, other] = [publicClient(), publicClient()];
     const code = await server.code(own, browser);
     expect(told(await server.token(other, code))).toEqual([400, "invalid_grant"]);
     expect((await server.token(own, code)).status).toBe(200);
   });
 
-  test("a code or refresh token that nobody was given; nobody is asked for the document", async () => {
+  test("a code or refresh token that no one was given; no one is asked for the document", async () => {
     const client = publicClient();
     const before = site.connections();
     const invented = { grant_type: "authorization_code", code: "x".repeat(43), redirect_uri: REDIRECT, code_verifier: "v".repeat(43) };
@@ -165,7 +165,7 @@ describe("CIMD at the token endpoint", () => {
   });
 
   test("a replayed refresh token ends the family", async () => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const client = publicClient();
     const { refresh_token } = await server.tokens(client, browser);
     const second = await server.refresh(client, refresh_token);
@@ -196,7 +196,7 @@ describe("CIMD at the token endpoint", () => {
 });
 
 describe("CIMD_ENABLED=false", () => {
-  test("an URL names no client, nobody is asked, and the metadata says so", async () => {
+  test("an URL names no client, no one is asked, and the metadata says so", async () => {
     const off = await startServer({ env: { CIMD_ENABLED: "false" } });
     try {
       const client = publicClient();
@@ -214,7 +214,7 @@ describe("CIMD_ENABLED=false", () => {
 });
 
 describe("CIMD §8.6: a listener that others can reach", () => {
-  test("loopback is nobody's place to publish then, and it is not connected to", async () => {
+  test("loopback is no one's place to publish then, and it is not connected to", async () => {
     const open = await startServer({ env: { HOST: "0.0.0.0" } });
     try {
       const client = publicClient();

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
-/** Few enough at once that nobody is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
+/** Few enough at once that no one is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
 const { CROWD_SEED = "1", CROWD_USERS = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
@@ -72,7 +72,7 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
     const fronts = fleet.fronts.map(({ url }) => conversation(url, fleet.outbox));
     const crowd = aCrowd(fronts, seeded(Number(CROWD_SEED)));
     await crowd.operatorSignsIn();
-    for (let people = 0; people < Number(CROWD_USERS); people += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
+    for (let users = 0; users < Number(CROWD_USERS); users += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
     for (let moment = 0; moment < Number(CROWD_MOMENTS); moment += 1)
       told.push(...(await Promise.all([crowd.join(), crowd.moment(Number(CROWD_ACTS))])).flat());
   }, 300_000);
@@ -86,7 +86,7 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
   });
 
   if (TEST_DATABASE_URL !== undefined)
-    test("nobody waited for anybody in a ring", async () => {
+    test("nobody waited for anyone in a ring", async () => {
       const url = database?.url ?? "";
       await endProcesses(); // a connection tells the statistics at its end at the latest
       const others = "select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";

@@ -25,7 +25,7 @@ let developer: { email: string };
 
 beforeAll(async () => {
   server = await startServer();
-  developer = await server.person({ verified: false });
+  developer = await server.signedInUser({ verified: false });
 });
 afterAll(async () => {
   await server.close();
@@ -98,19 +98,19 @@ describe("countersign clients", () => {
       }
     }
     expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not hers
-    for (const nobody of ["c_nobody", "00000000-0000-7000-8000-00000000ffff"]) {
+    for (const unknown of ["c_nobody", "00000000-0000-7000-8000-00000000ffff"]) {
       for (const verb of ["get", "enable", "delete", "regenerate-secret"]) {
-        expect(await run("clients", verb, nobody)).toEqual({ out: "", err: "Not found.\n", code: 4 });
+        expect(await run("clients", verb, unknown)).toEqual({ out: "", err: "Not found.\n", code: 4 });
       }
     }
     expect((await run("clients", "delete", made.clientId)).code).toBe(0);
     expect((await run("clients", "get", made.id)).code).toBe(4);
   });
 
-  test("an operator gives a client to somebody else, by e-mail address or id, and takes it from everybody", async () => {
+  test("an operator gives a client to someone else, by e-mail address or id, and takes it from everybody", async () => {
     const { run } = atTerminal();
     const ops = atTerminal(OPERATOR).run;
-    const heiress = await server.person({ verified: true });
+    const heiress = await server.signedInUser({ verified: true });
     const hers = atTerminal({ email: heiress.email, password: PASSWORD }).run;
     const made = JSON.parse((await run("clients", "create", "Inherited", "--json")).out);
     const give = (owner: string) => ops("clients", "update", made.clientId, "--operator", "--owner", owner, "--json");
@@ -123,7 +123,7 @@ describe("countersign clients", () => {
     expect((await give("nobody@example.test")).code).toBe(4);
     expect(await give("00000000-0000-7000-8000-00000000ffff")).toMatchObject({
       code: 1,
-      err: "There is no such owner.\n  --owner: is not the id of a user\n",
+      err: "There is no such owner.\n  --owner: is nobody's id\n",
     });
     expect((await hers("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
     const given = await ops("clients", "create", "Given", "--operator", "--owner", heiress.email, "--json");
@@ -250,7 +250,7 @@ test("a developer who makes a client of private_key_jwt is told that an operator
 });
 
 describe("the sign-in", () => {
-  test("happens once; what is kept is for the person's eyes alone", async () => {
+  test("happens once; what is kept is for the user's eyes alone", async () => {
     const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toEqual(["E-mail: ", "Password: "]);
@@ -270,7 +270,7 @@ describe("the sign-in", () => {
     expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
   });
 
-  test("given by e-mail and password is that person's, whoever signed in before; a wrong password is never passed over", async () => {
+  test("given by e-mail and password is that user's, whoever signed in before; a wrong password is never passed over", async () => {
     const { run, state } = atTerminal(OPERATOR);
     expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
     Object.assign(state, { email: developer.email, password: PASSWORD });
@@ -281,7 +281,7 @@ describe("the sign-in", () => {
     expect((await run("keys", "list")).code).toBe(0);
   });
 
-  test("is kept for each person; who signed in last acts where nobody is named, until the sign-out", async () => {
+  test("is kept for each user; who signed in last acts where no one is named, until the sign-out", async () => {
     const { run, state, asked } = atTerminal(OPERATOR);
     await run("login");
     Object.assign(state, { email: developer.email, password: PASSWORD });
@@ -307,13 +307,13 @@ describe("the sign-in", () => {
         [email],
       );
     const families = "refresh_families join grants on grants.id = grant_id";
-    const { email } = await server.person({ verified: false });
+    const { email } = await server.signedInUser({ verified: false });
     const living = async () => [
       (await rows("sessions", "ended_at is null"))[0]?.n,
       (await rows(families, "refresh_families.revoked_at is null"))[0]?.n,
     ];
     const { run, state } = atTerminal({ email });
-    expect(await living()).toEqual([1, 1]); // the browser that the person signed in with
+    expect(await living()).toEqual([1, 1]); // the browser that the user signed in with
     expect((await run("clients", "list")).code).toBe(0);
     expect((await run("clients", "show", "nosuch")).code).toBe(4);
     expect(await living()).toEqual([1, 1]);
@@ -374,11 +374,11 @@ describe("keys and provisioning", () => {
     const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
     const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "nobody@example.test" }] };
     await running(terminal, provisionThroughServer)(file, terminal, false);
-    expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to no account")]);
+    expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to no user")]);
   });
 });
 
-describe("API keys, people and realms", () => {
+describe("API keys, users and realms", () => {
   test("a key is made, listed without what it is, and revoked", async () => {
     const { run } = atTerminal();
     const client = JSON.parse((await run("clients", "create", "Keyed", "--json")).out);
@@ -390,13 +390,13 @@ describe("API keys, people and realms", () => {
     expect(JSON.parse((await run("api-keys", "list", client.clientId, "--json")).out)[0].revokedAt).toBeTypeOf("number");
   });
 
-  test("operators list and change people and realms; others are refused", async () => {
-    const person = await server.person({ verified: true });
+  test("operators list and change users and realms; others are refused", async () => {
+    const user = await server.signedInUser({ verified: true });
     const { run } = atTerminal(OPERATOR);
-    expect((await run("users", "list")).out).toContain(person.email);
-    expect(JSON.parse((await run("users", "disable", person.email, "--json")).out)).toMatchObject({ email: person.email, enabled: false });
-    expect(JSON.parse((await run("users", "enable", person.email, "--json")).out).enabled).toBe(true);
-    expect((await run("users", "role", person.email, "operator")).out).toMatch(/ operator +yes$/m);
+    expect((await run("users", "list")).out).toContain(user.email);
+    expect(JSON.parse((await run("users", "disable", user.email, "--json")).out)).toMatchObject({ email: user.email, enabled: false });
+    expect(JSON.parse((await run("users", "enable", user.email, "--json")).out).enabled).toBe(true);
+    expect((await run("users", "role", user.email, "operator")).out).toMatch(/ operator +yes$/m);
     expect((await run("users", "enable", "nobody@example.test")).code).toBe(4);
     const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
     expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
@@ -404,7 +404,7 @@ describe("API keys, people and realms", () => {
     expect((await atTerminal().run("users", "list")).code).toBe(1);
   });
 
-  test("operators describe scopes for people, and take the words away again", async () => {
+  test("operators describe scopes for users, and take the words away again", async () => {
     const { run } = atTerminal(OPERATOR);
     const set = await run(
       "scopes",

@@ -58,7 +58,7 @@ function fleet(): void {
   });
 
   test("a revocation holds at the other front from the first request after the answer", async () => {
-    const { browser } = await its.one.person();
+    const { browser } = await its.one.signedInUser();
     for (let round = 0; round < 10; round++) {
       const tokens = await its.one.tokens(WEB, browser, { scope: "openid" });
       expect((await its.other.introspect(WEB, tokens.access_token)).body.active).toBe(true);
@@ -71,7 +71,7 @@ function fleet(): void {
   });
 
   test("so does a consent that is taken back", async () => {
-    const { browser } = await its.one.person();
+    const { browser } = await its.one.signedInUser();
     const tokens = await its.one.tokens(WEB, browser, { scope: "openid" });
     const code = await its.one.code(WEB, browser, { scope: "openid" });
     const { consents, csrfToken } = (await browser.json("/consents/", undefined, "GET")).body;
@@ -83,7 +83,7 @@ function fleet(): void {
   });
 
   test("so does a sign-out: sessions and refresh families end", async () => {
-    const { browser, login } = await its.one.person();
+    const { browser, login } = await its.one.signedInUser();
     const tokens = await its.one.tokens(WEB, browser, { scope: "openid" });
     const cookie = `countersign=${browser.cookies.get("countersign")}`;
     expect((await its.other.get("/consents/", { cookie })).status).toBe(200);
@@ -117,7 +117,7 @@ function fleet(): void {
   });
 
   test("abuse 19, 24: of 64 redemptions, or refreshes, over both fronts at once exactly one succeeds, and nothing of it lives", async () => {
-    const { browser } = await its.one.person();
+    const { browser } = await its.one.signedInUser();
     const both = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? its.one : its.other));
     for (let round = 0; round < 4; round++) {
       const code = await its.one.code(WEB, browser, { scope: "openid" });

@@ -15,7 +15,7 @@ const asks = { grant_type: "client_credentials", scope: "notes:read" };
 /** A developer at the first front, with a client that the second one has seen working. */
 async function scene() {
   const { here, there } = fronts;
-  const { login } = await here.person({ verified: false });
+  const { login } = await here.signedInUser({ verified: false });
   const admin = createAdminClient({ url: here.url, token: login.access_token });
   const made = await admin.clients.create.mutate({ name: "Mine", scopes: ["notes:read"], grantTypes: ["client_credentials"] });
   const client: TestClient = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: "" };
@@ -69,7 +69,7 @@ test("a revoked key, and one whose client leaves development, open nothing on ei
   expect(await read(second?.key ?? "")).toEqual([401, 401]);
 });
 
-test("a secret that is used in parallel while it is replaced is good for nobody after the answer", async () => {
+test("a secret that is used in parallel while it is replaced is good for no one after the answer", async () => {
   const { admin, made, client, both } = await scene();
   const { there } = fronts;
   const uses = Array.from({ length: 32 }, () => there.token(client, asks));

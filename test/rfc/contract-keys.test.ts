@@ -163,9 +163,9 @@ describe("contract: signing keys", () => {
       });
     const metadata = (await (await proxied("/.well-known/openid-configuration")).json()) as Record<string, string>;
     expect([metadata.issuer, metadata.token_endpoint]).toEqual([issuer, `${issuer}/oauth/token`]);
-    const person = { email: "ada@example.test", password: "correct horse battery staple" };
-    expect((await proxied("/auth/register", person)).status).toBe(201);
-    const [session = ""] = (await proxied("/auth/login", person)).headers.getSetCookie();
+    const user = { email: "ada@example.test", password: "correct horse battery staple" };
+    expect((await proxied("/auth/register", user)).status).toBe(201);
+    const [session = ""] = (await proxied("/auth/login", user)).headers.getSetCookie();
     expect(session).toMatch(/^__Host-countersign=[A-Za-z0-9_-]{43}; /);
     const attributes = session
       .split("; ")

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { basicAuth, conversation, PASSWORD, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
-import { type Browser, formsOf, type Visit } from "../support/person.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
@@ -67,14 +67,14 @@ type Service = Awaited<ReturnType<typeof startWired>>;
 
 /** Everything that an outage might use up. */
 async function inHand(service: Service) {
-  const { browser, login, email } = await service.person();
+  const { browser, login, email } = await service.signedInUser();
   const tokens = await service.tokens(WEB, browser, { scope: "openid email" });
   const code = await service.code(WEB, browser, { scope: "openid email" });
   const consent = await browser.follow(service.authorizeUrl(WEB, { code_challenge: CHALLENGE, scope: "openid email notes:read" }));
   expect(consent.html).toContain('name="decision"');
   const fresh = `new-${email}`;
   await browser.json("/auth/register", { email: fresh, password: PASSWORD });
-  const signIn = await service.person().then(async ({ browser: other, email: address }) => {
+  const signIn = await service.signedInUser().then(async ({ browser: other, email: address }) => {
     other.cookies.delete("countersign");
     return { browser: other, email: address, page: await other.follow("/login") };
   });
@@ -154,7 +154,7 @@ const judged = [
   "userinfo",
   "logout",
 ];
-const people = ["account", "consents", "sign-up", "resend", "resend to nobody", "verify", "login page"];
+const users = ["account", "consents", "sign-up", "resend", "resend to nobody", "verify", "login page"];
 
 /** Whatever was refused says when to come back, keeps cookies, and leads nowhere. */
 function assertPlain503(answers: Record<string, Response>): void {
@@ -212,7 +212,7 @@ function outages(shape: (typeof SHAPES)[number]): void {
     const have = await inHand(service);
     await service.postgres[how]();
     const answers = await askAll(service, have);
-    expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, ...people, "register", "login"], 503) });
+    expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, ...users, "register", "login"], 503) });
     assertPlain503(answers);
     expect(await answers.introspect?.json()).toEqual({ error: "temporarily_unavailable" });
     expect(answers.account?.headers.get("content-type")).toContain("text/html");

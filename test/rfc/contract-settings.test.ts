@@ -23,7 +23,7 @@ describe("contract: ID_TOKEN_SIGNING_ALG=RS256", () => {
     for (const key of keys) for (const member of ["d", "p", "q", "dp", "dq", "qi"]) expect(key).not.toHaveProperty(member);
 
     const { web } = server.clients;
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const verifier = oauth.generateRandomCodeVerifier();
     const told = await server.authorize(web, browser, {
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
@@ -47,7 +47,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
   test("parallel refreshes get one and the same working successor; what comes after the grace ends the family", async () => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "2" });
     const { web, other } = server.clients;
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const first = await server.tokens(web, browser, { scope: "openid email" });
     const answers = await Promise.all(Array.from({ length: 16 }, () => server.refresh(web, first.refresh_token)));
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
@@ -69,7 +69,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
     async (wish) => {
       const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
       const { web } = server.clients;
-      const { browser } = await server.person();
+      const { browser } = await server.signedInUser();
       const resource = ["https://notes.example.test/", "https://mail.example.test/"];
       const first = await server.tokens(web, browser, { scope: "openid email", resource });
       const second = (await server.refresh(web, first.refresh_token, { scope: "email openid" })).body;
@@ -83,7 +83,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
   test("a token two rotations back ends the family even within the grace", async () => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
     const { web } = server.clients;
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const first = await server.tokens(web, browser, { scope: "openid" });
     const second = (await server.refresh(web, first.refresh_token)).body;
     const third = (await server.refresh(web, second.refresh_token)).body;

@@ -30,7 +30,7 @@ async function scene() {
     Promise.all(
       [here, there].map(async (front) => [await front.active(deep), (await front.exchange("agent-2", first)).body.error ?? "exchanged"]),
     );
-  return { here, there, person: line.person, operator, root, first, deep, judged };
+  return { here, there, user: line.user, operator, root, first, deep, judged };
 }
 const both = <Value>(value: Value) => [value, value];
 

@@ -95,7 +95,7 @@ const stoppedCore = (balance: Balance) => (): void => {
   });
 
   test("clients that repeat as told lose no refresh family, and what was given up leaves no row", async () => {
-    const { browser } = await its.person();
+    const { browser } = await its.signedInUser();
     const families: string[] = [];
     for (let n = 0; n < FAMILIES; n += 1) families.push((await its.tokens(WEB, browser, { scope: "openid" })).refresh_token);
     let held = 0;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sweep } from "../../src/store/sweep.ts";
+import { formsOf } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import type { CoreStream, TestClient } from "../support/flow.ts";
-import { formsOf } from "../support/person.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
 import { freshRedis } from "../support/redis.ts";
 import { PROVISIONED } from "../support/server.ts";
@@ -47,7 +47,7 @@ test("ruling 18: an open registration that never got a token goes after a day, w
 });
 
 test("one decision is one code, however many copies of the form reach both fronts at once", async () => {
-  const { browser } = await fronts.here.person();
+  const { browser } = await fronts.here.signedInUser();
   const { challenge, verifier } = fronts.here.pkce();
   const web: TestClient = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
   for (let round = 0; round < 5; round += 1) {

@@ -83,12 +83,12 @@ const fieldsOf = (code: { grant_type: string; code: string; redirect_uri: string
 describe("a dry run says what the token endpoint would, and leaves no trace", () => {
   test("authorization_code: granted as often as it is asked, redeemed once, a replay after that, and asking ends nothing", async () => {
     const { web } = server.clients;
-    const person = await server.person();
-    const code = fieldsOf(await server.code(web, person.browser, { scope: "openid crm:read", resource: CRM }));
+    const user = await server.signedInUser();
+    const code = fieldsOf(await server.code(web, user.browser, { scope: "openid crm:read", resource: CRM }));
     const before = await written();
     for (let round = 0; round < 2; round++) {
       const explained = await explain(web, code);
-      expect(explained.granted).toMatchObject({ sub: person.id, scope: "openid crm:read", aud: [CRM], refreshToken: true, idToken: true });
+      expect(explained.granted).toMatchObject({ sub: user.id, scope: "openid crm:read", aud: [CRM], refreshToken: true, idToken: true });
       expect(verdicts(explained)).toEqual(["passed", "taken_for_granted"]);
     }
     expect(await written()).toEqual(before);
@@ -100,7 +100,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
 
   test("refresh_token: the token stays the current one, and a used one that is only asked about ends no family", async () => {
     const { web } = server.clients;
-    const { refresh_token: first } = await server.tokens(web, (await server.person()).browser, { scope: "crm:read crm:write" });
+    const { refresh_token: first } = await server.tokens(web, (await server.signedInUser()).browser, { scope: "crm:read crm:write" });
     const fields = { grant_type: "refresh_token", refresh_token: first };
     expect((await explain(web, { ...fields, scope: "crm:read" })).granted).toMatchObject({ scope: "crm:read", refreshToken: true });
     const { body } = await server.refresh(web, first);
@@ -109,7 +109,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
   });
 
   test("token exchange: scope, audience, chain and lifetime of what would be granted", async () => {
-    const { subject, person } = await server.subjectFor(["agent-1"]);
+    const { subject, user } = await server.subjectFor(["agent-1"]);
     const fields = {
       grant_type: TOKEN_EXCHANGE,
       subject_token: subject,
@@ -119,13 +119,13 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
     };
     const before = await written();
     const { granted, rules } = await explain(server.agent("agent-1"), fields);
-    expect(granted).toMatchObject({ sub: person.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
+    expect(granted).toMatchObject({ sub: user.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
     expect(granted?.expiresIn).toBeLessThanOrEqual(900);
-    expect(rules.map(({ source }) => source)).toContain("specification §4.7 rule 7");
+    expect(rules.map(({ source }) => source)).toContain("docs/protocol.md#token-exchange");
     expect(await written()).toEqual(before);
   });
 
-  test("jwt-bearer: the assertion can still be used, once, and nobody becomes a person by being asked about", async () => {
+  test("jwt-bearer: the assertion can still be used, once, and no one becomes a user by being asked about", async () => {
     const assertion = issuer.assertion(server.url, "desk", { sub: "explained" });
     const fields = { grant_type: JWT_BEARER, assertion };
     const as = { clientId: "desk", redirectUri: "", secret: "desk-secret" };
@@ -234,7 +234,7 @@ describe("a refusal of the past is explained by the id of its request", () => {
 
   test("a replayed code says so afterwards, too", async () => {
     const { web } = server.clients;
-    const code = await server.code(web, (await server.person()).browser);
+    const code = await server.code(web, (await server.signedInUser()).browser);
     await server.token(web, code);
     const replay = await server.token(web, code);
     const past = await admin.operator.explain.refusal.query({ requestId: replay.headers.get("x-request-id") ?? "" });
@@ -250,8 +250,8 @@ describe("a refusal of the past is explained by the id of its request", () => {
 });
 
 test("only operators ask, and what cannot be read is no request", async () => {
-  const person = await server.person();
-  const developer = createAdminClient({ url: server.url, token: person.login.access_token });
+  const user = await server.signedInUser();
+  const developer = createAdminClient({ url: server.url, token: user.login.access_token });
   const parameters = { grant_type: "client_credentials", client_id: "worker" };
   expect(await refusedWith(developer.operator.explain.tokenRequest.mutate({ parameters }))).toMatchObject({ error: "forbidden" });
   expect(await refusedWith(developer.operator.explain.refusal.query({ requestId: "x" }))).toMatchObject({ error: "forbidden" });

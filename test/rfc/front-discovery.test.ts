@@ -121,7 +121,7 @@ describe("RFC 8414 §2, specification §2.11: metadata", () => {
     expect(await scopes()).toEqual([options.defaultScopes, options.defaultScopes]);
   });
 
-  test("a realm that hangs keeps nobody waiting for ever", async () => {
+  test("a realm that hangs keeps no one waiting for ever", async () => {
     now += 1;
     realmScopes = "hangs";
     expect((await read(OAUTH)).scopes_supported).toEqual(options.defaultScopes);

@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Lifecycle, lifecycle } from "../../src/front/http/lifecycle.ts";
-import { accountPaths } from "../../src/front/schemas/account-paths.ts";
-import { oauthPaths } from "../../src/front/schemas/oauth-paths.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/http/server.ts";
+import { introspectRoute } from "../../src/front/oauth/introspect.ts";
+import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/register.ts";
+import { revokeRoute } from "../../src/front/oauth/revoke.ts";
+import { tokenRoute } from "../../src/front/oauth/token.ts";
+import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import { docsRoutes } from "../../src/front/system/docs.ts";
 import { healthRoutes } from "../../src/front/system/health.ts";
 import { openApiDocument } from "../../src/front/system/openapi.ts";
 import { systemRoutes } from "../../src/front/system/system.ts";
+import type { UserPorts } from "../../src/front/user-ports.ts";
+import { userRoutes } from "../../src/front/user-routes.ts";
+import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 
 interface World {
@@ -91,7 +97,17 @@ describe("greeting, metrics and reference", () => {
   let front: TestFront;
   beforeAll(async () => {
     const exposition = async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" });
-    const describeApi = async () => openApiDocument(ISSUER, [oauthPaths, accountPaths]);
+    const options = { core: coreWith({}), issuer: ISSUER, grantTypes: [] };
+    const described = [
+      tokenRoute(options),
+      introspectRoute(options),
+      revokeRoute(options),
+      ...userinfoRoutes(options),
+      registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
+      ...userRoutes({ issuer: ISSUER } as UserPorts),
+      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: lifecycle() }),
+    ];
+    const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({
       routes: [...systemRoutes({ issuer: ISSUER, exposition }), ...docsRoutes({ issuer: ISSUER, describe: describeApi })],
     });

@@ -18,7 +18,7 @@ import type { TestServer } from "../support/server.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
 
-const ALL_USERS = { kind: "all" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 
 /** A guard that is told of revocations, and refuses rather than ask. */
 function aGuard(server: Server) {
@@ -49,7 +49,7 @@ const delegationOf = async (server: Server, token: string) => {
   return row?.id ?? "";
 };
 
-/** How often somebody proved themselves to introspect. */
+/** How often someone proved themselves to introspect. */
 async function introspections(server: Server): Promise<number> {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   const line = text.split("\n").find((each) => each.includes('surface="introspection"') && each.includes('outcome="success"'));
@@ -59,13 +59,13 @@ async function introspections(server: Server): Promise<number> {
 describe("a guard that is told of revocations judges delegated tokens by itself", () => {
   test("a delegated token names every token that it came of, and is verified without a question", async ({ server }) => {
     const guard = aGuard(server);
-    const { person, accessTokens } = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
+    const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
     const [root, first, second, third] = accessTokens.map(claimsOf);
     expect(third.exchanged_from).toEqual([second, first, root].map(({ jti, client_id }) => ({ jti, client_id })));
     expect(await verdict(guard, accessTokens.at(-1)!)).toBe("good");
     const before = await introspections(server);
     expect(before).toBeGreaterThan(0); // the guard proved itself when it began to watch
-    expect(await guard.verifyToken(accessTokens.at(-1)!)).toMatchObject({ sub: person.id, actors: ["agent-3", "agent-2", "agent-1"] });
+    expect(await guard.verifyToken(accessTokens.at(-1)!)).toMatchObject({ sub: user.id, actors: ["agent-3", "agent-2", "agent-1"] });
     for (const token of accessTokens) expect(await verdict(guard, token)).toBe("good");
     expect((await introspections(server)) - before).toBe(0);
   });
@@ -82,11 +82,11 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
     ["the delegations of an agent above are cut", (server) => cut(server, { kind: "agent", clientId: "agent-1" })],
     ["the root grant is cut", (server, { grantId }) => cut(server, { kind: "grant", id: grantId })],
     ["the application revokes its refresh token", (server, { refreshToken }) => server.revoke(server.clients.web, refreshToken)],
-    ["the person's own token is revoked", (server, { root }) => server.revoke(server.clients.web, root)],
+    ["the user's own token is revoked", (server, { root }) => server.revoke(server.clients.web, root)],
     ["an agent in the middle revokes its token", (server, { second }) => server.revoke(server.agent("agent-2"), second)],
-    ["the person is disabled", (server, { userId }) => run(server, "update users set enabled = false where id = $1::uuid", userId)],
+    ["the user is disabled", (server, { userId }) => run(server, "update users set enabled = false where id = $1::uuid", userId)],
   ] as const satisfies readonly (readonly [string, (server: Server, line: Line) => Promise<unknown>])[])(
-    "when %s, the deep token is refused, and another person's is not",
+    "when %s, the deep token is refused, and another user's is not",
     async ([, end], { server }) => {
       const guard = aGuard(server);
       const [line, other] = [await aLine(server), await aLine(server, ["agent-4"])];
@@ -98,8 +98,8 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
   );
 
   test.for([
-    ["an operator pauses an agent in the middle", () => ALL_USERS],
-    ["the person pauses it for herself", ({ userId }) => ({ kind: "user", userId }) as const],
+    ["an operator pauses an agent in the middle", () => EVERYONE],
+    ["the user pauses it for herself", ({ userId }) => ({ kind: "user", userId }) as const],
   ] as const satisfies readonly (readonly [string, (line: Line) => Parameters<ReturnType<typeof agentPauses>["pause"]>[0]])[])(
     "when %s, the deep token is refused until it is resumed",
     async ([, whose], { server }) => {
@@ -130,7 +130,7 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
     expect(await verdict(guard, silent)).toBe("token_inactive");
   });
 
-  test("a person's pause of an agent is no matter for another person", async ({ server }) => {
+  test("a user's pause of an agent is no matter for another user", async ({ server }) => {
     const guard = aGuard(server);
     const [mine, theirs] = [await aLine(server), await aLine(server)];
     const me = { kind: "user", userId: mine.userId } as const;
@@ -162,17 +162,17 @@ interface Line {
 }
 
 async function aLine(server: Server, agents: readonly string[] = ["agent-1", "agent-2", "agent-3"]): Promise<Line> {
-  const { person, accessTokens, refreshToken } = await server.chainOf(agents);
+  const { user, accessTokens, refreshToken } = await server.chainOf(agents);
   const [root = "", first = "", second = ""] = accessTokens;
   const [grant] = await server.database.sql.query<{ id: string }>(
     statement("test_grant_of", "select id::text from grants where user_id = $1::uuid and client_id = 'web'"),
-    [person.id],
+    [user.id],
   );
-  return { userId: person.id, grantId: grant?.id ?? "", refreshToken, root, first, second, deep: accessTokens.at(-1) ?? "" };
+  return { userId: user.id, grantId: grant?.id ?? "", refreshToken, root, first, second, deep: accessTokens.at(-1) ?? "" };
 }
 
 const cut = (server: Server, what: Parameters<ReturnType<typeof delegationRepository>["cut"]>[1]) =>
-  delegationRepository(server.database.sql).cut(ALL_USERS, what, anAudit("delegation.cut"));
+  delegationRepository(server.database.sql).cut(EVERYONE, what, anAudit("delegation.cut"));
 
 const run = (server: Server, text: string, parameter: string) =>
   server.database.sql.query(statement(`test_${text.slice(0, 40)}`, text), [parameter]);

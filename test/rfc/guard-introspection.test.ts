@@ -12,7 +12,7 @@ import { startServer, type TestServer, test } from "../support/server.ts";
 const enable = statement("test_enable", "update clients set enabled = $2::boolean where client_id = $1");
 
 async function aToken(server: TestServer, resource = RESOURCE) {
-  const ada = await server.person();
+  const ada = await server.signedInUser();
   const { access_token } = await server.tokens(server.clients.web, ada.browser, { scope: "notes:read", resource });
   return { ada, token: access_token as string };
 }

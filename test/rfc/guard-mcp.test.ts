@@ -45,7 +45,7 @@ async function connect(url: string, token: string | undefined) {
 }
 
 describe("the example, called by the MCP SDK's client", () => {
-  test("a token with both scopes reads and writes its person's notes, and no one else's", async () => {
+  test("a token with both scopes reads and writes its user's notes, and no one else's", async () => {
     const ada = await connect(notes.resource, await tokenFor(notes.resource, "notes:read notes:write"));
     const bob = await connect(notes.resource, await tokenFor(notes.resource, "notes:read", "bob"));
     expect((await ada.client.listTools()).tools.map(({ name }) => name)).toEqual(["list_notes", "add_note", "who_am_i"]);
@@ -67,7 +67,7 @@ describe("the example, called by the MCP SDK's client", () => {
     expect(String((refusal as InsufficientScopeError).resourceMetadataUrl)).toContain("/.well-known/oauth-protected-resource/mcp");
   });
 
-  test("without a token nobody gets in", async () => {
+  test("without a token no one gets in", async () => {
     await expect(connect(notes.resource, undefined)).rejects.toThrow();
     await expect(connect(notes.resource, await tokenFor("https://other.example/mcp", "notes:read"))).rejects.toThrow();
   });

@@ -13,7 +13,7 @@ const sql = (server: TestServer, text: string, ...parameters: (string | boolean)
   server.database.sql.query(statement(`test_${text.slice(0, 50)}`, text), parameters);
 
 async function aToken(server: TestServer) {
-  const ada = await server.person();
+  const ada = await server.signedInUser();
   const tokens = await server.tokens(server.clients.web, ada.browser, { scope: "notes:read offline_access", resource: RESOURCE });
   return { ada, token: tokens.access_token as string, refreshToken: tokens.refresh_token as string };
 }
@@ -80,7 +80,7 @@ describe("a guard that verifies locally and is told of revocations", () => {
       .toBe("web");
   });
 
-  test("refuses the tokens of a person whose account was disabled", async ({ server }) => {
+  test("refuses the tokens of a user whose account was disabled", async ({ server }) => {
     const { guard } = aGuard(server);
     const { ada, token } = await aToken(server);
     await guard.verifyToken(token);
@@ -180,7 +180,7 @@ test.for(["introspect", "refuse"] as const)(
 
 const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
 
-test("a token is judged by marks of itself, its client, its grant and its person", async () => {
+test("a token is judged by marks of itself, its client, its grant and its user", async () => {
   expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
   expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(2);
 });

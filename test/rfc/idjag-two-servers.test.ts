@@ -7,7 +7,7 @@ import { PROVISIONED, startServer } from "../support/server.ts";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
-/** Where people work, and where the agent's other server is. */
+/** Where users work, and where the agent's other server is. */
 let home: Server;
 let abroad: Server;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ const bring = (assertion: string) => abroad.token(abroad.agent("agent-1"), { gra
 
 describe("one server mints, another accepts", () => {
   test("§4.7 rule 6: an identity assertion for another server, and a token from there", async () => {
-    const { subject, person } = await subjectFor();
+    const { subject, user } = await subjectFor();
     const minted = await mint(subject);
     expect(minted.status).toBe(200);
     expect(minted.body).toEqual({
@@ -58,7 +58,7 @@ describe("one server mints, another accepts", () => {
     const claims = claimsOf(minted.body.access_token);
     expect(claims).toEqual({
       iss: home.url,
-      sub: person.id,
+      sub: user.id,
       aud: abroad.url,
       client_id: "agent-1",
       jti: claims.jti,
@@ -67,18 +67,18 @@ describe("one server mints, another accepts", () => {
       auth_time: claims.auth_time,
       scope: "crm:read email",
       resource: CRM,
-      email: person.email,
+      email: user.email,
       email_verified: true,
     });
     expect(await home.auditOf(minted)).toMatchObject([
-      { event: "identity_assertion.issued", actor_id: "agent-1", user_id: person.id, depth: 0 },
+      { event: "identity_assertion.issued", actor_id: "agent-1", user_id: user.id, depth: 0 },
     ]);
 
     const accepted = await bring(minted.body.access_token);
     expect(accepted.status).toBe(200);
     const there = claimsOf(accepted.body.access_token);
     expect(there).toMatchObject({ iss: abroad.url, aud: CRM, client_id: "agent-1", scope: "crm:read" });
-    expect(there.sub).not.toBe(person.id);
+    expect(there.sub).not.toBe(user.id);
     expect((await abroad.introspect(abroad.agent("crm-rs"), accepted.body.access_token)).body.active).toBe(true);
     expect(await abroad.auditOf(accepted)).toMatchObject([{ event: "token.issued", grant_type: JWT_BEARER, actor_id: "agent-1" }]);
 

@@ -16,13 +16,13 @@ const pastExpiry = (token: string) => setTimeout(Math.max(0, claimsOf(token).exp
 describe("what has expired", () => {
   test("specification §3: a code past AUTHORIZATION_CODE_TTL is invalid_grant", async () => {
     const { web } = server.clients;
-    const code = await server.code(web, (await server.person()).browser);
+    const code = await server.code(web, (await server.signedInUser()).browser);
     await server.database.sql.query(statement("test_old_codes", "update authorization_codes set expires_at = now()"), []);
     expect((await server.token(web, code)).body).toEqual({ error: "invalid_grant" });
   });
 
   test("an expired access token is inactive and no bearer; an expired refresh token is invalid_grant", async () => {
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, ada.browser, { scope: "openid" });
     expect(tokens.expires_in).toBe(1);
@@ -34,7 +34,7 @@ describe("what has expired", () => {
   });
 
   test("specification §4.2: logout accepts an expired access token", async () => {
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     await pastExpiry(ada.login.access_token);
     const out = await ada.browser.json("/auth/logout", {}, "POST", { authorization: `Bearer ${ada.login.access_token}` });
     expect([out.status, out.body]).toEqual([200, { success: true, message: "Successfully logged out" }]);

@@ -225,7 +225,7 @@ describe("operators", () => {
     expect([users.map(({ id }) => id), nextCursor]).toEqual([[bob], null]);
   });
 
-  test("disable and promote people, but not themselves", async () => {
+  test("disable and promote users, but not themselves", async () => {
     const ops = admin(operator).operator.users;
     const carol = await addUser(api.database, "carol@example.test");
     expect(await ops.disable.mutate({ id: carol })).toMatchObject({ enabled: false });

@@ -59,7 +59,7 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
   [
     "a disclosure of one's own making",
     ({ credential, wallet, asked }) =>
-      bind(`${credential.split("~")[0]}~${encoded(["salt", "sub", "somebody else"])}~`, wallet.holder, {
+      bind(`${credential.split("~")[0]}~${encoded(["salt", "sub", "someone else"])}~`, wallet.holder, {
         aud: asked.clientId,
         nonce: asked.nonce,
       }),
@@ -72,7 +72,7 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
     "credential_expired",
   ],
   [
-    "a credential of an issuer that nobody trusts",
+    "a credential of an issuer that no one trusts",
     async ({ wallet, asked }) => wallet.present(await stranger.issue({ holder: wallet.holder }), asked),
     "issuer_not_trusted",
   ],
@@ -97,21 +97,21 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
 
 describe("a hostile wallet gets nothing but a rejected link", () => {
   test.for(attacks)("%s", async ([, make, reason]) => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `hostile ${reason}` } });
-    const { handle, invocation_uri } = await at.begin(person);
+    const { handle, invocation_uri } = await at.begin(user);
     const asked = await wallet.open(invocation_uri);
     const scene = { wallet, asked, credential, honest: await wallet.present(credential, asked) };
     const sent = await wallet.sendPresentation(asked, await make(scene));
     expect([sent.status, sent.body]).toEqual([200, {}]);
-    expect(await at.poll(person, handle)).toEqual({
+    expect(await at.poll(user, handle)).toEqual({
       status: 200,
       body: { status: "rejected", message: "The wallet's answer was not accepted." },
     });
-    expect(await at.refusals(person)).toEqual([reason]);
+    expect(await at.refusals(user)).toEqual([reason]);
     // One answer is all that a request gets: the honest one comes too late.
     expect((await wallet.sendPresentation(asked, scene.honest)).status).toBe(400);
-    expect((await at.poll(person, handle)).body.status).toBe("rejected");
+    expect((await at.poll(user, handle)).body.status).toBe("rejected");
   });
 
   test("nobody asks an issuer that is not trusted for anything", () => {
@@ -120,8 +120,8 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
 });
 
 describe("links without end", () => {
-  const begins = (count: number, person: LinkingUser, address: (n: number) => string) =>
-    Promise.all(Array.from({ length: count }, (_, n) => at.start(person, { "x-csrf-token": person.csrf, "x-forwarded-for": address(n) })));
+  const begins = (count: number, user: LinkingUser, address: (n: number) => string) =>
+    Promise.all(Array.from({ length: count }, (_, n) => at.start(user, { "x-csrf-token": user.csrf, "x-forwarded-for": address(n) })));
   const statuses = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 
   test("a user begins 20 in 15 minutes, from whatever address; the next is 429 and says when", async () => {
@@ -133,23 +133,23 @@ describe("links without end", () => {
   });
 
   test("an address begins 60, for whatever users", async () => {
-    const persons = [await at.aUser(), await at.aUser(), await at.aUser(), await at.aUser()];
-    const answers = (await Promise.all(persons.map((person) => begins(16, person, () => "192.0.2.200")))).flat();
+    const users = [await at.aUser(), await at.aUser(), await at.aUser(), await at.aUser()];
+    const answers = (await Promise.all(users.map((user) => begins(16, user, () => "192.0.2.200")))).flat();
     expect(statuses(answers)).toEqual([...Array(60).fill(200), ...Array(4).fill(429)]);
   });
 });
 
 describe("replay", () => {
   test("64 answers to one state: one is taken", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "parallel" } });
-    const { handle, invocation_uri } = await at.begin(person);
+    const { handle, invocation_uri } = await at.begin(user);
     const asked = await wallet.open(invocation_uri);
     const presentation = await wallet.present(credential, asked);
     const sent = await Promise.all(Array.from({ length: 64 }, () => wallet.sendPresentation(asked, presentation)));
     expect(sent.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(sent.filter(({ status, body }) => status === 400 && typeof body.message === "string")).toHaveLength(63);
-    expect((await at.poll(person, handle)).body.status).toBe("linked");
+    expect((await at.poll(user, handle)).body.status).toBe("linked");
   });
 
   test("a presentation that was seen on its way is worth nothing at another request, nor at its own", async () => {
@@ -180,8 +180,8 @@ describe("POST /auth/link/wallet/response", () => {
   });
 
   test("a form that is neither presentation nor error is 400, and uses nothing up", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const { state } = await wallet.open(invocation_uri);
     for (const body of [
       "",
@@ -193,18 +193,18 @@ describe("POST /auth/link/wallet/response", () => {
     ])
       expect(await outcome(await post(body))).toEqual(BAD);
     expect(await outcome(await post(JSON.stringify({ state, vp_token: {} }), { "content-type": "application/json" }))).toEqual(BAD);
-    expect((await at.poll(person, handle)).body.status).toBe("pending");
+    expect((await at.poll(user, handle)).body.status).toBe("pending");
     await wallet.answer(invocation_uri, await trusted.issue({ holder: wallet.holder, claims: { sub: "form" } }));
-    expect((await at.poll(person, handle)).body.status).toBe("linked");
+    expect((await at.poll(user, handle)).body.status).toBe("linked");
   });
 
   test("an oversized body is 413, and uses nothing up", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const { state } = await wallet.open(invocation_uri);
     const response = await post(`state=${state}&vp_token=${"x".repeat(70_000)}`);
     expect([response.status, await response.json()]).toEqual([413, { message: expect.any(String) }]);
-    expect((await at.poll(person, handle)).body.status).toBe("pending");
+    expect((await at.poll(user, handle)).body.status).toBe("pending");
   });
 
   test("a wallet that is a web page may send its answer; the poll is for our own pages alone", async () => {
@@ -227,10 +227,10 @@ describe("the issuer's side", () => {
     for (const statuses of [[0, 0, 1, 2], undefined]) {
       trusted.statuses = statuses;
       for (const idx of [0, 2, 3]) {
-        const [person, wallet] = [await at.aUser(), aWallet()];
+        const [user, wallet] = [await at.aUser(), aWallet()];
         const status = { status_list: { uri: `${trusted.url}/statuses`, idx } };
         const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `status ${statuses} ${idx}`, status } });
-        outcomes.push([(await at.link(person, wallet, credential)).body.status, ...(await at.refusals(person))]);
+        outcomes.push([(await at.link(user, wallet, credential)).body.status, ...(await at.refusals(user))]);
       }
     }
     const unreachable = ["rejected", "status_list_status_not_200"];
@@ -245,22 +245,22 @@ describe("the issuer's side", () => {
   });
 
   test("a status list is asked for only after the issuer's signature has held", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const asked = trusted.publisher.requests().length;
     const status = { status_list: { uri: `${stranger.url}/statuses`, idx: 1 } };
-    await at.link(person, wallet, await trusted.issue({ holder: wallet.holder, by: walletKey(), claims: { status } }));
-    expect(await at.refusals(person)).toEqual(["issuer_signature_wrong"]);
+    await at.link(user, wallet, await trusted.issue({ holder: wallet.holder, by: walletKey(), claims: { status } }));
+    expect(await at.refusals(user)).toEqual(["issuer_signature_wrong"]);
     expect([stranger.publisher.connections(), trusted.publisher.requests().length]).toEqual([0, asked]);
   });
 });
 
 test("no secret of a link reaches the log, an audit record or the database as it is", async () => {
-  const [person, wallet] = [await at.aUser(), aWallet()];
+  const [user, wallet] = [await at.aUser(), aWallet()];
   const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "canary-subject" } });
-  const { handle, invocation_uri } = await at.begin(person);
+  const { handle, invocation_uri } = await at.begin(user);
   const asked = await wallet.open(invocation_uri);
   await wallet.sendPresentation(asked, await wallet.present(credential, asked));
-  await at.poll(person, handle);
+  await at.poll(user, handle);
   const rows = await runText<{ row: string }>(
     server.database.sql,
     "select row_to_json(wallet_links)::text as row from wallet_links union all select row_to_json(audit_records)::text from audit_records",

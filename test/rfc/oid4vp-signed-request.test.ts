@@ -53,12 +53,12 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   };
 
   test("a foreign library takes the request, and its presentation links the wallet", async () => {
-    const [person, mine] = [await at.aUser(), wallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+    const [user, mine] = [await at.aUser(), wallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const asked = await mine.open(invocation_uri);
     expect(asked).toMatchObject({ clientId, responseUri: `https://${HOST}/auth/link/wallet/response` });
     await mine.sendPresentation(asked, await mine.present(await issuer.issue({ holder: mine.holder, claims: { sub: "signed" } }), asked));
-    expect((await at.poll(person, handle)).body).toEqual({ status: "linked" });
+    expect((await at.poll(user, handle)).body).toEqual({ status: "linked" });
   });
 
   test("the invocation says no more than who asks and where the request is", async () => {
@@ -93,10 +93,10 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
   });
 
   test("a request that was answered, has expired or never was is 404", async () => {
-    const [person, mine] = [await at.aUser(), wallet()];
-    const [answered, expired] = [await at.begin(person), await at.begin(person)];
+    const [user, mine] = [await at.aUser(), wallet()];
+    const [answered, expired] = [await at.begin(user), await at.begin(user)];
     await mine.decline(answered.invocation_uri);
-    await at.letExpire(person);
+    await at.letExpire(user);
     const uris = [answered, expired].map(({ invocation_uri }) => new URL(invocation_uri).searchParams.get("request_uri") ?? "");
     for (const uri of [...uris, `https://${HOST}/auth/link/wallet/request/${"x".repeat(43)}`]) {
       const response = await behindProxy(uri);
@@ -104,14 +104,14 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     }
   });
 
-  test("a presentation for our client_id without its prefix is for somebody else", async () => {
-    const [person, mine] = [await at.aUser(), wallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+  test("a presentation for our client_id without its prefix is for someone else", async () => {
+    const [user, mine] = [await at.aUser(), wallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const asked = await mine.open(invocation_uri);
     const credential = await issuer.issue({ holder: mine.holder, claims: { sub: "prefix" } });
     await mine.sendPresentation(asked, await mine.present(credential, { ...asked, clientId: clientId.split(":")[1] ?? "" }));
-    expect((await at.poll(person, handle)).body.status).toBe("rejected");
-    expect(await at.refusals(person)).toEqual(["key_binding_for_another"]);
+    expect((await at.poll(user, handle)).body.status).toBe("rejected");
+    expect(await at.refusals(user)).toEqual(["key_binding_for_another"]);
   });
 
   test("SD-JWT VC §3.5: a credential may bring its issuer's certificates, up to a root of ours", async () => {
@@ -120,10 +120,10 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     const stranger = privateCa().serverFor("localhost");
     const outcomes: unknown[] = [];
     for (const { cert: leaf } of [certified, stranger]) {
-      const [person, mine] = [await at.aUser(), wallet()];
+      const [user, mine] = [await at.aUser(), wallet()];
       const x5c = [new X509Certificate(leaf).raw.toString("base64")];
       const credential = await issuer.issue({ holder: mine.holder, by, claims: { sub: "certified" }, header: { kid: undefined, x5c } });
-      outcomes.push([(await at.link(person, mine, credential)).body.status, ...(await at.refusals(person))]);
+      outcomes.push([(await at.link(user, mine, credential)).body.status, ...(await at.refusals(user))]);
     }
     expect(outcomes).toEqual([["linked"], ["rejected", "issuer_certificate_not_trusted"]]);
   });

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
+import type { Browser, Visit } from "../support/browser.ts";
 import { expired } from "../support/expired.ts";
 import { claimsOf, PASSWORD } from "../support/flow.ts";
-import type { Browser, Visit } from "../support/person.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
 
 type Fields = Record<string, string | undefined>;
@@ -12,15 +12,15 @@ const authorizePath = (server: TestServer, fields: Fields) =>
 const told = ({ url }: Pick<Visit, "url">) => Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
 const ask = async (server: TestServer, browser: Browser, fields: Fields) => told(await browser.follow(authorizePath(server, fields)));
 
-/** A person who is signed in and has allowed `openid`, with an ID token of hers. */
+/** A user who is signed in and has allowed `openid`, with an ID token of hers. */
 async function ready(server: TestServer) {
-  const person = await server.person();
-  const tokens = await server.tokens(server.clients.web, person.browser, { scope: "openid" });
-  return { ...person, tokens, idToken: tokens.id_token as string };
+  const user = await server.signedInUser();
+  const tokens = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
+  return { ...user, tokens, idToken: tokens.id_token as string };
 }
 
 describe("OIDC Core §3.1.2.1", () => {
-  test("display, ui_locales, claims_locales, acr_values, claims and what nobody knows cause no error", async ({ server }) => {
+  test("display, ui_locales, claims_locales, acr_values, claims and what no one knows cause no error", async ({ server }) => {
     const { browser } = await ready(server);
     const ignored = {
       display: "wap",
@@ -34,7 +34,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(await ask(server, browser, { prompt: "create" })).toMatchObject({ code: expect.any(String) });
   });
 
-  test("id_token_hint: the person herself, whether it has expired or not; another one is login_required", async ({ server }) => {
+  test("id_token_hint: the user herself, whether it has expired or not; another one is login_required", async ({ server }) => {
     const [one, other] = [await ready(server), await ready(server)];
     for (const id_token_hint of [one.idToken, expired(server, one.idToken)]) {
       expect(await ask(server, one.browser, { id_token_hint })).toHaveProperty("code");
@@ -109,7 +109,7 @@ describe("OIDC Core §3.1.2.1", () => {
 });
 
 describe("OIDC Core §11 offline_access", () => {
-  test("is a scope that a person is asked for by name; what was allowed before is not asked for again", async ({ server }) => {
+  test("is a scope that a user is asked for by name; what was allowed before is not asked for again", async ({ server }) => {
     const { browser } = await ready(server);
     const silent = { scope: "openid offline_access", prompt: "none" };
     expect(await ask(server, browser, silent)).toMatchObject({ error: "consent_required" });
@@ -120,7 +120,7 @@ describe("OIDC Core §11 offline_access", () => {
   });
 
   test("is not spoken of where no refresh token comes of it", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const asks = { code_challenge: server.pkce().challenge, scope: "openid offline_access" };
     const page = await browser.follow(server.authorizeUrl(server.clients.oneShot, asks));
     expect(page.html).toContain('name="decision"');
@@ -128,7 +128,7 @@ describe("OIDC Core §11 offline_access", () => {
   });
 
   test("a refresh token comes by the client's grant, with the scope and without", async ({ server }) => {
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     for (const scope of ["openid", "openid offline_access"]) {
       expect(await server.tokens(server.clients.web, browser, { scope })).toHaveProperty("refresh_token");
       expect(await server.tokens(server.clients.oneShot, browser, { scope })).not.toHaveProperty("refresh_token");

@@ -1,10 +1,10 @@
 import type { AdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminAs, refusedWith } from "../support/admin.ts";
+import { aBrowser, type Browser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { expired } from "../support/expired.ts";
 import { formBody } from "../support/flow.ts";
-import { aBrowser, type Browser } from "../support/person.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 
 const BACK = "https://app.example.test/signed-out?from=countersign";
@@ -18,18 +18,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A person who is signed in, with an ID token of hers. */
+/** A user who is signed in, with an ID token of hers. */
 async function signedIn() {
-  const person = await server.person();
-  const { id_token: hint } = await server.tokens(server.clients.web, person.browser, { scope: "openid" });
-  return { ...person, hint: hint as string };
+  const user = await server.signedInUser();
+  const { id_token: hint } = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
+  return { ...user, hint: hint as string };
 }
 
 const path = (fields: Record<string, string | readonly string[] | undefined>): string => `/logout?${formBody(fields)}`;
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.json("/consents", undefined, "GET")).status === 200;
 
 describe("OpenID Connect RP-Initiated Logout §2", () => {
-  test("an ID token of the person ends her session without a question, and she goes back as registered, with state", async () => {
+  test("an ID token of the user ends her session without a question, and she goes back as registered, with state", async () => {
     const { browser, hint } = await signedIn();
     const answer = await browser.request(path({ id_token_hint: hint, client_id: "web", post_logout_redirect_uri: BACK, state: "a b&c" }));
     expect([answer.status, answer.headers.get("location")]).toEqual([302, `${BACK}&state=a%20b%26c`]);
@@ -46,7 +46,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(second.browser)).toBe(false);
   });
 
-  test("the hint may have expired, and to sign nobody out is no error", async () => {
+  test("the hint may have expired, and to sign no one out is no error", async () => {
     const { browser, hint } = await signedIn();
     const late = path({ id_token_hint: expired(server, hint), post_logout_redirect_uri: BACK });
     for (const live of [true, false]) {
@@ -98,7 +98,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  test("a hint of another person signs nobody out: she is asked", async () => {
+  test("a hint of another user signs no one out: she is asked", async () => {
     const [one, other] = [await signedIn(), await signedIn()];
     const answer = await one.browser.request(path({ id_token_hint: other.hint, post_logout_redirect_uri: BACK }));
     expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
@@ -106,7 +106,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(one.browser)).toBe(true);
   });
 
-  test("an error never redirects and ends no session, in the person's language", async () => {
+  test("an error never redirects and ends no session, in the user's language", async () => {
     const { browser, hint, login } = await signedIn();
     const cases: readonly Record<string, string | string[]>[] = [
       { id_token_hint: hint, post_logout_redirect_uri: `${BACK}&x=1` },
@@ -123,11 +123,11 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
       expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
     }
     const german = await browser.request(path({ id_token_hint: "x" }), { headers: { "accept-language": "de" } });
-    expect(await german.text()).toContain("Sie wurden nicht abgemeldet");
+    expect(await german.text()).toContain("Sie sind noch angemeldet");
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test("a disabled client sends nobody anywhere", async () => {
+  test("a disabled client sends no one anywhere", async () => {
     const { browser, hint } = await signedIn();
     await runText(server.database.sql, "update clients set enabled = false where client_id = 'web'");
     const answer = await browser.request(path({ id_token_hint: hint, post_logout_redirect_uri: BACK }));
@@ -150,8 +150,8 @@ describe("postLogoutRedirectUris", () => {
     expect(await operator.clients.get.query({ id })).toMatchObject(patch);
     const wrong = operator.clients.update.mutate({ id, patch: { postLogoutRedirectUris: ["javascript:alert(1)"] } });
     expect((await refusedWith(wrong))?.issues[0]?.path).toBe("postLogoutRedirectUris.0");
-    const person = await server.person();
-    const headers = { authorization: `Bearer ${person.login.access_token}` };
+    const user = await server.signedInUser();
+    const headers = { authorization: `Bearer ${user.login.access_token}` };
     const sent = await aBrowser(server.url).json("/api/clients", { name: "Mine", ...patch }, "POST", headers);
     expect(sent.status).toBe(400);
     const made = await aBrowser(server.url).json(

@@ -4,7 +4,7 @@ import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
-import { aBrowser } from "../support/person.ts";
+import { aBrowser } from "../support/browser.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 
@@ -125,7 +125,7 @@ describe("the chain of a running server", () => {
     });
   });
 
-  test("tail shows as many as are asked for, page by page, of a person by id or address, and says what is no id or too much", async () => {
+  test("tail shows as many as are asked for, page by page, of a user by id or address, and says what is no id or too much", async () => {
     await Promise.all(Array.from({ length: 230 }, issue));
     await sealed();
     const { out } = await run(["tail", "-n", "225", "--client", "worker", "--json"]);
@@ -135,7 +135,7 @@ describe("the chain of a running server", () => {
       .map((line) => JSON.parse(line).seq);
     expect(new Set(numbers).size).toBe(225);
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
-    const { id, email } = await server.person({ verified: false });
+    const { id, email } = await server.signedInUser({ verified: false });
     await sealed();
     const byAddress = await run(["tail", "--user", email.toUpperCase()]);
     expect(byAddress.out).toContain(`user=${id}`);
@@ -175,7 +175,7 @@ describe("the chain of a running server", () => {
   });
 
   test("is for operators", async () => {
-    const { login } = await server.person({ verified: false });
+    const { login } = await server.signedInUser({ verified: false });
     const { audit } = createAdminClient({ url: server.url, token: login.access_token }).operator;
     for (const call of [audit.chain.query(), audit.export.query({}), audit.follow.query({})]) {
       expect(await refusedWith(call)).toMatchObject({ error: "forbidden" });
@@ -188,7 +188,7 @@ describe("refusals that leave a record", () => {
     (await admin.operator.audit.list.query(filter)).records;
 
   test("a sign-in that fails, alike for a known and an unknown address, and never what was typed", async () => {
-    const { email, id } = await server.person({ verified: false });
+    const { email, id } = await server.signedInUser({ verified: false });
     const browser = aBrowser(server.url);
     await browser.json("/auth/login", { email, password: "canary-of-a-password" });
     await browser.json("/auth/login", { email: "canary-of-a-password@example.test", password: "canary-of-a-password" });
@@ -201,7 +201,7 @@ describe("refusals that leave a record", () => {
   });
 
   test("a sign-out by an application's token, with the client whose token it was", async () => {
-    const { browser, id } = await server.person();
+    const { browser, id } = await server.signedInUser();
     const { access_token } = await server.tokens(server.clients.web, browser);
     const headers = { authorization: `Bearer ${access_token}` };
     expect((await fetch(`${server.url}/auth/logout`, { method: "POST", headers })).status).toBe(200);
@@ -226,8 +226,8 @@ describe("refusals that leave a record", () => {
     expect(await list({ event: "token.refused", clientId: "public-app" })).toEqual([]);
   });
 
-  test("a person who says no", async () => {
-    const { browser, id } = await server.person({ verified: false });
+  test("a user who says no", async () => {
+    const { browser, id } = await server.signedInUser({ verified: false });
     const { challenge } = server.pkce();
     const page = await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: challenge, scope: "openid notes:read" }));
     await browser.submit(page, { decision: "deny" });

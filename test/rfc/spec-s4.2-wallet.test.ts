@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
 import type { CredentialIssuer } from "../support/credential-issuer.ts";
 import { runText } from "../support/database.ts";
 import type { Linking } from "../support/linking.ts";
-import { aBrowser } from "../support/person.ts";
 import type { TestServer } from "../support/server.ts";
 import { aWallet } from "../support/wallet.ts";
 import { startWalletServer } from "../support/wallet-server.ts";
@@ -19,15 +19,15 @@ const MESSAGE = { message: expect.any(String) };
 
 describe("POST /auth/link/wallet", () => {
   test("starts an OID4VP presentation request in linking mode: handle, invocation_uri and expires_at, in seconds", async () => {
-    const person = await at.aUser();
-    const response = await at.start(person, { "x-csrf-token": person.csrf });
+    const user = await at.aUser();
+    const response = await at.start(user, { "x-csrf-token": user.csrf });
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
     const body = (await response.json()) as { handle: string; invocation_uri: string; expires_at: number };
     expect(Object.keys(body).sort()).toEqual(["expires_at", "handle", "invocation_uri"]);
     expect(Math.abs(body.expires_at - Date.now() / 1_000 - 300)).toBeLessThan(30);
     expect(Number.isInteger(body.expires_at)).toBe(true);
     expect(body.invocation_uri).not.toContain(body.handle);
-    expect(await at.poll(person, body.handle)).toEqual({ status: 200, body: { status: "pending" } });
+    expect(await at.poll(user, body.handle)).toEqual({ status: 200, body: { status: "pending" } });
   });
 
   test("needs a session: 401 with a message alone", async () => {
@@ -36,17 +36,17 @@ describe("POST /auth/link/wallet", () => {
   });
 
   test("needs the X-CSRF-Token of GET /consents/: 401 with a message alone", async () => {
-    const [person, other] = [await at.aUser(), await at.aUser()];
-    for (const headers of [{}, { "x-csrf-token": "" }, { "x-csrf-token": other.csrf }, { "x-csrf-token": `${person.csrf}x` }]) {
-      const response = await at.start(person, headers);
+    const [user, other] = [await at.aUser(), await at.aUser()];
+    for (const headers of [{}, { "x-csrf-token": "" }, { "x-csrf-token": other.csrf }, { "x-csrf-token": `${user.csrf}x` }]) {
+      const response = await at.start(user, headers);
       expect([response.status, await response.json()]).toEqual([401, MESSAGE]);
     }
   });
 
   test("handle, state and nonce are three secrets, new for each link", async () => {
-    const person = await at.aUser();
+    const user = await at.aUser();
     const wallet = aWallet();
-    const links = [await at.begin(person), await at.begin(person)];
+    const links = [await at.begin(user), await at.begin(user)];
     const asked = await Promise.all(links.map(({ invocation_uri }) => wallet.open(invocation_uri)));
     const secrets = links.flatMap(({ handle }, index) => [handle, asked[index]?.state, asked[index]?.nonce]);
     expect(new Set(secrets).size).toBe(6);
@@ -88,24 +88,24 @@ describe("the request (OID4VP 1.0 §5)", () => {
 
 describe("GET /auth/link/wallet/{handle}", () => {
   test("completes the link when the presentation response has arrived: a second credential record under the same user id", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const answered = await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "completes" } }));
     expect([answered.status, answered.body, answered.headers.get("cache-control")]).toEqual([200, {}, "no-store"]);
     const credentials = () =>
-      runText(server.database.sql, "select type, issuer, subject from credentials where user_id = $1::uuid order by type", [person.id]);
+      runText(server.database.sql, "select type, issuer, subject from credentials where user_id = $1::uuid order by type", [user.id]);
     expect(await credentials()).toHaveLength(1);
-    expect(await at.poll(person, handle)).toEqual({ status: 200, body: { status: "linked" } });
+    expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "linked" } });
     expect(await credentials()).toEqual([
       { type: "password", issuer: null, subject: null },
       { type: "wallet", issuer: issuer.url, subject: "completes" },
     ]);
-    expect(await at.poll(person, handle)).toEqual({ status: 200, body: { status: "linked" } });
+    expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "linked" } });
   });
 
-  test("an unknown handle and another person's are one and the same 404", async () => {
-    const [person, other] = [await at.aUser(), await at.aUser()];
-    const { handle } = await at.begin(person);
+  test("an unknown handle and another user's are one and the same 404", async () => {
+    const [user, other] = [await at.aUser(), await at.aUser()];
+    const { handle } = await at.begin(user);
     const [theirs, unknown] = [await at.poll(other, handle), await at.poll(other, "x".repeat(43))];
     expect(theirs).toEqual({ status: 404, body: MESSAGE });
     expect(theirs).toEqual(unknown);
@@ -116,26 +116,26 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect(await at.poll({ browser: aBrowser(server.url) }, handle)).toEqual({ status: 401, body: MESSAGE });
   });
 
-  test("another session of the same person sees the link, and does not complete it", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const elsewhere = await at.signIn(person.email, "correct horse battery");
-    const { handle, invocation_uri } = await at.begin(person);
+  test("another session of the same user sees the link, and does not complete it", async () => {
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const elsewhere = await at.signIn(user.email, "correct horse battery");
+    const { handle, invocation_uri } = await at.begin(user);
     await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "elsewhere" } }));
     expect(await at.poll(elsewhere, handle)).toEqual({ status: 200, body: { status: "pending" } });
-    expect(await at.poll(person, handle)).toEqual({ status: 200, body: { status: "linked" } });
+    expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "linked" } });
     expect(await at.poll(elsewhere, handle)).toEqual({ status: 200, body: { status: "linked" } });
   });
 
   test("64 polls at once link once", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "polls" } }));
-    const polls = await Promise.all(Array.from({ length: 64 }, () => at.poll(person, handle)));
+    const polls = await Promise.all(Array.from({ length: 64 }, () => at.poll(user, handle)));
     expect(new Set(polls.map(({ body }) => body.status))).toEqual(new Set(["linked"]));
     const records = await runText(
       server.database.sql,
       "select 1 as one from audit_records where event = 'wallet.linked' and user_id = $1",
-      [person.id],
+      [user.id],
     );
     expect(records).toHaveLength(1);
   });
@@ -152,51 +152,51 @@ describe("the states of a link", () => {
   });
 
   test("conflict: the account is linked to another identity", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = (sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
-    await at.link(person, wallet, await credential("one"));
-    expect(await at.link(person, wallet, await credential("two"))).toMatchObject({
+    await at.link(user, wallet, await credential("one"));
+    expect(await at.link(user, wallet, await credential("two"))).toMatchObject({
       body: { status: "conflict", message: expect.any(String) },
     });
-    expect(await at.refusals(person)).toEqual(["account_has_wallet"]);
+    expect(await at.refusals(user)).toEqual(["account_has_wallet"]);
   });
 
-  test("rejected: the person declined in the wallet", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
-    const { handle, invocation_uri } = await at.begin(person);
+  test("rejected: the user declined in the wallet", async () => {
+    const [user, wallet] = [await at.aUser(), aWallet()];
+    const { handle, invocation_uri } = await at.begin(user);
     const declined = await wallet.decline(invocation_uri);
     expect([declined.status, declined.body]).toEqual([200, {}]);
     for (const _ of [1, 2])
-      expect(await at.poll(person, handle)).toEqual({ status: 200, body: { status: "rejected", message: "The wallet declined." } });
-    expect(await at.refusals(person)).toEqual(["wallet_access_denied"]);
+      expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "rejected", message: "The wallet declined." } });
+    expect(await at.refusals(user)).toEqual(["wallet_access_denied"]);
   });
 
   test("expired: its time is over, before or after the wallet answered; no answer is taken then", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "late" } });
-    const [unanswered, answered] = [await at.begin(person), await at.begin(person)];
+    const [unanswered, answered] = [await at.begin(user), await at.begin(user)];
     await wallet.answer(answered.invocation_uri, credential);
-    await at.letExpire(person);
+    await at.letExpire(user);
     expect((await wallet.answer(unanswered.invocation_uri, credential)).status).toBe(400);
     for (const { handle } of [unanswered, answered, answered])
-      expect(await at.poll(person, handle)).toEqual({ status: 200, body: { status: "expired", message: expect.any(String) } });
-    expect(await at.refusals(person)).toEqual(["link_expired", "link_expired"]);
+      expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "expired", message: expect.any(String) } });
+    expect(await at.refusals(user)).toEqual(["link_expired", "link_expired"]);
   });
 
   test("a wallet presentation never resolves or creates an account", async () => {
-    const [person, wallet] = [await at.aUser(), aWallet()];
+    const [user, wallet] = [await at.aUser(), aWallet()];
     const count = () => runText<{ n: number }>(server.database.sql, "select count(*)::int as n from users");
     const before = await count();
-    const { invocation_uri } = await at.begin(person);
+    const { invocation_uri } = await at.begin(user);
     const answered = await wallet.answer(
       invocation_uri,
-      await issuer.issue({ holder: wallet.holder, claims: { sub: "nobody", email: person.email, email_verified: true } }),
+      await issuer.issue({ holder: wallet.holder, claims: { sub: "nobody", email: user.email, email_verified: true } }),
     );
     expect([answered.headers.getSetCookie(), await count()]).toEqual([[], before]);
   });
 });
 
-test("when a person's account goes, its wallet is free for another", async () => {
+test("when a user's account goes, its wallet is free for another", async () => {
   const [gone, next, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
   const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "inherited" } });
   await at.link(gone, wallet, credential);

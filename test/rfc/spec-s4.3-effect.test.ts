@@ -2,7 +2,7 @@ import { createAdminClient } from "@countersign/admin";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { expect } from "vitest";
-import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/schemas/clients.ts";
+import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/api/client-shapes.ts";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
@@ -12,7 +12,7 @@ const REDIRECT = "https://mine.example.test/cb";
 
 /** A developer with a client of her own, who has signed in. */
 async function developer(server: TestServer, members: object = {}) {
-  const who = await server.person();
+  const who = await server.signedInUser();
   const token: string = who.login.access_token;
   const admin = createAdminClient({ url: server.url, token });
   const made = await admin.clients.create.mutate({
@@ -72,7 +72,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.introspect(client, access_token)).body.active).toBe(true);
   });
 
-  test("a deleted client is unknown, and what people gave it is over", async ({ server }) => {
+  test("a deleted client is unknown, and what users gave it is over", async ({ server }) => {
     const { admin, made, client, browser } = await developer(server);
     const tokens = await server.tokens(client, browser, { scope: "openid offline_access" });
     expect((await server.userinfo(tokens.access_token)).status).toBe(200);
@@ -98,7 +98,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
   });
 
-  test("a disabled person is signed out everywhere", async ({ server }) => {
+  test("a disabled user is signed out everywhere", async ({ server }) => {
     const { id, token, login } = await developer(server);
     const { admin: ops } = await adminAs(server.url);
     await ops.operator.users.disable.mutate({ id });
@@ -134,11 +134,11 @@ describe("the description", () => {
     const { token, made, admin } = await developer(server);
     const key = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "k" } });
     const bearer = { authorization: `Bearer ${token}` };
-    ClientList.parse((await server.get("/api/clients", bearer)).body);
-    ApiKeyList.parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
-    CreatedClient.parse(made);
-    CreatedApiKey.parse(key);
-    ClientWithSecret.parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
+    ClientList().parse((await server.get("/api/clients", bearer)).body);
+    ApiKeyList().parse((await server.get(`/api/clients/${made.id}/api-keys`, bearer)).body);
+    CreatedClient().parse(made);
+    CreatedApiKey().parse(key);
+    ClientWithSecret().parse(await admin.clients.regenerateSecret.mutate({ id: made.id }));
   });
 });
 

@@ -7,7 +7,7 @@ const RESOURCE = "https://notes.example.test/mcp";
 describe("specification §4.7 authorization_code", () => {
   test("§2.6: the token response, and §2.7, §2.8: exactly these claims", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const body = await server.tokens(web, ada.browser, { scope: "openid email notes:read", resource: RESOURCE, nonce: "n-1" });
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "id_token", "refresh_token", "scope", "token_type"]);
     expect(body).toMatchObject({ token_type: "Bearer", expires_in: 900, scope: "openid email notes:read" });
@@ -44,7 +44,7 @@ describe("specification §4.7 authorization_code", () => {
   });
 
   test("RFC 6749 §5.1: the answer may not be stored", async ({ server }) => {
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const answer = await server.token(server.clients.web, await server.code(server.clients.web, ada.browser));
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(answer.headers.get("pragma")).toBe("no-cache");
@@ -53,7 +53,7 @@ describe("specification §4.7 authorization_code", () => {
 
   test("no id_token without openid, no e-mail claim without a verified address", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person({ verified: false });
+    const ada = await server.signedInUser({ verified: false });
     expect(await server.tokens(web, ada.browser, { scope: "notes:read" })).not.toHaveProperty("id_token");
     const { id_token } = await server.tokens(web, ada.browser, { scope: "openid email" });
     expect(claimsOf(id_token)).not.toHaveProperty("email");
@@ -61,12 +61,12 @@ describe("specification §4.7 authorization_code", () => {
 
   test("RFC 9068 §3: without resource the audience is the client_id", async ({ server }) => {
     const { publicApp } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     expect(claimsOf((await server.tokens(publicApp, ada.browser)).access_token).aud).toBe(publicApp.clientId);
   });
 
   test("ruling 6: a client without the refresh_token grant gets no refresh token", async ({ server }) => {
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     expect(await server.tokens(server.clients.oneShot, ada.browser)).not.toHaveProperty("refresh_token");
   });
 
@@ -74,7 +74,7 @@ describe("specification §4.7 authorization_code", () => {
     server,
   }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { resource: [RESOURCE, "https://mail.example.test/mcp"] });
     const foreign = await server.token(web, { ...code, resource: "https://other.example.test/" });
     expect([foreign.status, foreign.body.error]).toEqual([400, "invalid_target"]);
@@ -84,7 +84,7 @@ describe("specification §4.7 authorization_code", () => {
 
   test("abuse 18: a replayed code is refused and ends all that it gave", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { scope: "openid notes:read" });
     const { body } = await server.token(web, code);
     expect((await server.userinfo(body.access_token)).status).toBe(200);
@@ -97,7 +97,7 @@ describe("specification §4.7 authorization_code", () => {
 
   test("OAuth 2.1 §7.5.2: a replay with a wrong verifier ends nothing", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { scope: "openid notes:read" });
     const { body } = await server.token(web, code);
     expect((await server.token(web, { ...code, code_verifier: "x".repeat(43) })).body).toEqual({ error: "invalid_grant" });
@@ -106,7 +106,7 @@ describe("specification §4.7 authorization_code", () => {
 
   test("abuse 19: of 20 parallel redemptions one succeeds, and afterwards nothing of it lives", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.token(web, code)));
     const winners = answers.filter(({ status }) => status === 200);
@@ -121,7 +121,7 @@ describe("specification §4.7 authorization_code", () => {
     server,
   }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
     expect((await server.token(web, { ...code, code_verifier: undefined })).body.error).toBe("invalid_request");
     expect((await server.token(web, { ...code, code_verifier: "y".repeat(64) })).body.error).toBe("invalid_grant");
@@ -130,7 +130,7 @@ describe("specification §4.7 authorization_code", () => {
 
   test("abuse 21: another client cannot redeem a code, and leaves it to its owner", async ({ server }) => {
     const { web, other } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
     expect((await server.token(other, code)).body).toEqual({ error: "invalid_grant" });
     expect((await server.token(web, code)).status).toBe(200);
@@ -138,14 +138,14 @@ describe("specification §4.7 authorization_code", () => {
 
   test("protocol: a missing redirect_uri is invalid_request, another one invalid_grant", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
     expect((await server.token(web, { ...code, redirect_uri: undefined })).body.error).toBe("invalid_request");
     expect((await server.token(web, { ...code, redirect_uri: `${web.redirectUri}/` })).body.error).toBe("invalid_grant");
   });
 
   test("a public client redeems with its client_id alone", async ({ server }) => {
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     expect((await server.token(server.clients.publicApp, await server.code(server.clients.publicApp, ada.browser))).status).toBe(200);
   });
 });

@@ -12,17 +12,17 @@ import { aTerminal } from "../support/terminal.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
 
-/** A person for whom three agents act, each for the next, all with openid. */
+/** A user for whom three agents act, each for the next, all with openid. */
 async function aLine(server: Server, admin: AdminClient) {
   const agents = ["agent-1", "agent-2", "agent-3"];
-  const { person, tokens, subject } = await server.subjectFor(agents);
+  const { user, tokens, subject } = await server.subjectFor(agents);
   const accessTokens = [subject];
   for (const agent of agents)
     accessTokens.push((await server.exchange(agent, accessTokens.at(-1)!, { scope: "openid crm:read" })).body.access_token);
-  const { delegations } = await admin.operator.delegations.list.query({ userId: person.id });
+  const { delegations } = await admin.operator.delegations.list.query({ userId: user.id });
   const [first, second, third] = delegations.toSorted((a, b) => a.chain.length - b.chain.length); // of one second, which comes first is chance
   if (first === undefined || second === undefined || third === undefined) throw new Error("no three delegations");
-  return { person, refreshToken: tokens.refresh_token as string, accessTokens, deep: accessTokens.at(-1)!, first, second, third };
+  return { user, refreshToken: tokens.refresh_token as string, accessTokens, deep: accessTokens.at(-1)!, first, second, third };
 }
 
 /** How a delegated token fares wherever it can be shown: introspection twice over, userinfo, the next exchange. */
@@ -43,9 +43,9 @@ const refused = async (call: Promise<unknown>) => (await refusedWith(call))?.err
 describe("what operators see", () => {
   test("a tree shows who acts for whom, through which agents, where, with which scopes, until when", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { person, accessTokens, first, second, third } = await aLine(server, admin);
+    const { user, accessTokens, first, second, third } = await aLine(server, admin);
     const { root, delegations, complete } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
-    expect(root).toMatchObject({ userId: person.id, email: person.email, application: { clientId: "web", name: "web" }, ended: null });
+    expect(root).toMatchObject({ userId: user.id, email: user.email, application: { clientId: "web", name: "web" }, ended: null });
     expect(root.scopes).toEqual(["openid", "crm:read", "crm:write"]);
     expect([delegations.map(({ id }) => id), complete]).toEqual([[first.id, second.id, third.id], true]);
     expect(delegations[2]).toEqual({
@@ -54,8 +54,8 @@ describe("what operators see", () => {
       jti: claimsOf(accessTokens[3]!).jti,
       parentId: second.id,
       grantId: root.id,
-      userId: person.id,
-      email: person.email,
+      userId: user.id,
+      email: user.email,
       application: { clientId: "web", name: "web" },
       agent: { clientId: "agent-3", name: "agent-3" },
       chain: ["agent-1", "agent-2", "agent-3"],
@@ -67,25 +67,25 @@ describe("what operators see", () => {
     });
   });
 
-  test("a list is filtered by person, agent, grant and life, and goes on from its cursor", async ({ server }) => {
+  test("a list is filtered by user, agent, grant and life, and goes on from its cursor", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { person, first, second, third } = await aLine(server, admin);
+    const { user, first, second, third } = await aLine(server, admin);
     const { list, cut } = admin.operator.delegations;
     await cut.mutate({ kind: "delegation", id: second.id });
     const ids = async (filter: Parameters<typeof list.query>[0]) => (await list.query(filter)).delegations.map(({ id }) => id);
-    expect(await ids({ userId: person.id, live: true })).toEqual([first.id]);
+    expect(await ids({ userId: user.id, live: true })).toEqual([first.id]);
     expect((await ids({ grantId: first.grantId, live: false })).sort()).toEqual([second.id, third.id].sort());
     expect(await ids({ grantId: first.grantId, agent: "agent-3" })).toEqual([third.id]);
-    const page = await list.query({ userId: person.id, limit: 2 });
-    const others = await ids({ userId: person.id, limit: 2, cursor: page.nextCursor! });
-    expect([...page.delegations.map(({ id }) => id), ...others]).toEqual(await ids({ userId: person.id }));
+    const page = await list.query({ userId: user.id, limit: 2 });
+    const others = await ids({ userId: user.id, limit: 2, cursor: page.nextCursor! });
+    expect([...page.delegations.map(({ id }) => id), ...others]).toEqual(await ids({ userId: user.id }));
     expect([page.delegations.length, others.length]).toEqual([2, 1]);
   });
 
   test("nobody but operators sees or ends any of it by this way; what is not there is not found", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { person, first } = await aLine(server, admin);
-    const own = createAdminClient({ url: server.url, token: person.login.access_token }).operator;
+    const { user, first } = await aLine(server, admin);
+    const own = createAdminClient({ url: server.url, token: user.login.access_token }).operator;
     const forbidden = [
       own.delegations.list.query({}),
       own.delegations.tree.query({ grantId: first.grantId }),
@@ -95,12 +95,12 @@ describe("what operators see", () => {
       own.agents.pauses.query({}),
     ].map(refused);
     expect(new Set(await Promise.all(forbidden))).toEqual(new Set(["forbidden"]));
-    const nobody = person.id;
+    const wrongId = user.id;
     const { delegations, agents } = admin.operator;
     const unknown = [
-      delegations.tree.query({ grantId: nobody }),
-      delegations.cut.mutate({ kind: "delegation", id: nobody }),
-      delegations.cut.mutate({ kind: "grant", id: nobody }),
+      delegations.tree.query({ grantId: wrongId }),
+      delegations.cut.mutate({ kind: "delegation", id: wrongId }),
+      delegations.cut.mutate({ kind: "grant", id: wrongId }),
       delegations.cut.mutate({ kind: "agent", clientId: "nobody" }),
       agents.pause.mutate({ clientId: "nobody" }),
       agents.pause.mutate({ clientId: "not-agent" }),
@@ -130,10 +130,10 @@ describe("specification §3: what is cut ends at once, with all below it and not
     expect(records).toMatchObject([{ actor: { type: "user", id: operator }, jti: second.jti, clientId: "agent-2" }]);
   });
 
-  test("all that an agent holds of one person; another's stays, and it may be given more", async ({ server }) => {
+  test("all that an agent holds of one user; another's stays, and it may be given more", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const [mine, theirs] = [await aLine(server, admin), await aLine(server, admin)];
-    expect(await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent-2", userId: mine.person.id })).toEqual({
+    expect(await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent-2", userId: mine.user.id })).toEqual({
       ended: 1,
     });
     expect(await fare(server, mine.deep)).toEqual(ENDED);
@@ -152,7 +152,7 @@ describe("specification §3: what is cut ends at once, with all below it and not
   });
 });
 
-describe("an agent that is paused acts for nobody, until it is resumed", () => {
+describe("an agent that is paused acts for no one, until it is resumed", () => {
   test("no exchange by it, nothing that it holds counts, nor what is below; resumed, all of it counts again", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, second } = await aLine(server, admin);
@@ -209,24 +209,24 @@ describe("countersign delegations and countersign agents", () => {
 
   test("list and show who acts, and cut", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
-    const { person, first, second } = await aLine(server, admin);
-    const listed = await run(server, "delegations", "list", "--user", person.email, "--live");
+    const { user, first, second } = await aLine(server, admin);
+    const listed = await run(server, "delegations", "list", "--user", user.email, "--live");
     expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
     expect(listed.out).toMatch(
-      new RegExp(`^${second.id} +${second.grantId} +${person.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
+      new RegExp(`^${second.id} +${second.grantId} +${user.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
     );
     expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
     const { out } = await run(server, "delegations", "show", first.grantId);
-    expect(out).toMatch(new RegExp(`^person +${person.email} \\(${person.id}\\)$`, "m"));
+    expect(out).toMatch(new RegExp(`^person +${user.email} \\(${user.id}\\)$`, "m"));
     expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
     expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
     const ended = JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out);
     expect(ended).toHaveLength(2);
     expect(ended).toMatchObject([
-      { userId: person.id, email: person.email },
-      { userId: person.id, email: person.email },
+      { userId: user.id, email: user.email },
+      { userId: user.id, email: user.email },
     ]);
-    expect((await run(server, "delegations", "cut", "--agent", "agent-1", "--user", person.email)).out).toBe("ended: 1\n");
+    expect((await run(server, "delegations", "cut", "--agent", "agent-1", "--user", user.email)).out).toBe("ended: 1\n");
     expect((await run(server, "delegations", "cut", "--grant", first.grantId, "--json")).out).toBe('{\n  "ended": 1\n}\n');
   });
 
@@ -240,17 +240,17 @@ describe("countersign delegations and countersign agents", () => {
     expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
   });
 
-  test("resume says for whom the agent stays paused, since a person's pause is hers to end", async ({ server }) => {
-    const people = [await server.person(), await server.person()] as const;
+  test("resume says for whom the agent stays paused, since a user's pause is hers to end", async ({ server }) => {
+    const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
-    const hers = people.map(({ id }) => ({ kind: "user", userId: id }) as const);
+    const hers = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
     const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
     onTestFinished(async () => {
       for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));
     });
     await pauses.pause(hers[0]!, "agent-4", anAudit("agent.paused"));
     await run(server, "agents", "pause", "agent-4");
-    const one = { err: `${stays(`${people[0].email}, who`)}\n`, code: 0 };
+    const one = { err: `${stays(`${users[0].email}, who`)}\n`, code: 0 };
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
     await pauses.pause(hers[1]!, "agent-4", anAudit("agent.paused"));

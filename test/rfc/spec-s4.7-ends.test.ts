@@ -1,16 +1,16 @@
 import { describe, expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { test } from "../support/delegation.ts";
-import { authorizePath } from "../support/people.ts";
+import { authorizePath } from "../support/pages-server.ts";
 
 describe("what is left of a delegation when something around it changes", () => {
-  test("a person who was disabled and is enabled again gets none of it back", async ({ server }) => {
-    const { person, accessTokens } = await server.chainOf(["agent-1"]);
+  test("a user who was disabled and is enabled again gets none of it back", async ({ server }) => {
+    const { user, accessTokens } = await server.chainOf(["agent-1"]);
     const { users } = await operatorAt(server.url);
-    await users.disable.mutate({ id: person.id });
-    await users.enable.mutate({ id: person.id });
+    await users.disable.mutate({ id: user.id });
+    await users.enable.mutate({ id: user.id });
     expect(await Promise.all(accessTokens.map(server.active))).toEqual([false, false]);
-    expect((await person.browser.follow("/account")).url).toBe(`${server.url}/login`);
+    expect((await user.browser.follow("/account")).url).toBe(`${server.url}/login`);
   });
 
   test("a client that is disabled and enabled again gets it back", async ({ server }) => {
@@ -33,13 +33,13 @@ describe("what is left of a delegation when something around it changes", () => 
   });
 
   test("a grant that was cut leaves the consent: the application gets a new one unasked", async ({ server }) => {
-    const { person, accessTokens } = await server.chainOf(["agent-1"]);
+    const { user, accessTokens } = await server.chainOf(["agent-1"]);
     const { delegations } = await operatorAt(server.url);
-    const [held] = (await delegations.list.query({ userId: person.id })).delegations;
+    const [held] = (await delegations.list.query({ userId: user.id })).delegations;
     await delegations.cut.mutate({ kind: "grant", id: held?.grantId ?? "" });
     expect(await server.active(accessTokens[0]!)).toBe(false);
     const again = { redirect_uri: server.clients.web.redirectUri, scope: "openid crm:read", resource: "agent-1" };
-    const answer = await person.browser.follow(authorizePath(again));
+    const answer = await user.browser.follow(authorizePath(again));
     expect(answer.url).toMatch(/[?&]code=/);
   });
 });

@@ -60,7 +60,7 @@ const users = async () =>
   (await server.database.sql.query<{ n: number }>(statement("test_users", "select count(*)::int as n from users"), []))[0]?.n;
 
 describe("specification §4.7 jwt-bearer", () => {
-  test("an access token for the assertion's resource, for a local person, without a refresh token", async () => {
+  test("an access token for the assertion's resource, for a local user, without a refresh token", async () => {
     const { status, body } = await bring(made({ sub: "someone-new" }));
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
@@ -72,7 +72,7 @@ describe("specification §4.7 jwt-bearer", () => {
     expect((await server.introspect(as("desk"), body.access_token)).body).toEqual({ active: false });
   });
 
-  test("one identity is one person; a verified address of ours is linked, an unverified claim makes nobody's account", async () => {
+  test("one identity is one user; a verified address of ours is linked, an unverified claim makes no one's account", async () => {
     const subOf = async (claims: object) => claimsOf((await bring(made(claims))).body.access_token).sub;
     const [first, again] = [await subOf({ sub: "e-1" }), await subOf({ sub: "e-1" })];
     expect(again).toBe(first);
@@ -186,7 +186,7 @@ describe("specification §3: an assertion is used once", () => {
     expect((await bring(made({ jti }))).status).toBe(200);
   });
 
-  test("abuse 42: of 64 at once exactly one is accepted, and one person comes of them", async () => {
+  test("abuse 42: of 64 at once exactly one is accepted, and one user comes of them", async () => {
     const assertion = made({ sub: `race-${randomUUID()}` });
     const before = (await users()) ?? 0;
     const answers = await Promise.all(Array.from({ length: 64 }, () => bring(assertion)));
@@ -195,7 +195,7 @@ describe("specification §3: an assertion is used once", () => {
     expect(await users()).toBe(before + 1);
   });
 
-  test("different assertions of a new identity at once make one person", async () => {
+  test("different assertions of a new identity at once make one user", async () => {
     const sub = `race-${randomUUID()}`;
     const answers = await Promise.all(Array.from({ length: 8 }, () => bring(made({ sub }))));
     expect(new Set(answers.map(({ body }) => claimsOf(body.access_token).sub)).size).toBe(1);

@@ -101,7 +101,7 @@ describe("specification §4.7 private_key_jwt", () => {
     expect((await token({ client_id: "robot" })).status).toBe(401);
   });
 
-  test("abuse 33: key material in the header is refused, and nobody is asked for keys", async () => {
+  test("abuse 33: key material in the header is refused, and no one is asked for keys", async () => {
     const before = site.connections();
     const uri = `https://localhost:${site.port}/evil.json`;
     for (const header of [{ jku: uri }, { x5u: uri }, { jwk: key.jwk }, { x5c: ["MII"] }]) {

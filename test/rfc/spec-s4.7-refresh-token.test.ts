@@ -7,7 +7,7 @@ const RESOURCES = ["https://notes.example.test/mcp", "https://mail.example.test/
 describe("specification §4.7 refresh_token", () => {
   test("§3: rotation answers a new refresh token and no id_token", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser, { scope: "openid notes:read", resource: RESOURCES });
+    const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid notes:read", resource: RESOURCES });
     const { status, body } = await server.refresh(web, first.refresh_token);
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "refresh_token", "scope", "token_type"]);
@@ -19,7 +19,7 @@ describe("specification §4.7 refresh_token", () => {
 
   test("abuse 23, §3: a rotated token presented again ends its whole family", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     const second = (await server.refresh(web, first.refresh_token)).body;
     const replay = await server.refresh(web, first.refresh_token);
     expect([replay.status, replay.body]).toEqual([400, { error: "invalid_grant" }]);
@@ -29,7 +29,7 @@ describe("specification §4.7 refresh_token", () => {
 
   test("abuse 24: of 20 parallel refreshes one succeeds, and its successor is dead", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.refresh(web, first.refresh_token)));
     const winners = answers.filter(({ status }) => status === 200);
     expect(winners).toHaveLength(1);
@@ -39,7 +39,7 @@ describe("specification §4.7 refresh_token", () => {
 
   test("RFC 6749 §6: scope and resource narrow this answer alone; the family keeps what was granted", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser, {
+    const first = await server.tokens(web, (await server.signedInUser()).browser, {
       scope: "openid notes:read notes:write",
       resource: RESOURCES,
     });
@@ -53,7 +53,7 @@ describe("specification §4.7 refresh_token", () => {
 
   test("abuse 26: a wider scope or a foreign resource is refused, and the token stays current", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser, { scope: "notes:read", resource: RESOURCES[0] });
+    const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "notes:read", resource: RESOURCES[0] });
     expect((await server.refresh(web, first.refresh_token, { scope: "notes:read notes:write" })).body.error).toBe("invalid_scope");
     expect((await server.refresh(web, first.refresh_token, { resource: RESOURCES[1] })).body.error).toBe("invalid_target");
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
@@ -61,7 +61,7 @@ describe("specification §4.7 refresh_token", () => {
 
   test("abuse 25: a confidential client without its secret is refused and the family is left alone", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     const bare = await server.form("/oauth/token", {
       grant_type: "refresh_token",
       refresh_token: first.refresh_token,
@@ -73,20 +73,20 @@ describe("specification §4.7 refresh_token", () => {
 
   test("another client cannot use a refresh token, and leaves it to its owner", async ({ server }) => {
     const { web, other } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     expect((await server.refresh(other, first.refresh_token)).body).toEqual({ error: "invalid_grant" });
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
   test("ruling 5: an invented value burns nothing", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     expect((await server.refresh(web, "0".repeat(64))).body).toEqual({ error: "invalid_grant" });
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
   test("§2.5: the login token set is refreshed by the built-in client, which needs no secret", async ({ server }) => {
-    const { login } = await server.person();
+    const { login } = await server.signedInUser();
     const answer = await server.form("/oauth/token", {
       grant_type: "refresh_token",
       refresh_token: login.refresh_token,

@@ -5,22 +5,22 @@ import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
 describe("specification §4.7 token exchange", () => {
-  test("§2.7: sub is the person, act is the agent; the answer has no refresh token", async ({ server }) => {
-    const { person, subject } = await server.subjectFor(["agent-1"]);
+  test("§2.7: sub is the user, act is the agent; the answer has no refresh token", async ({ server }) => {
+    const { user, subject } = await server.subjectFor(["agent-1"]);
     const { status, body, headers } = await server.exchange("agent-1", subject);
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "issued_token_type", "scope", "token_type"]);
     expect([body.issued_token_type, body.token_type]).toEqual([ACCESS_TOKEN, "Bearer"]);
     expect(headers.get("cache-control")).toBe("no-store");
     const claims = claimsOf(body.access_token);
-    expect(claims).toMatchObject({ sub: person.id, client_id: "agent-1", act: { sub: "agent-1" }, token_use: "access" });
+    expect(claims).toMatchObject({ sub: user.id, client_id: "agent-1", act: { sub: "agent-1" }, token_use: "access" });
     expect(headerOf(body.access_token).typ).toBe("at+jwt");
     expect(claims.aud).toEqual(claimsOf(subject).aud);
     expect(body.scope).toBe("openid crm:read crm:write");
   });
 
   test("§2.12: every exchange leaves one record, with actor, chain and depth", async ({ server }) => {
-    const { person, subject } = await server.subjectFor(["agent-1"]);
+    const { user, subject } = await server.subjectFor(["agent-1"]);
     const good = await server.exchange("agent-1", subject);
     expect(await server.auditOf(good)).toEqual([
       {
@@ -28,7 +28,7 @@ describe("specification §4.7 token exchange", () => {
         outcome: "success",
         reason: null,
         actor_id: "agent-1",
-        user_id: person.id,
+        user_id: user.id,
         act_chain: ["agent-1"],
         depth: 1,
         grant_type: TOKEN_EXCHANGE,
@@ -193,7 +193,7 @@ describe("specification §4.7 token exchange", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("rule 6: an actor token proves the agent itself, and nobody else", async ({ server }) => {
+  test("rule 6: an actor token proves the agent itself, and no one else", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const tokenOf = async (clientId: string) =>
       (await server.token(server.agent(clientId), { grant_type: "client_credentials", scope: "crm:read" })).body.access_token;
@@ -209,7 +209,7 @@ describe("specification §4.7 token exchange", () => {
     server,
   }) => {
     const agents = ["agent-1", "agent-2", "agent-3", "agent-4", "agent-5"];
-    const { subject, person } = await server.subjectFor(agents);
+    const { subject, user } = await server.subjectFor(agents);
     let token = subject;
     for (const agent of agents.slice(0, 4)) {
       const { status, body } = await server.exchange(agent, token);
@@ -219,7 +219,7 @@ describe("specification §4.7 token exchange", () => {
     const act = { sub: "agent-4", act: { sub: "agent-3", act: { sub: "agent-2", act: { sub: "agent-1" } } } };
     expect(claimsOf(token).act).toEqual(act);
     const { body } = await server.introspect(server.agent("agent-5"), token);
-    expect(body).toMatchObject({ active: true, sub: person.id, client_id: "agent-4", act });
+    expect(body).toMatchObject({ active: true, sub: user.id, client_id: "agent-4", act });
     expect(await server.introspectOverGrpc("agent-5", token)).toMatchObject({ active: true, act });
     const fifth = await server.exchange("agent-5", token);
     expect([fifth.status, fifth.body.error]).toEqual([400, "invalid_request"]);
@@ -240,7 +240,7 @@ describe("specification §4.7 token exchange", () => {
 
 describe("what ends above ends below", () => {
   test.for([
-    ["the person's token is revoked", "root"],
+    ["the user's token is revoked", "root"],
     ["the first agent's token is revoked", "first"],
     ["the grant is revoked with its refresh token", "grant"],
   ] as const)("%s", async ([, which], { server }) => {
@@ -265,7 +265,7 @@ describe("what ends above ends below", () => {
     const [root, first, second] = chain.accessTokens as [string, string, string];
     await fetch(new URL("/auth/logout", server.url), {
       method: "POST",
-      headers: { authorization: `Bearer ${chain.person.login.access_token}` },
+      headers: { authorization: `Bearer ${chain.user.login.access_token}` },
     });
     for (const token of [root, first, second]) expect(await server.active(token)).toBe(true);
     for (const [agent, token] of [
@@ -278,7 +278,7 @@ describe("what ends above ends below", () => {
     }
   });
 
-  test("specification §4.2: whoever is handed a person's token, agent or resource server, cannot sign her out with it", async ({
+  test("specification §4.2: whoever is handed a user's token, agent or resource server, cannot sign her out with it", async ({
     server,
   }) => {
     const chain = await server.chainOf(["agent-1"]);
@@ -288,10 +288,10 @@ describe("what ends above ends below", () => {
       const answer = await logout(token);
       expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, expect.stringContaining('error="invalid_token"')]);
     }
-    expect((await chain.person.browser.request("/consents/")).status).toBe(200);
+    expect((await chain.user.browser.request("/consents/")).status).toBe(200);
 
-    const { access_token: own } = await server.tokens(server.clients.web, chain.person.browser);
+    const { access_token: own } = await server.tokens(server.clients.web, chain.user.browser);
     expect((await logout(own)).status).toBe(200);
-    expect((await chain.person.browser.request("/consents/")).status).toBe(401);
+    expect((await chain.user.browser.request("/consents/")).status).toBe(401);
   });
 });

@@ -6,7 +6,7 @@ const RESOURCE = "https://crm.example.test/mcp";
 describe("specification §4.8 introspection", () => {
   test("§2.9: an active token, to the client that it was issued to", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid notes:read", resource: RESOURCE });
     const { status, body, headers } = await server.introspect(web, access_token);
     expect(status).toBe(200);
@@ -26,7 +26,7 @@ describe("specification §4.8 introspection", () => {
 
   test("ruling 3: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({ server }) => {
     const { web, agent } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const forCrm = await server.tokens(web, ada.browser, { resource: RESOURCE });
     const forNotes = await server.tokens(web, ada.browser, { resource: "https://notes.example.test/mcp" });
     expect((await server.introspect(agent, forCrm.access_token)).body.active).toBe(true);
@@ -35,7 +35,7 @@ describe("specification §4.8 introspection", () => {
 
   test("abuse 44: refresh token, ID token and rubbish are inactive, without another word", async ({ server }) => {
     const { web } = server.clients;
-    const tokens = await server.tokens(web, (await server.person()).browser, { scope: "openid" });
+    const tokens = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid" });
     for (const value of [tokens.refresh_token, tokens.id_token, "rubbish", "a.b.c", `${tokens.access_token}x`]) {
       const { status, body } = await server.introspect(web, value);
       expect([status, body]).toEqual([200, { active: false }]);
@@ -45,8 +45,8 @@ describe("specification §4.8 introspection", () => {
   test("abuse 35: a public client may not introspect, nor one without credentials", async ({ server }) => {
     const { publicApp } = server.clients;
     const named = await server.form("/oauth/introspect", { token: "x", client_id: publicApp.clientId });
-    const nobody = await server.form("/oauth/introspect", { token: "x" });
-    for (const { status, body, headers } of [named, nobody]) {
+    const anonymous = await server.form("/oauth/introspect", { token: "x" });
+    for (const { status, body, headers } of [named, anonymous]) {
       expect([status, body.error]).toEqual([401, "invalid_client"]);
       expect(headers.get("www-authenticate")).toMatch(/^Basic realm="/);
     }
@@ -65,7 +65,7 @@ describe("specification §4.8 introspection", () => {
 describe("specification §4.8 revocation", () => {
   test("§3: a refresh token goes with its whole family and what was issued from it", async ({ server }) => {
     const { web } = server.clients;
-    const first = await server.tokens(web, (await server.person()).browser);
+    const first = await server.tokens(web, (await server.signedInUser()).browser);
     const second = (await server.refresh(web, first.refresh_token)).body;
     const { status, body } = await server.revoke(web, second.refresh_token);
     expect([status, body]).toEqual([200, ""]);
@@ -77,7 +77,7 @@ describe("specification §4.8 revocation", () => {
 
   test("an access token goes by itself", async ({ server }) => {
     const { web } = server.clients;
-    const tokens = await server.tokens(web, (await server.person()).browser, { scope: "openid" });
+    const tokens = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid" });
     expect((await server.revoke(web, tokens.access_token)).status).toBe(200);
     expect((await server.introspect(web, tokens.access_token)).body).toEqual({ active: false });
     expect((await server.userinfo(tokens.access_token)).status).toBe(401);
@@ -86,7 +86,7 @@ describe("specification §4.8 revocation", () => {
 
   test("abuse 45: another client's token is left alone, with the same answer", async ({ server }) => {
     const { web, other } = server.clients;
-    const tokens = await server.tokens(web, (await server.person()).browser);
+    const tokens = await server.tokens(web, (await server.signedInUser()).browser);
     for (const token of [tokens.access_token, tokens.refresh_token, "rubbish", "0".repeat(64)]) {
       const { status, body } = await server.revoke(other, token);
       expect([status, body]).toEqual([200, ""]);
@@ -113,7 +113,7 @@ describe("specification §4.8 revocation", () => {
 describe("specification §4.8 userinfo", () => {
   test("sub, and the verified address with scope email", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid email" });
     expect((await server.userinfo(access_token)).body).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
     const posted = await fetch(new URL("/oauth/userinfo", server.url), {
@@ -125,14 +125,14 @@ describe("specification §4.8 userinfo", () => {
 
   test("OIDC Core §5.3.2: what is not to be told is left out", async ({ server }) => {
     const { web } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid" });
     expect((await server.userinfo(access_token)).body).toEqual({ sub: ada.id });
   });
 
   test("RFC 6750 §3: each refusal has its challenge", async ({ server }) => {
     const { web, worker } = server.clients;
-    const ada = await server.person();
+    const ada = await server.signedInUser();
     const bare = await server.get("/oauth/userinfo");
     expect([bare.status, bare.headers.get("www-authenticate")]).toEqual([401, `Bearer realm="${server.url}"`]);
     const own = (await server.token(worker, { grant_type: "client_credentials", scope: "notes:read" })).body.access_token;

@@ -62,9 +62,9 @@ describe("reference delivery", () => {
     expect(Buffer.from(body.pqc_signature, "base64url")).toHaveLength(3309);
   });
 
-  test("§8: a person's token with UUID ids, one resource and four scopes", async () => {
+  test("§8: a user's token with UUID ids, one resource and four scopes", async () => {
     const { web } = server.clients;
-    const { browser } = await server.person();
+    const { browser } = await server.signedInUser();
     const tokens = await server.tokens(web, browser, {
       scope: "openid email notes:read notes:write",
       resource: "https://notes.example.test/mcp",
@@ -129,7 +129,7 @@ test("self-contained delivery adds two members to the token answer, which the he
     expect(await createPqcVerifier({ issuer: server.url }).check(answer.access_token, answer)).toMatchObject({ kind: "verified" });
     const { body } = await server.introspect(server.clients.worker, answer.access_token);
     expect(body.pqc_signature).toBe(answer.pqc_signature);
-    const { login } = await server.person({ verified: false });
+    const { login } = await server.signedInUser({ verified: false });
     expect(Object.keys(login).sort()).toEqual(["access_token", "expires_in", "refresh_token", "token_type"]);
   } finally {
     await server.close();

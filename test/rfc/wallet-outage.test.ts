@@ -41,7 +41,7 @@ async function front(sessions: object, links: object = away): Promise<TestFront>
   const ports = { users: away, consents: away, pendingRequests: away, attempts: away, passwords: away, realms: away, limits: {} };
   const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
   const routes = userRoutes({
-    ...({ ...ports, ...known } as unknown as UserPorts), // what is missing is asked by nobody here
+    ...({ ...ports, ...known } as unknown as UserPorts), // what is missing is asked by no one here
     wallets: (kit) => [...walletRoutes(ISSUER, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })],
   });
   const running = await startFront({ routes });

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { rulesOf } from "../../src/core/explain/refusal.ts";
-import { GRANT_TYPES, type GrantType } from "../../src/protocol/grants.ts";
+import { rulesOf } from "../../src/core/explain/token-request.ts";
+import { GRANTS, type GrantCase } from "../../src/protocol/grants.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -65,19 +65,28 @@ describe("documents", () => {
     );
     expect(expected.filter((path) => !listed.has(path))).toEqual([]);
   });
+
+  test("docs/decisions/README.md lists every decision, numbered without gaps", () => {
+    const decisions = tracked("docs/decisions").filter((path) => /\/\d{4}-/.test(path));
+    const listed = new Set(linked("docs/decisions/README.md").map(({ path }) => path));
+    expect(decisions.filter((path) => !listed.has(path))).toEqual([]);
+    expect(decisions.map((path) => Number(path.slice("docs/decisions/".length).slice(0, 4)))).toEqual(
+      decisions.map((_, index) => index + 1),
+    );
+  });
 });
 
-const RULES_OF: Readonly<Record<GrantType, string>> = {
-  authorization_code: "authorization-code-rules",
-  refresh_token: "refresh-token-rules",
-  client_credentials: "client-credentials-rules",
-  "urn:ietf:params:oauth:grant-type:token-exchange": "token-exchange-rules",
-  "urn:ietf:params:oauth:grant-type:jwt-bearer": "identity-assertion-rules",
+const RULES_OF: Readonly<Record<GrantCase, string>> = {
+  authorizationCode: "authorization-code-rules",
+  refreshToken: "refresh-token-rules",
+  clientCredentials: "client-credentials-rules",
+  tokenExchange: "token-exchange-rules",
+  jwtBearer: "identity-assertion-rules",
 };
 
-test.for(GRANT_TYPES)("docs/protocol.md lists every rule of %s", (grantType) => {
+test.for(Object.keys(GRANTS) as GrantCase[])("docs/protocol.md lists every rule of %s", (grant) => {
   const sections = sectionsOf(read("docs/protocol.md"));
-  const listed = ["client-authentication-rules", "grant-rules", RULES_OF[grantType]].map((anchor) => sections.get(anchor)).join("\n");
-  const missing = rulesOf(grantType).filter(({ name }) => !listed.includes(`| \`${name}\` |`));
+  const listed = ["client-authentication-rules", "grant-rules", RULES_OF[grant]].map((anchor) => sections.get(anchor)).join("\n");
+  const missing = rulesOf(grant).filter(({ name }) => !listed.includes(`| \`${name}\` |`));
   expect(missing.map(({ name }) => name)).toEqual([]);
 });

@@ -29,7 +29,7 @@ describe.for(databaseKinds)("the end of an account on $name", ({ fresh }) => {
     expect(await letters(user.email)).toEqual([{ subject: "farewell", user_id: null }]);
   });
 
-  test("mails that waited for the person go with the account, and the guards' mark is set", async () => {
+  test("mails that waited for the user go with the account, and the guards' mark is set", async () => {
     const user = await aUser(database.sql);
     expect(await close(user.id)).toBe("closed");
     expect(await runText(database.sql, "select subject from outbox where user_id = $1::uuid", [user.id])).toEqual([]);
@@ -42,7 +42,7 @@ describe.for(databaseKinds)("the end of an account on $name", ({ fresh }) => {
     expect(await users(database.sql).byId(user.id)).toBeUndefined();
   });
 
-  test("sign-ins at the same moment leave no session, and nobody waits for ever", async () => {
+  test("sign-ins at the same moment leave no session, and no one waits for ever", async () => {
     const user = await aUser(database.sql);
     const start = () =>
       sessions(database.sql).start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60, generation: 0 }, anAudit("session.started"));

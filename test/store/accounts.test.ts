@@ -24,16 +24,16 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
 
   describe("users", () => {
     test("registration writes user, password, verification, mail and audit together", async () => {
-      const person = aNewUser({ email: "Grace@Example.test", lastName: "Hopper" });
+      const newUser = aNewUser({ email: "Grace@Example.test", lastName: "Hopper" });
       const [before, begun] = [await count(database, "outbox"), Date.now()];
       const user = await users(database.sql).register(
-        person,
+        newUser,
         { tokenHash: aHash(), ttl: 60 },
         mail,
-        anAudit("user.registered", { userId: person.id }),
+        anAudit("user.registered", { userId: newUser.id }),
       );
       expect(user).toMatchObject({
-        id: person.id,
+        id: newUser.id,
         email: "Grace@Example.test",
         emailVerified: false,
         role: "developer",
@@ -42,9 +42,9 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       });
       expect(user?.createdAt).toSatisfy((at: number) => at >= begun / 1_000 - 1 && at <= Date.now() / 1_000 + 1);
       expect(await count(database, "outbox")).toBe(before + 1);
-      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: person.passwordHash, generation: 0 });
-      expect(await users(database.sql).byId(person.id)).toEqual(user);
-      expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: person.id }));
+      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: newUser.passwordHash, generation: 0 });
+      expect(await users(database.sql).byId(newUser.id)).toEqual(user);
+      expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: newUser.id }));
     });
 
     test("an address is one account, whatever its case: of 20 at once one registers, and nothing is left of the rest", async () => {
@@ -70,13 +70,13 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
 
     test("of 20 verifications with one token one succeeds, and writes one record", async () => {
       const tokenHash = aHash();
-      const person = aNewUser();
-      await users(database.sql).register(person, { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
+      const user = aNewUser();
+      await users(database.sql).register(user, { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
       const outcomes = await Promise.all(Array.from({ length: 20 }, () => users(database.sql).verifyEmail(tokenHash)));
       const won = outcomes.filter((user) => user !== undefined);
       expect(won).toHaveLength(1);
-      expect(won[0]).toMatchObject({ id: person.id, emailVerified: true });
-      expect((await auditOf(database.sql, "user.verified")).filter(({ user_id }) => user_id === person.id)).toHaveLength(1);
+      expect(won[0]).toMatchObject({ id: user.id, emailVerified: true });
+      expect((await auditOf(database.sql, "user.verified")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
     test("an expired or unknown verification token verifies nobody", async () => {
@@ -90,13 +90,13 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
     test("a new verification token replaces the ones before; a verified address gets none", async () => {
       const first = aHash();
       const second = aHash();
-      const person = aNewUser();
-      await users(database.sql).register(person, { tokenHash: first, ttl: 60 }, mail, anAudit("user.registered"));
-      await users(database.sql).issueVerification(person.id, { tokenHash: second, ttl: 60 }, mail);
+      const user = aNewUser();
+      await users(database.sql).register(user, { tokenHash: first, ttl: 60 }, mail, anAudit("user.registered"));
+      await users(database.sql).issueVerification(user.id, { tokenHash: second, ttl: 60 }, mail);
       expect(await users(database.sql).verifyEmail(first)).toBeUndefined();
-      expect(await users(database.sql).verifyEmail(second)).toMatchObject({ id: person.id });
+      expect(await users(database.sql).verifyEmail(second)).toMatchObject({ id: user.id });
       const before = await count(database, "outbox");
-      await users(database.sql).issueVerification(person.id, { tokenHash: aHash(), ttl: 60 }, mail);
+      await users(database.sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 60 }, mail);
       expect(await count(database, "outbox")).toBe(before);
     });
 
@@ -159,7 +159,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await sessions(database.sql).byHash(hash)).toBeUndefined();
     });
 
-    test("a person's living sessions are listed with where they were started, the one seen last first", async () => {
+    test("a user's living sessions are listed with where they were started, the one seen last first", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const store = sessions(database.sql);
       const place = { address: "192.0.2.7", browser: "Firefox", system: "Linux" };
@@ -193,7 +193,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await seenAt("11 minutes")).toBeLessThan(60);
     });
 
-    test("one session is ended, once; another person's is not", async () => {
+    test("one session is ended, once; another user's is not", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const store = sessions(database.sql);
       const hash = aHash();
@@ -208,7 +208,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
-    test("signing out everywhere ends every session of that person, and of nobody else", async () => {
+    test("signing out everywhere ends every session of that user, and of no one else", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const hashes = [aHash(), aHash(), aHash()] as const;
       const store = sessions(database.sql);

@@ -9,8 +9,8 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const ALL_USERS = { kind: "all" } as const;
-const person = (userId: string) => ({ kind: "user", userId }) as const;
+const EVERYONE = { kind: "everyone" } as const;
+const user = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 
@@ -30,21 +30,21 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored meanwhile", async () => {
     const { scene, grantId, agent, token, first, third } = await aChain();
     const other = await aChain();
-    expect(await pauses().pause(ALL_USERS, agent, PAUSED)).toBe(true);
+    expect(await pauses().pause(EVERYONE, agent, PAUSED)).toBe(true);
     expect(await Promise.all([first, third, other.first].map(lives))).toEqual([false, false, true]);
     expect(await record(below(scene, grantId, agent, token))).toBe(false);
-    const tree = await delegationRepository(database.sql).tree(ALL_USERS, grantId);
+    const tree = await delegationRepository(database.sql).tree(EVERYONE, grantId);
     expect(new Set(tree?.delegations.map(({ ended }) => ended?.reason))).toEqual(new Set(["agent_paused"]));
-    expect(await pauses().resume(ALL_USERS, agent, RESUMED)).toBe(true);
+    expect(await pauses().resume(EVERYONE, agent, RESUMED)).toBe(true);
     expect(await Promise.all([first, third].map(lives))).toEqual([true, true]);
     expect(await record(below(scene, grantId, agent, token))).toBe(true);
   });
 
   test("what was cut during a pause stays so", async () => {
     const { agent, first, third } = await aChain();
-    await pauses().pause(ALL_USERS, agent, PAUSED);
-    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
-    await pauses().resume(ALL_USERS, agent, RESUMED);
+    await pauses().pause(EVERYONE, agent, PAUSED);
+    await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await pauses().resume(EVERYONE, agent, RESUMED);
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
   });
 
@@ -54,31 +54,31 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const above = below(scene, grantId, agent, token);
     const [held, cut] = [below(scene, grantId, other, tokenOf(above)), below(scene, grantId, other, tokenOf(above))];
     for (const one of [above, held, cut]) expect(await record(one)).toBe(true);
-    await pauses().pause(ALL_USERS, agent, PAUSED);
+    await pauses().pause(EVERYONE, agent, PAUSED);
     const book = delegationRepository(database.sql);
-    await book.cut(ALL_USERS, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
+    await book.cut(EVERYONE, { kind: "delegation", id: cut.id }, anAudit("delegation.cut"));
     const reasons = async () => {
-      const tree = await book.tree(ALL_USERS, grantId);
+      const tree = await book.tree(EVERYONE, grantId);
       return [above, held, cut].map((one) => tree?.delegations.find(({ id }) => id === one.id)?.ended?.reason);
     };
     expect(await reasons()).toEqual(["agent_paused", "paused_above", "cut"]);
-    await book.cut(ALL_USERS, { kind: "delegation", id: above.id }, anAudit("delegation.cut"));
+    await book.cut(EVERYONE, { kind: "delegation", id: above.id }, anAudit("delegation.cut"));
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
-    await pauses().resume(ALL_USERS, agent, RESUMED);
+    await pauses().resume(EVERYONE, agent, RESUMED);
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
   });
 
-  test("a person pauses for herself alone, and ends no operator's pause", async () => {
+  test("a user pauses for herself alone, and ends no operator's pause", async () => {
     const [mine, theirs] = [await aChain(), await aRoot()];
     const held = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(held)).toBe(true);
-    const me = person(mine.scene.userId);
+    const me = user(mine.scene.userId);
     expect(await pauses().pause(me, mine.agent, PAUSED)).toBe(true);
     expect([await lives(mine.first), await lives(held)]).toEqual([false, true]);
-    await pauses().pause(ALL_USERS, mine.agent, PAUSED);
+    await pauses().pause(EVERYONE, mine.agent, PAUSED);
     expect(await pauses().resume(me, mine.agent, RESUMED)).toBe(true);
     expect([await lives(mine.first), await lives(held)]).toEqual([false, false]);
-    await pauses().resume(ALL_USERS, mine.agent, RESUMED);
+    await pauses().resume(EVERYONE, mine.agent, RESUMED);
     expect([await lives(mine.first), await lives(held)]).toEqual([true, true]);
   });
 
@@ -86,7 +86,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const { scene, agent, token } = await aRoot();
     const paused = async () => (await tokenStates(database.sql).of({ ...token, agent })).agentPaused;
     expect(await paused()).toBe(false);
-    await pauses().pause(person(scene.userId), agent, PAUSED);
+    await pauses().pause(user(scene.userId), agent, PAUSED);
     expect(await paused()).toBe(true);
     expect((await tokenStates(database.sql).of(token)).agentPaused).toBe(false);
   });
@@ -95,11 +95,11 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const { agent } = await aRoot();
     const application = (await aClient(database.sql)).clientId;
     const before = [await records("agent.paused"), await records("agent.resumed")];
-    expect([await pauses().pause(ALL_USERS, agent, PAUSED), await pauses().pause(ALL_USERS, agent, PAUSED)]).toEqual([true, false]);
-    expect([await pauses().resume(ALL_USERS, agent, RESUMED), await pauses().resume(ALL_USERS, agent, RESUMED)]).toEqual([true, false]);
+    expect([await pauses().pause(EVERYONE, agent, PAUSED), await pauses().pause(EVERYONE, agent, PAUSED)]).toEqual([true, false]);
+    expect([await pauses().resume(EVERYONE, agent, RESUMED), await pauses().resume(EVERYONE, agent, RESUMED)]).toEqual([true, false]);
     for (const unknown of [application, "nobody", "\0"]) {
-      expect(await pauses().pause(ALL_USERS, unknown, PAUSED)).toBeUndefined();
-      expect(await pauses().resume(ALL_USERS, unknown, RESUMED)).toBe(false);
+      expect(await pauses().pause(EVERYONE, unknown, PAUSED)).toBeUndefined();
+      expect(await pauses().resume(EVERYONE, unknown, RESUMED)).toBe(false);
     }
     expect([(await records("agent.paused")) - (before[0] ?? 0), (await records("agent.resumed")) - (before[1] ?? 0)]).toEqual([1, 1]);
     const [entry] = (await auditOf(database.sql, "agent.paused")).slice(-1);
@@ -109,38 +109,38 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   test("64 at once: one paused it, and one resumed it", async () => {
     const { agent, scene } = await aRoot();
     const at64 = (act: () => Promise<boolean | undefined>) => Promise.all(Array.from({ length: 64 }, act));
-    const me = person(scene.userId);
+    const me = user(scene.userId);
     expect((await at64(() => pauses().pause(me, agent, PAUSED))).filter((won) => won === true)).toHaveLength(1);
     expect((await at64(() => pauses().resume(me, agent, RESUMED))).filter((won) => won)).toHaveLength(1);
   });
 
-  test("pauses are listed newest first; a person is told of her own, and of those for everybody of agents that act for her", async () => {
+  test("pauses are listed newest first; a user is told of her own, and of those for everyone of agents that act for her", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
-    const me = person(mine.scene.userId);
+    const me = user(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
     await aMoment();
-    await pauses().pause(ALL_USERS, mine.agent, PAUSED);
-    await pauses().pause(ALL_USERS, theirs.agent, PAUSED);
+    await pauses().pause(EVERYONE, mine.agent, PAUSED);
+    await pauses().pause(EVERYONE, theirs.agent, PAUSED);
     await aMoment();
-    await pauses().pause(person(theirs.scene.userId), theirs.agent, PAUSED);
+    await pauses().pause(user(theirs.scene.userId), theirs.agent, PAUSED);
     const own = await pauses().list(me, {}, 50);
     expect(own.items.map(({ agent, userId }) => [agent.clientId, userId])).toEqual([
       [mine.agent, null],
       [mine.agent, mine.scene.userId],
     ]);
     expect(own.items[1]).toMatchObject({ by: { type: "user", id: mine.scene.userId }, agent: { name: "A client" } });
-    const listed = await pauses().list(ALL_USERS, { agent: theirs.agent }, 1);
+    const listed = await pauses().list(EVERYONE, { agent: theirs.agent }, 1);
     expect([listed.items.map(({ userId }) => userId), listed.next === null]).toEqual([[theirs.scene.userId], false]);
-    expect((await pauses().list(ALL_USERS, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
+    expect((await pauses().list(EVERYONE, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
   });
 
   test("pausing and resuming are marked, and so is a cut", async () => {
     const { agent, scene, first } = await aChain();
     const edge = await revocationEvents(database.sql).edge();
-    await pauses().pause(ALL_USERS, agent, PAUSED);
-    await pauses().pause(person(scene.userId), agent, PAUSED);
-    await pauses().resume(ALL_USERS, agent, RESUMED);
-    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    await pauses().pause(EVERYONE, agent, PAUSED);
+    await pauses().pause(user(scene.userId), agent, PAUSED);
+    await pauses().resume(EVERYONE, agent, RESUMED);
+    await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
     const { marks } = await revocationEvents(database.sql).since(edge);
     const about = marks.filter(({ key }) => key.startsWith(agent) || key === first.jti);
     expect(about.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`)).toEqual([

@@ -25,7 +25,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
   });
   const codes = () => authorizationCodes(database.sql);
 
-  test("a code is found as it was bound, with the person behind it and the database's clock", async () => {
+  test("a code is found as it was bound, with the user behind it and the database's clock", async () => {
     const code = aHash();
     const binding = aBinding(scene, { nonce: "n-0S6_WzA2Mj" });
     expect(await codes().issue(code, binding, 60, anAudit("code.issued", { userId: scene.userId }))).toBe(true);
@@ -168,7 +168,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
     ["the consent was revoked meanwhile", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
-    ["the person signed out everywhere meanwhile", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the user signed out everywhere meanwhile", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
   ];
   test.for(endings)("a code is not redeemed when %s", async ([, happens]) => {
     const code = await aCode(database.sql, scene);

@@ -80,7 +80,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
     ]);
   });
 
-  test.for(rounds(20))("all that hangs itself on the person, round %i", async () => {
+  test.for(rounds(20))("all that hangs itself on the user, round %i", async () => {
     const scene = await aScene(sql);
     const { userId, sessionId } = scene;
     const email = (await users(sql).byId(userId))?.email ?? "";

@@ -60,7 +60,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(allowed?.[""]?.toSorted()).toEqual(["crm:read", "openid"]);
   });
 
-  test("parallel consents of one person for one client lose nothing", async () => {
+  test("parallel consents of one user for one client lose nothing", async () => {
     const words = Array.from({ length: 20 }, (_, n) => `scope:${n}`);
     await Promise.all(
       words.map((word) =>
@@ -75,7 +75,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(new Set(view?.allowed[""])).toEqual(new Set(words));
   });
 
-  test("revocation ends the consent and every grant of that person to that client, and nobody else's", async () => {
+  test("revocation ends the consent and every grant of that user to that client, and no one else's", async () => {
     const mine = await anOpenFamily(database.sql, scene);
     const code = await aCode(database.sql, scene);
     const other = await aScene(database.sql);
@@ -91,7 +91,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect((await auditOf(database.sql, "consent.revoked")).filter(({ user_id }) => user_id === scene.userId)).toHaveLength(1);
   });
 
-  test.for(["not-a-uuid", "\0", ""])("%j is nobody's consent", async (id) => {
+  test.for(["not-a-uuid", "\0", ""])("%j is no one's consent", async (id) => {
     expect(await store().revoke(id, scene.userId, revoked)).toBe(false);
     expect(await store().ofUser(id)).toEqual([]);
     expect(await book().of(id, "\0")).toBeUndefined();

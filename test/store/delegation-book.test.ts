@@ -8,8 +8,8 @@ import { anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 
-const ALL_USERS = { kind: "all" } as const;
-const person = (userId: string) => ({ kind: "user", userId }) as const;
+const EVERYONE = { kind: "everyone" } as const;
+const user = (userId: string) => ({ kind: "user", userId }) as const;
 const OPERATOR = { type: "user", id: "an operator" } as const;
 const byOperator = anAudit("delegation.cut", { actor: OPERATOR });
 
@@ -27,7 +27,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     const { scene, grantId, agent, token, first, second, third } = await aChain();
     const beside = below(scene, grantId, agent, token);
     expect(await record(beside)).toBe(true);
-    const tree = await book().tree(ALL_USERS, grantId);
+    const tree = await book().tree(EVERYONE, grantId);
     expect(tree?.root).toMatchObject({ id: grantId, userId: scene.userId, application: { clientId: scene.clientId }, ended: null });
     const places = new Map(tree?.delegations.map(({ id }, place) => [id, place]));
     expect(tree?.delegations.every(({ id, parentId }) => parentId === null || places.get(parentId)! < places.get(id)!)).toBe(true);
@@ -47,9 +47,9 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
 
   test("what ended says why, when, and by whom where it was cut; what is below a cut, that it ended above", async () => {
     const { grantId, first, second, third } = await aChain();
-    expect(await book().cut(ALL_USERS, { kind: "delegation", id: second.id }, byOperator)).toBe(1);
+    expect(await book().cut(EVERYONE, { kind: "delegation", id: second.id }, byOperator)).toBe(1);
     const ends = async (live?: boolean) => {
-      const tree = await book().tree(ALL_USERS, grantId, live);
+      const tree = await book().tree(EVERYONE, grantId, live);
       return new Map(tree?.delegations.map(({ id, ended }) => [id, ended]));
     };
     const told = await ends();
@@ -61,31 +61,31 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     ]);
     await grants(database.sql).revoke(grantId, anAudit("token.revoked"));
     expect((await ends()).get(first.id)).toEqual({ reason: "grant_ended", at: expect.any(Number), by: null });
-    expect((await book().tree(ALL_USERS, grantId))?.root.ended?.reason).toBe("grant_ended");
+    expect((await book().tree(EVERYONE, grantId))?.root.ended?.reason).toBe("grant_ended");
   });
 
   test("a client that revokes its own delegated token is told as who cut it", async () => {
     const { grantId, agent, first } = await aChain();
     const audit = anAudit("token.revoked", { actor: { type: "client", id: agent } });
     await tokenStates(database.sql).revoke(tokenOf(first), first.expiresAt, audit);
-    const tree = await book().tree(ALL_USERS, grantId);
+    const tree = await book().tree(EVERYONE, grantId);
     expect(tree?.delegations[0]?.ended).toMatchObject({ reason: "cut", by: { type: "client", id: agent } });
   });
 
   test("cutting the grant ends all that came of it, with one record", async () => {
     const { scene, grantId, first, third } = await aChain();
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    expect(await book().cut(ALL_USERS, { kind: "grant", id: grantId }, byOperator)).toBe(1);
-    expect(await book().cut(ALL_USERS, { kind: "grant", id: grantId }, byOperator)).toBe(0);
+    expect(await book().cut(EVERYONE, { kind: "grant", id: grantId }, byOperator)).toBe(1);
+    expect(await book().cut(EVERYONE, { kind: "grant", id: grantId }, byOperator)).toBe(0);
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
     const [entry, ...others] = (await auditOf(database.sql, "delegation.cut")).slice(before);
     expect([entry?.grant_id, entry?.user_id, entry?.client_id]).toEqual([grantId, scene.userId, scene.clientId]);
     expect(others).toEqual([]);
   });
 
-  test("a person sees and cuts what is hers; what is another's is as if it were not there", async () => {
+  test("a user sees and cuts what is hers; what is another's is as if it were not there", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
-    const me = person(mine.scene.userId);
+    const me = user(mine.scene.userId);
     expect(ids((await book().list(me, {}, 50)).items)).toEqual(ids([mine.first, mine.second, mine.third]));
     expect((await book().list(me, { userId: theirs.scene.userId }, 50)).items).toEqual([]);
     expect(await book().tree(me, theirs.grantId)).toBeUndefined();
@@ -104,20 +104,20 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(await book().cut(me, { kind: "agent", clientId: mine.agent }, byOperator)).toBe(3);
   });
 
-  test("a list is filtered by person, agent, grant and life, newest first, and goes on from its cursor", async () => {
+  test("a list is filtered by user, agent, grant and life, newest first, and goes on from its cursor", async () => {
     const { scene, grantId, agent, first, second, third } = await aChain();
-    const everything = await book().list(ALL_USERS, { userId: scene.userId, agent, grantId, live: true }, 50);
+    const everything = await book().list(EVERYONE, { userId: scene.userId, agent, grantId, live: true }, 50);
     expect(ids(everything.items)).toEqual(ids([first, second, third]));
     const paged: string[] = [];
     for (let after: string | undefined; ; ) {
-      const page = await book().list(ALL_USERS, { agent }, 1, after);
+      const page = await book().list(EVERYONE, { agent }, 1, after);
       paged.push(...page.items.map(({ id }) => id));
       if (page.next === null) break;
       after = page.next;
     }
     expect(paged).toEqual(everything.items.map(({ id }) => id));
     for (const filter of [{ agent: "nobody" }, { agent: "\0" }, { userId: anId() }, { grantId: anId() }, { agent, live: false }])
-      expect((await book().list(ALL_USERS, filter, 50)).items).toEqual([]);
+      expect((await book().list(EVERYONE, filter, 50)).items).toEqual([]);
   });
 
   test("those of one second are listed in the order in which they were made, whatever their ids, also where a page ended with one that is gone", async () => {
@@ -129,13 +129,13 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(await Promise.all(made.slice(3).map(record))).toEqual([true, true]); // in one statement
     const newest = made.map(({ id }) => id).reverse();
     const listed = async (limit: number, after?: string) => {
-      const { items, next } = await book().list(ALL_USERS, { agent }, limit, after);
+      const { items, next } = await book().list(EVERYONE, { agent }, limit, after);
       return { ids: items.map(({ id }) => id), next };
     };
     expect((await listed(50)).ids).toEqual(newest);
     const { ids: two, next } = await listed(2);
     expect([two, (await listed(50, next ?? "")).ids]).toEqual([newest.slice(0, 2), newest.slice(2)]);
-    expect((await book().tree(ALL_USERS, grantId))?.delegations.map(({ id }) => id)).toEqual([...newest].reverse());
+    expect((await book().tree(EVERYONE, grantId))?.delegations.map(({ id }) => id)).toEqual([...newest].reverse());
     expect((await listed(50, `${at}99`)).ids).toEqual(newest.filter((id) => id < `${at}99`));
   });
 
@@ -145,7 +145,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     const [late, first] = [below(scene, grantId, agent, token, { id: `${at}00` }), below(scene, grantId, agent, token, { id: `${at}ff` })];
     const [child, other] = ["77", "33"].map((end) => below(scene, grantId, agent, tokenOf(first), { id: at + end }));
     for (const one of [first, child!, late, other!]) expect(await record(one)).toBe(true);
-    const tree = await book().tree(ALL_USERS, grantId);
+    const tree = await book().tree(EVERYONE, grantId);
     expect(tree?.delegations.map(({ id }) => id)).toEqual([first, child!, other!, late].map(({ id }) => id));
   });
 
@@ -162,15 +162,15 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     );
     const before = (await auditOf(database.sql, "delegation.cut")).length;
     const what = { kind: "agent", clientId: agent } as const;
-    expect([await book().cut(ALL_USERS, what, byOperator), await book().cut(ALL_USERS, what, byOperator)]).toEqual([1103, 0]);
-    expect((await book().list(ALL_USERS, { agent, live: true }, 50)).items).toEqual([]);
+    expect([await book().cut(EVERYONE, what, byOperator), await book().cut(EVERYONE, what, byOperator)]).toEqual([1103, 0]);
+    expect((await book().list(EVERYONE, { agent, live: true }, 50)).items).toEqual([]);
     expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1103);
   });
 
   test("64 at once cut one delegation: one of them did, and there is one record", async () => {
     const { first } = await aChain();
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    const cuts = Array.from({ length: 64 }, () => book().cut(ALL_USERS, { kind: "delegation", id: first.id }, byOperator));
+    const cuts = Array.from({ length: 64 }, () => book().cut(EVERYONE, { kind: "delegation", id: first.id }, byOperator));
     expect((await Promise.all(cuts)).reduce((sum: number, ended) => sum + (ended ?? 0), 0)).toBe(1);
     expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1);
   });
@@ -183,7 +183,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
         [grantId],
       );
     expect(await living()).toHaveLength(1);
-    await book().cut(ALL_USERS, { kind: "grant", id: grantId }, byOperator);
+    await book().cut(EVERYONE, { kind: "grant", id: grantId }, byOperator);
     expect(await living()).toEqual([]);
   });
 });

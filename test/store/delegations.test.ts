@@ -14,7 +14,7 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const ALL_USERS = { kind: "all" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 
 describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   let database: Database;
@@ -29,10 +29,10 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const { first, second, third } = await aChain();
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
     const before = (await auditOf(database.sql, "delegation.cut")).length;
-    expect(await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+    expect(await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
       1,
     );
-    expect(await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
+    expect(await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: second.id }, anAudit("delegation.cut"))).toBe(
       0,
     );
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, false, false]);
@@ -40,27 +40,27 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     expect([entry?.user_id, entry?.client_id, entry?.grant_id, others.length]).toEqual([second.userId, second.actor, second.grantId, 0]);
   });
 
-  test("cutting an agent ends what it holds of that person, and of nobody else", async () => {
+  test("cutting an agent ends what it holds of that user, and of no one else", async () => {
     const [mine, theirs] = [await aChain(), await aRoot()];
     const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(other)).toBe(true);
     const what = { kind: "agent", clientId: mine.agent, userId: mine.scene.userId } as const;
-    expect(await delegationRepository(database.sql).cut(ALL_USERS, what, anAudit("delegation.cut"))).toBe(3);
+    expect(await delegationRepository(database.sql).cut(EVERYONE, what, anAudit("delegation.cut"))).toBe(3);
     expect([await lives(mine.first), await lives(other)]).toEqual([false, true]);
-    expect(
-      await delegationRepository(database.sql).cut(ALL_USERS, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut")),
-    ).toBe(1);
+    expect(await delegationRepository(database.sql).cut(EVERYONE, { kind: "agent", clientId: mine.agent }, anAudit("delegation.cut"))).toBe(
+      1,
+    );
     expect(await lives(other)).toBe(false);
   });
 
   test("what is no id cuts nothing", async () => {
     const cut: (what: Cut, audit: AuditEntry) => Promise<number | undefined> = (...given) =>
-      delegationRepository(database.sql).cut(ALL_USERS, ...given);
+      delegationRepository(database.sql).cut(EVERYONE, ...given);
     expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBeUndefined();
     expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBeUndefined();
   });
 
-  test("a token is judged by its own row: another jti, agent or person finds none", async () => {
+  test("a token is judged by its own row: another jti, agent or user finds none", async () => {
     const { first } = await aChain();
     const other = await aRoot();
     for (const wrong of [{ jti: "d.x" }, { clientId: other.agent }, { userId: other.scene.userId }, { delegationId: anId() }]) {
@@ -70,12 +70,12 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
 
   test.for([
     ["the grant revoked", (root) => grants(database.sql).revoke(root.grantId, anAudit("token.revoked"))],
-    ["the person signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],
+    ["the user signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],
     [
       "the token revoked",
       (root) => tokenStates(database.sql).revoke(root.token, Math.floor(Date.now() / 1000) + 60, anAudit("token.revoked")),
     ],
-    ["the person disabled", (root) => run("update users set enabled = false where id = $1::uuid", root.scene.userId)],
+    ["the user disabled", (root) => run("update users set enabled = false where id = $1::uuid", root.scene.userId)],
     ["the agent disabled", (root) => run("update clients set enabled = false where client_id = $1", root.agent)],
     ["the application disabled", (root) => run("update clients set enabled = false where client_id = $1", root.scene.clientId)],
   ] as const satisfies readonly (readonly [string, (root: Awaited<ReturnType<typeof aRoot>>) => Promise<unknown>])[])(
@@ -98,7 +98,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     const chain = await aChain();
     const other = await aRoot();
     expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
-    await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
+    await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: chain.first.id }, anAudit("delegation.cut"));
     expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
   });
 
@@ -107,7 +107,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
       const { scene, grantId, agent, first } = await aChain();
       const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
       const stored = born.map(record);
-      await delegationRepository(database.sql).cut(ALL_USERS, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+      await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
       await Promise.all(stored);
       expect(await Promise.all(born.map(lives))).toEqual(born.map(() => false));
     }
@@ -151,20 +151,20 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
   const count = async (table: string) =>
     (await database.sql.query<{ n: number }>(statement(`test_count_${table}`, `select count(*)::int as n from ${table}`), []))[0]?.n ?? 0;
 
-  test("64 at once of one assertion: one grant, one person, one record of each effect", async () => {
+  test("64 at once of one assertion: one grant, one user, one record of each effect", async () => {
     const present = await presenting();
     const before = [await count("grants"), await count("users"), await count("audit_records")];
     const answers = await Promise.all(Array.from({ length: 64 }, () => present()));
     expect(answers.filter((answer) => answer !== "assertion_replayed")).toHaveLength(1);
     const after = [await count("grants"), await count("users"), await count("audit_records")];
-    expect(after.map((n, index) => n - (before[index] ?? 0))).toEqual([1, 1, 3]); // the token, the person and the link
+    expect(after.map((n, index) => n - (before[index] ?? 0))).toEqual([1, 1, 3]); // the token, the user and the link
   });
 
-  test("many assertions of one new identity at once: one person", async () => {
+  test("many assertions of one new identity at once: one user", async () => {
     const present = await presenting();
-    const people = await Promise.all(Array.from({ length: 12 }, () => present({ jti: anId() })));
-    expect(new Set(people).size).toBe(1);
-    expect(people[0]).toMatch(/^[0-9a-f-]{36}$/);
+    const users = await Promise.all(Array.from({ length: 12 }, () => present({ jti: anId() })));
+    expect(new Set(users).size).toBe(1);
+    expect(users[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test("whoever only asks is told what an assertion would meet, and nothing comes of it", async () => {
@@ -189,7 +189,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(two).not.toBe(one);
   });
 
-  test("a disabled person is refused, and nothing is used up", async () => {
+  test("a disabled user is refused, and nothing is used up", async () => {
     const present = await presenting();
     const userId = await present({ jti: "first" });
     await database.sql.query(statement("test_disable", "update users set enabled = false where id = $1::uuid"), [userId]);

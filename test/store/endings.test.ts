@@ -17,7 +17,7 @@ import { racing } from "../support/in-vain.ts";
 describe.each(databaseKinds)("writers of the same rows at the same time, $name", ({ fresh }) => {
   const { database, allAtOnce } = racing(fresh);
 
-  test.for(Array.from({ length: 25 }, (_, round) => round))("endings of one person's grants, round %i", async () => {
+  test.for(Array.from({ length: 25 }, (_, round) => round))("endings of one user's grants, round %i", async () => {
     const { sql } = database();
     const scene = await aScene(sql);
     const open = [await anOpenFamily(sql, scene), await anOpenFamily(sql, scene), await anOpenFamily(sql, scene)];

@@ -19,7 +19,7 @@ import { databaseKinds } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 import { addUser, aNewId, DEFAULT_REALM } from "../support/management.ts";
 
-const audit = { event: "client.changed", outcome: "success", actor: { type: "user", id: "somebody" } } as const;
+const audit = { event: "client.changed", outcome: "success", actor: { type: "user", id: "someone" } } as const;
 const all: Reach = { kind: "all" };
 const renamed =
   (name: string) =>
@@ -156,26 +156,26 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
   });
 
   test("lists go newest first, page by page, through every filter", async () => {
-    const person = await addUser(database, "lister@example.test");
+    const user = await addUser(database, "lister@example.test");
     const made = [
-      await stored({ ownerId: person, name: "Alpha" }),
-      await stored({ ownerId: person, name: "beta", enabled: false, isAgent: true }),
+      await stored({ ownerId: user, name: "Alpha" }),
+      await stored({ ownerId: user, name: "beta", enabled: false, isAgent: true }),
     ];
     const clients = managedClients(database.sql);
-    const first = await clients.list({ ownerId: person }, 1);
-    const second = await clients.list({ ownerId: person }, 1, first.next ?? undefined);
+    const first = await clients.list({ ownerId: user }, 1);
+    const second = await clients.list({ ownerId: user }, 1, first.next ?? undefined);
     expect([first.items.length, second.items.length, second.next]).toEqual([1, 1, null]);
     expect([...first.items, ...second.items].map(({ id }) => id).sort()).toEqual(made.map(({ id }) => id).sort());
     for (const filter of [{ enabled: false }, { isAgent: true }, { search: "BET" }]) {
-      expect((await clients.list({ ownerId: person, ...filter }, 5)).items.map(({ name }) => name)).toEqual(["beta"]);
+      expect((await clients.list({ ownerId: user, ...filter }, 5)).items.map(({ name }) => name)).toEqual(["beta"]);
     }
-    expect((await clients.list({ ownerId: person, origin: "dynamic" }, 5)).items).toEqual([]);
-    expect((await clients.list({ ownerId: person, environment: "development" }, 5)).items).toHaveLength(2);
-    expect(await clients.ofOwner(person)).toHaveLength(2);
+    expect((await clients.list({ ownerId: user, origin: "dynamic" }, 5)).items).toEqual([]);
+    expect((await clients.list({ ownerId: user, environment: "development" }, 5)).items).toHaveLength(2);
+    expect(await clients.ofOwner(user)).toHaveLength(2);
     expect(await clients.list({ search: "\0" }, 5)).toEqual({ items: [], next: null });
   });
 
-  test("people and realms change with their record", async () => {
+  test("users and realms change with their record", async () => {
     const id = await addUser(database, "Person@example.test");
     const users = managedUsers(database.sql);
     const told = { ...audit, event: "user.changed", userId: id } as const;

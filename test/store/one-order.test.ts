@@ -24,7 +24,7 @@ const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Prom
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
 // Who holds several rows takes them in one order (decision 0021). Each of these took them in two before.
-describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fresh }) => {
+describe.each(databaseKinds)("nobody waits for anyone in a ring, $name", ({ fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   let sql: Sql;
   beforeAll(() => {
@@ -41,7 +41,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
       { id: anId(), ...scene, clientName: "A client", scopes: ["crm:read"], resources: [RESOURCE] },
       anAudit("consent.given"),
     );
-  /** Another person who has allowed the same client the same. */
+  /** Another user who has allowed the same client the same. */
   const another = async (scene: Scene): Promise<Scene> => {
     const userId = (await aUser(sql)).id;
     await aConsent({ userId, clientId: scene.clientId });
@@ -55,7 +55,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
   };
   const close = (userId: string) => accountClosing(sql).close(userId, { ...LETTER }, anAudit("user.deleted"));
 
-  test.for(rounds(12))("codes issued in many sessions of a person who signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("codes issued in many sessions of a user who signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, async () => ({ ...scene, sessionId: await aSession(scene.userId) }));
     await allAtOnce([
@@ -66,7 +66,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
     ]);
   });
 
-  test.for(rounds(12))("codes issued for a client to many people while it is deleted, round %i", async (round) => {
+  test.for(rounds(12))("codes issued for a client to many users while it is deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, () => another(scene));
     const id = await idOf(scene.clientId);
@@ -78,7 +78,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
   });
 
   test.for(rounds(12))(
-    "many codes of a person redeemed at two processes while she signs out and the client is deleted, round %i",
+    "many codes of a user redeemed at two processes while she signs out and the client is deleted, round %i",
     async (round) => {
       const scene = await aScene(sql);
       const codes = await times(MANY, () => aCode(sql, scene));
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
     },
   );
 
-  test.for(rounds(12))("many families rotated of a person who signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("many families rotated of a user who signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const ids = Array.from({ length: MANY }, anId).toSorted().toReversed();
     const open = await times(MANY, (at) => anOpenFamily(sql, scene, { id: ids[at] ?? anId() }));
@@ -144,7 +144,7 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
     ]);
   });
 
-  test.for(rounds(12))("two people who close their accounts and have used each other's clients, round %i", async () => {
+  test.for(rounds(12))("two users who close their accounts and have used each other's clients, round %i", async () => {
     const [one, other] = [await aScene(sql), await aScene(sql)];
     const ofOne = (await aClient(sql, { ownerId: one.userId })).clientId;
     const ofOther = (await aClient(sql, { ownerId: other.userId })).clientId;
@@ -164,15 +164,15 @@ describe.each(databaseKinds)("nobody waits for anybody in a ring, $name", ({ fre
       await times(2, () => aUser(sql, { role: "operator" })),
     ];
     const clients = await times(2, () => aClient(sql));
-    const people = await times(2, () => aUser(sql));
-    for (const [at, { id: userId }] of people.entries()) {
+    const users = await times(2, () => aUser(sql));
+    for (const [at, { id: userId }] of users.entries()) {
       const own = { ...scene, userId, clientId: clients[at]?.clientId ?? "", sessionId: await aSession(userId) };
       await aConsent(own);
       await anOpenFamily(sql, own);
     }
     const file = parseProvisionFile(
       JSON.stringify({
-        users: shuffled([...operators, ...people], round).map(({ email }) => ({
+        users: shuffled([...operators, ...users], round).map(({ email }) => ({
           email,
           password: "a password of this test",
           lastName: `R${round}`,

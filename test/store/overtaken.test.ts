@@ -21,7 +21,7 @@ import { databaseKinds } from "../support/database.ts";
 import { ACCESS_TOKEN } from "../support/delegation.ts";
 import { aClient, anOpenFamily, aScene } from "../support/grants.ts";
 
-const ALL_USERS = { kind: "all" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 const disabled = (sql: Sql, table: "users" | "clients", column: "id" | "client_id", key: string) =>
   sql.query(statement(`test_overtaken_${table}`, `update ${table} set enabled = false where ${column}::text = $1`), [key]);
 
@@ -34,7 +34,7 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
   });
   afterAll(() => database.close());
 
-  /** A person's token for an agent, and a core that stores an exchange only after something else has happened. */
+  /** A user's token for an agent, and a core that stores an exchange only after something else has happened. */
   async function aScenario(meanwhile: (known: { agent: string; userId: string; grantId: string }) => Promise<unknown>) {
     const { sql } = database;
     const { ports, key } = usual;
@@ -77,7 +77,7 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
   const recorded = (requestId: string) =>
     database.sql.query(statement("test_overtaken_records", "select event, reason from audit_records where request_id = $1"), [requestId]);
 
-  const pause = ({ agent }: { agent: string }) => agentPauses(database.sql).pause(ALL_USERS, agent, anAudit("agent.paused"));
+  const pause = ({ agent }: { agent: string }) => agentPauses(database.sql).pause(EVERYONE, agent, anAudit("agent.paused"));
 
   test.for<[string, Parameters<typeof aScenario>[0], string]>([
     ["a pause", pause, "unauthorized_client agent_paused agent_not_paused"],
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
       "invalid_request subject_token_ended subject_token_lives",
     ],
     [
-      "the person is disabled",
+      "the user is disabled",
       ({ userId }) => disabled(database.sql, "users", "id", userId),
       "invalid_request subject_user_disabled subject_user_enabled",
     ],

@@ -82,7 +82,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "password.reset_requested")).filter(({ user_id }) => user_id === user.id)).toHaveLength(2);
     });
 
-    test("a disabled person gets no link, and one that is out is good for nothing", async () => {
+    test("a disabled user gets no link, and one that is out is good for nothing", async () => {
       const { user, hash } = await linked();
       await runText(database.sql, "update users set enabled = false where id = $1::uuid", [user.id]);
       expect(await store().ownerOfReset(hash)).toBeUndefined();
@@ -199,7 +199,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       }
     });
 
-    test("somebody without a password gets one", async () => {
+    test("someone without a password gets one", async () => {
       const { user, hash } = await linked();
       await runText(database.sql, "delete from credentials where user_id = $1::uuid", [user.id]);
       expect(await store().reset(hash, "first password", letter("x"), changed())).toEqual(user);

@@ -57,14 +57,14 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
 
   test("a new password ends what the old one opened: sessions, codes and refresh families", async () => {
     const scene = await aScene(database.sql);
-    const person = await users(database.sql).byId(scene.userId);
+    const user = await users(database.sql).byId(scene.userId);
     const code = await aCode(database.sql, scene);
     const { family } = await anOpenFamily(database.sql, scene);
-    expect((await apply({ users: [{ email: person?.email, password: "another horse battery" }] })).users).toEqual({ ...none, changed: 1 });
+    expect((await apply({ users: [{ email: user?.email, password: "another horse battery" }] })).users).toEqual({ ...none, changed: 1 });
     expect(await sessions(database.sql).byHash(scene.sessionHash)).toBeUndefined();
     expect(await authorizationCodes(database.sql).byHash(code)).toBeUndefined();
     expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
-    expect((await users(database.sql).byEmail(person?.email ?? ""))?.passwordHash).toBe("hash of another horse battery");
+    expect((await users(database.sql).byEmail(user?.email ?? ""))?.passwordHash).toBe("hash of another horse battery");
   });
 
   const recorded = (event: string) =>
@@ -125,7 +125,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
         issues: [
           { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment" },
           { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri" },
-          { path: "clients.3.ownerEmail", message: "belongs to no account" },
+          { path: "clients.3.ownerEmail", message: "belongs to no user" },
           { path: "clients.4", message: "A built-in client cannot be changed." },
         ],
       },

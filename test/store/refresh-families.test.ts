@@ -113,7 +113,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
 
   const endings: readonly [string, (scene: Scene, grantId: string) => Promise<unknown>][] = [
     ["its grant is revoked", (_, grantId) => grants(database.sql).revoke(grantId, anAudit("token.revoked"))],
-    ["the person signs out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the user signs out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
     ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],

@@ -120,7 +120,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       return runText(database.sql, `update signing_keys set ${moved.join(", ")}`, [time]);
     };
 
-    test("cores that publish at once all serve the union; a key that nobody has used for long is withdrawn", async () => {
+    test("cores that publish at once all serve the union; a key that no one has used for long is withdrawn", async () => {
       const [own, sibling, old] = [aKey(), aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       await Promise.all([register.publish([own, old], [own.kid]), register.publish([sibling, old], [sibling.kid])]);
@@ -130,7 +130,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "key.published")).length).toBe(3);
       await pass("2 hours");
       expect((await register.publish([own], [own.kid])).map(({ jwk }) => jwk.kid)).toEqual([own.kid]);
-      await pass("2 hours"); // and nobody has it: what comes back then is published anew
+      await pass("2 hours"); // and no one has it: what comes back then is published anew
       expect((await register.publish([own], [own.kid]))[0]?.age).toBeLessThan(60);
     });
 
@@ -192,7 +192,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       for (const core of [first, rolled, bare]) await core.refresh();
       expect([first, rolled, bare].map(signerOf)).toEqual([old.jwk.kid, young.jwk.kid, young.jwk.kid]);
 
-      const last = await openKeys({ accessToken: [young] }, register); // nobody has the old key any more
+      const last = await openKeys({ accessToken: [young] }, register); // no one has the old key any more
       await pass("59 minutes");
       await last.refresh();
       expect(publishedBy(last)).toEqual(both);

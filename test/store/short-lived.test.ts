@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { databaseClock } from "../../src/core/database-clock.ts";
+import { databaseClock } from "../../src/core/clocks.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { pendingRequests } from "../../src/store/pending-requests.ts";
@@ -19,7 +19,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
   describe("pending requests", () => {
     const BOUND = { holder: "address 192.0.2.1", limit: 1000 };
 
-    test("of one holder's requests the oldest above the limit go, and nobody else's", async () => {
+    test("of one holder's requests the oldest above the limit go, and no one else's", async () => {
       const store = pendingRequests(database.sql);
       const [mine, other] = [{ holder: `user ${aHash()}`, limit: 3 }, aHash()];
       await store.put(other, "x=1", 600, BOUND);
@@ -85,7 +85,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       }
     };
 
-    test("parallel claims share the mails; a claimed one is nobody else's until its lease is over", async () => {
+    test("parallel claims share the mails; a claimed one is no one else's until its lease is over", async () => {
       await queue(10);
       const store = outbox(database.sql);
       const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim(3, 60)));

@@ -26,7 +26,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
   const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
   describe("states", () => {
-    test("a user's token hangs on revocation, grant, client and person, each read anew", async () => {
+    test("a user's token hangs on revocation, grant, client and user, each read anew", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const token = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
       const store = states();
@@ -47,7 +47,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect(await store.of(token)).toMatchObject({ revoked: true, grantLives: false, clientEnabled: false, subject: { enabled: false } });
     });
 
-    test("a client's own token has neither grant nor person", async () => {
+    test("a client's own token has neither grant nor user", async () => {
       expect(await states().of({ jti: anId(), clientId: scene.clientId })).toEqual({
         now: expect.closeTo(Date.now() / 1_000, -2),
         revoked: false,
@@ -58,7 +58,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       });
     });
 
-    test("another client's or another person's grant does not count", async () => {
+    test("another client's or another user's grant does not count", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const other = await aScene(database.sql);
       const of = (more: object) => states().of({ jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId, ...more });
@@ -92,7 +92,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
   });
 
   describe("grants without a code", () => {
-    test("a signed-in person's grant opens with its family", async () => {
+    test("a signed-in user's grant opens with its family", async () => {
       const [grant, family] = [aGrant(scene), aFamily()];
       expect(await grants(database.sql).open(grant, family, scene.sessionId, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
       expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ grantId: grant.id, usedAt: null });
@@ -111,7 +111,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toBeUndefined();
     });
 
-    test("none opens on another person's session, or on none", async () => {
+    test("none opens on another user's session, or on none", async () => {
       const other = await aScene(database.sql);
       for (const session of [other.sessionId, anId(), "not-a-uuid"]) {
         expect(await grants(database.sql).open(aGrant(scene), aFamily(), session, anAudit("token.issued"))).toBe(false);

@@ -49,7 +49,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
       userId: user.id,
       sessionId,
       state: "pending",
-      over: false,
+      expired: false,
       sameDevice: false,
       expiresAt,
     });
@@ -78,15 +78,15 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().byHandle(handleHash)).toMatchObject({ state: "linked", reason: undefined });
   });
 
-  test("of 32 people who present one identity at once one gets it", async () => {
-    const people = await Promise.all(Array.from({ length: 32 }, () => aUser(database.sql)));
-    const ready = await Promise.all(people.map(({ id }) => presented("wanted", id)));
+  test("of 32 users who present one identity at once one gets it", async () => {
+    const users = await Promise.all(Array.from({ length: 32 }, () => aUser(database.sql)));
+    const ready = await Promise.all(users.map(({ id }) => presented("wanted", id)));
     const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
     expect(done.filter((each) => each?.state === "linked")).toHaveLength(1);
     expect(done.filter((each) => each?.state === "conflict" && each.reason === "identity_of_another")).toHaveLength(31);
   });
 
-  test("two links of one person with one identity are both linked, also at once", async () => {
+  test("two links of one user with one identity are both linked, also at once", async () => {
     const ready = await Promise.all([presented("own"), presented("own")]);
     const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
     expect(done).toEqual([{ state: "linked" }, { state: "linked" }]);
@@ -126,7 +126,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().unanswered(unanswered.stateHash)).toBeUndefined();
     expect(await links().answer(unanswered.stateHash)).toBeUndefined();
     expect(await links().complete(ready.handleHash, told)).toBeUndefined();
-    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", over: true });
+    expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", expired: true });
     const audit = { ...refused, userId: user.id, reason: "link_expired" };
     await Promise.all(Array.from({ length: 8 }, () => links().expire(ready.handleHash, audit)));
     expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "expired", reason: "link_expired" });
@@ -154,7 +154,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().byReturn(badReturn)).toMatchObject({ state: "rejected" });
   });
 
-  test("one person has sixteen links on their way at most: the oldest gives way", async () => {
+  test("one user has sixteen links on their way at most: the oldest gives way", async () => {
     const all = [];
     for (let n = 0; n < 18; n++) all.push(await begun());
     const alive = await Promise.all(all.map(({ handleHash }) => links().byHandle(handleHash)));

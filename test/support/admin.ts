@@ -1,9 +1,9 @@
 import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
+import { aBrowser } from "./browser.ts";
 import { claimsOf } from "./flow.ts";
-import { aBrowser } from "./person.ts";
 import { OPERATOR } from "./server.ts";
 
-/** The typed API as somebody who signs in by password, the operator of the tests unless said, and her id. */
+/** The typed API as someone who signs in by password, the operator of the tests unless said, and her id. */
 export async function adminAs(
   url: string,
   who: { email: string; password: string } = OPERATOR,

@@ -89,7 +89,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   ...members,
 });
 
-/** The state of a person's token with which all is well. */
+/** The state of a user's token with which all is well. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
   now: 1000,
   revoked: false,

@@ -38,7 +38,7 @@ export async function startCallback() {
   return { uri: `http://127.0.0.1:${port}/cb`, close };
 }
 
-/** What is wrong with a page for people who see little, or use no mouse. Needs scripts. */
+/** What is wrong with a page for users who see little, or use no mouse. Needs scripts. */
 export const flawsOf = (page: Page): Promise<string[]> => page.evaluate(findFlaws);
 
 /** Runs in the browser: structure, names, sizes and contrasts (WCAG 2.2: 1.3.1, 1.4.3, 1.4.10, 2.4.2, 2.5.8, 3.1.1, 4.1.2). */

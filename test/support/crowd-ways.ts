@@ -1,5 +1,5 @@
+import type { Browser } from "./browser.ts";
 import type { CoreStream, TestClient } from "./flow.ts";
-import type { Browser } from "./person.ts";
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
 export function seeded(seed: number): () => number {
@@ -45,7 +45,7 @@ export const CROWD = {
   ],
 };
 
-/** Somebody with all that was handed out to her. */
+/** Someone with all that was handed out to her. */
 export interface Member {
   readonly email: string;
   readonly id: string;

@@ -1,6 +1,6 @@
+import { aBrowser } from "./browser.ts";
 import { AGENTS, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB, waysOf } from "./crowd-ways.ts";
 import { type CoreStream, PASSWORD } from "./flow.ts";
-import { aBrowser } from "./person.ts";
 
 /** What came of one act: its name and the statuses of its answers. */
 export interface Told {
@@ -10,7 +10,7 @@ export interface Told {
   readonly taken?: number;
 }
 
-/** People, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
+/** Users, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
 export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
   const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = waysOf(
     fronts,
@@ -28,7 +28,7 @@ export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
       const { status, fields } = await codeFor(member, WEB);
       return fields === undefined ? { statuses: [status] } : redeem(member, WEB, fields, 3);
     },
-    "authorize an application of somebody": async (member: Member) => {
+    "authorize an application of someone": async (member: Member) => {
       const own = pick(members.flatMap(({ ownClients }) => ownClients));
       if (own === undefined) return { statuses: [] };
       const { status, fields } = await codeFor(member, own.as);
@@ -168,9 +168,9 @@ export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
   return {
     operatorSignsIn,
 
-    /** Somebody signs up, and signs in on two devices. */
+    /** Someone signs up, and signs in on two devices. */
     async join(): Promise<readonly Told[]> {
-      const { email, id, browser, login } = await front().person();
+      const { email, id, browser, login } = await front().signedInUser();
       const browsers = fronts.map(({ url }) => aBrowser(url));
       for (const each of browsers) for (const [name, value] of browser.cookies) each.cookies.set(name, value);
       const [bearers, refreshTokens] = [[login.access_token as string], [] as string[]];
@@ -178,12 +178,12 @@ export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
       members.push(member);
       const signedIn = await signIn(member, browsers[1]);
       const own = [];
-      for (const act of ["make an application", "authorize", "authorize an application of somebody"] as const)
+      for (const act of ["make an application", "authorize", "authorize an application of someone"] as const)
         own.push(await perform(act, member));
       return [{ act: "sign up", statuses: [signedIn] }, ...own];
     },
 
-    /** So many acts of anybody, all at once. */
+    /** So many acts of anyone, all at once. */
     moment(count: number): Promise<readonly Told[]> {
       const some = Array.from({ length: count }, () => (random() < 0.4 ? pick(OFTEN) : nextAct()) as Act);
       return Promise.all(some.map((act) => perform(act, pick(members) as Member)));

@@ -26,7 +26,7 @@ const agent = (clientId: string, more: object = {}) => ({
   ...more,
 });
 
-/** Agents of every kind, an application that people use, and a resource server. */
+/** Agents of every kind, an application that users use, and a resource server. */
 export const DELEGATION_CLIENTS = [
   ...PROVISIONED.clients.filter(({ clientId }) => clientId !== "web"),
   {
@@ -74,25 +74,25 @@ export function delegating<Server extends Delegable>(server: Server) {
       ...fields,
     });
 
-  /** A person's token for these agents and two resources. */
+  /** A user's token for these agents and two resources. */
   async function subjectFor(agents: readonly string[], fields: { scope?: string; resource?: readonly string[] } = {}) {
-    const person = await server.person();
+    const user = await server.signedInUser();
     const resource = fields.resource ?? [CRM, MAIL, ...agents];
     const scope = fields.scope ?? "openid crm:read crm:write";
-    const tokens = await server.tokens(server.clients.web, person.browser, { resource, scope });
-    return { person, tokens, subject: tokens.access_token as string };
+    const tokens = await server.tokens(server.clients.web, user.browser, { resource, scope });
+    return { user, tokens, subject: tokens.access_token as string };
   }
 
-  /** A chain of exchanges: the person's token first, then each agent's. */
+  /** A chain of exchanges: the user's token first, then each agent's. */
   async function chainOf(agents: readonly string[]) {
-    const { person, tokens, subject } = await subjectFor(agents);
+    const { user, tokens, subject } = await subjectFor(agents);
     const accessTokens = [subject];
     for (const clientId of agents) {
       const { status, body } = await exchange(clientId, accessTokens.at(-1) ?? "");
       if (status !== 200) throw new Error(`not exchanged: ${status} ${JSON.stringify(body)}`);
       accessTokens.push(body.access_token);
     }
-    return { person, refreshToken: tokens.refresh_token as string, accessTokens };
+    return { user, refreshToken: tokens.refresh_token as string, accessTokens };
   }
 
   const active = async (token: string): Promise<boolean> => (await server.introspect(agentClient("crm-rs"), token)).body.active;

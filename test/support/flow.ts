@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { aBrowser, type Browser, type Visit } from "./person.ts";
+import { aBrowser, type Browser, type Visit } from "./browser.ts";
 
 export interface Answer {
   readonly status: number;
@@ -74,7 +74,7 @@ export function conversation(url: string, outbox: string) {
   }
 
   /** A new account with a verified address, signed in by its browser. */
-  async function person(members: { email?: string; firstName?: string; lastName?: string; verified?: boolean } = {}) {
+  async function signedInUser(members: { email?: string; firstName?: string; lastName?: string; verified?: boolean } = {}) {
     const email = members.email ?? `p-${randomBytes(6).toString("hex")}@example.test`;
     const browser = aBrowser(url);
     const registered = await browser.json("/auth/register", { email, password: PASSWORD });
@@ -93,7 +93,7 @@ export function conversation(url: string, outbox: string) {
   const authorizeUrl = (client: TestClient, fields: Record<string, FormValue>): string =>
     `/oauth/authorize?${formBody({ response_type: "code", client_id: client.clientId, redirect_uri: client.redirectUri, code_challenge_method: "S256", state: "st", ...fields })}`;
 
-  /** Goes through authorize as a signed-in person who says yes, and answers what the client is told. */
+  /** Goes through authorize as a signed-in user who says yes, and answers what the client is told. */
   async function authorize(
     client: TestClient,
     browser: Browser,
@@ -134,7 +134,7 @@ export function conversation(url: string, outbox: string) {
     introspect,
     revoke,
     userinfo,
-    person,
+    signedInUser,
     authorizeUrl,
     authorize,
     code,

@@ -24,7 +24,7 @@ const isFree = async (port: number): Promise<boolean> => {
   }
 };
 
-/** A port of 127.0.0.1 on which nobody listens, and which no later call of this worker gives again. */
+/** A port of 127.0.0.1 on which no one listens, and which no later call of this worker gives again. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < RANGE; tries += 1) {
     const port = first + (next++ % RANGE);

@@ -41,7 +41,7 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
 export const aClient = (sql: Sql, more: Partial<NewClient> = {}): Promise<Client> =>
   clientRegistry(sql).register(aNewClient(more), anAudit("client.registered"));
 
-/** A person who is signed in and has allowed a client crm:read on one resource. */
+/** A user who is signed in and has allowed a client crm:read on one resource. */
 export interface Scene {
   readonly userId: string;
   readonly sessionId: string;

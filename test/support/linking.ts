@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import { aBrowser, type Browser } from "./browser.ts";
 import { runText } from "./database.ts";
-import { aBrowser, type Browser } from "./person.ts";
 import type { TestServer } from "./server.ts";
 import type { Wallet } from "./wallet.ts";
 
@@ -17,9 +17,9 @@ export interface Begun {
   readonly expires_at: number;
 }
 
-/** People who link wallets at a server, and what they see of it. */
+/** Users who link wallets at a server, and what they see of it. */
 export function linkingAt(server: TestServer, at: string = server.url) {
-  let people = 0;
+  let users = 0;
 
   async function signIn(email: string, password: string): Promise<{ browser: Browser; csrf: string }> {
     const browser = aBrowser(at);
@@ -28,14 +28,14 @@ export function linkingAt(server: TestServer, at: string = server.url) {
     return { browser, csrf: csrfToken };
   }
   async function aUser(): Promise<LinkingUser> {
-    const [email, password] = [`wallet-${++people}@example.test`, "correct horse battery"];
+    const [email, password] = [`wallet-${++users}@example.test`, "correct horse battery"];
     const { body } = await aBrowser(at).json("/auth/register", { email, password });
     return { ...(await signIn(email, password)), id: body.id, email };
   }
   const start = ({ browser }: Pick<LinkingUser, "browser">, headers: Record<string, string> = {}): Promise<Response> =>
     browser.request("/auth/link/wallet", { method: "POST", headers });
-  async function begin(person: Pick<LinkingUser, "browser" | "csrf">): Promise<Begun> {
-    const response = await start(person, { "x-csrf-token": person.csrf });
+  async function begin(user: Pick<LinkingUser, "browser" | "csrf">): Promise<Begun> {
+    const response = await start(user, { "x-csrf-token": user.csrf });
     expect(response.status).toBe(200);
     return (await response.json()) as Begun;
   }
@@ -43,23 +43,23 @@ export function linkingAt(server: TestServer, at: string = server.url) {
     const response = await browser.request(`/auth/link/wallet/${handle}`);
     return { status: response.status, body: (await response.json()) as { status?: string; message?: string } };
   }
-  /** Why links of a person were refused, oldest first. */
-  const refusals = async (person: Pick<LinkingUser, "id">): Promise<readonly string[]> =>
+  /** Why links of a user were refused, oldest first. */
+  const refusals = async (user: Pick<LinkingUser, "id">): Promise<readonly string[]> =>
     (
       await runText<{ reason: string }>(
         server.database.sql,
         "select reason from audit_records where event = 'wallet.refused' and user_id = $1 order by id",
-        [person.id],
+        [user.id],
       )
     ).map(({ reason }) => reason);
-  /** Lets the time of a person's links run out. */
-  const letExpire = (person: Pick<LinkingUser, "id">) =>
-    runText(server.database.sql, "update wallet_links set expires_at = now() - interval '1 second' where user_id = $1::uuid", [person.id]);
+  /** Lets the time of a user's links run out. */
+  const letExpire = (user: Pick<LinkingUser, "id">) =>
+    runText(server.database.sql, "update wallet_links set expires_at = now() - interval '1 second' where user_id = $1::uuid", [user.id]);
   /** All of it, by an honest wallet. */
-  async function link(person: LinkingUser, wallet: Wallet, credential: string) {
-    const { handle, invocation_uri } = await begin(person);
+  async function link(user: LinkingUser, wallet: Wallet, credential: string) {
+    const { handle, invocation_uri } = await begin(user);
     await wallet.answer(invocation_uri, credential);
-    return poll(person, handle);
+    return poll(user, handle);
   }
   return { signIn, aUser, start, begin, poll, refusals, letExpire, link };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
+import { apiKeyRoutes } from "../../src/front/api/api-keys.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -17,7 +18,7 @@ export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
 export const clock = (): number => Math.floor(Date.now() / 1000);
 export const aNewId = (): string => newId(clock, randomBytes);
 
-/** A person in the database, who may then be signed in by name. */
+/** A user in the database, who may then be signed in by name. */
 export async function addUser(database: Database, email: string, role: "developer" | "operator" = "developer"): Promise<string> {
   const user = {
     id: aNewId(),
@@ -36,7 +37,7 @@ export async function addUser(database: Database, email: string, role: "develope
   return user.id;
 }
 
-/** A core that knows the bearers of a test: the token of a person is her id, of an operator `op:` and her id. */
+/** A core that knows the bearers of a test: the token of a user is her id, of an operator `op:` and her id. */
 const coreWithUsers = () =>
   coreWith({
     verifyAccessToken: async ({ accessToken, use }) => {
@@ -49,7 +50,7 @@ const coreWithUsers = () =>
 export interface ManagementFront extends TestFront {
   readonly database: Database;
   readonly ports: ManagementPorts;
-  /** One request of a person; the body is sent as JSON. */
+  /** One request of a user; the body is sent as JSON. */
   call(bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response>;
 }
 
@@ -88,11 +89,14 @@ export const callFront = (url: string, bearer: string | undefined, method: strin
 
 export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
-  const options = { issuer: ISSUER, ports, fault: ({ error }: { error: unknown }) => void faults.push(error) };
-  return startFront({ routes: [...clientApiRoutes(options), ...trpcRoutes(options)] }).then((front) => ({ ...front, faults }));
+  const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
+  const options = { issuer: ISSUER, ports, fault };
+  const routes = [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)];
+  const telemetry = { fault, observe: () => {}, refused: () => {} };
+  return startFront({ routes, telemetry }).then((front) => ({ ...front, faults }));
 };
 
-/** All of it over the real stores; passwords, which only provisioning needs, are hashed by nobody. */
+/** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
 export const managementPorts = (database: Database): ManagementPorts => ({
   ...composed({ defaultClientEnvironment: "development" }, database.sql, coreWithUsers(), {
     hash: async () => "no hash",

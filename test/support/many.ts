@@ -5,7 +5,7 @@ import type { Scene } from "./grants.ts";
 /** Rows that one statement of a test inserts: well within the time that a statement has. */
 const AT_ONCE = 10_000;
 
-/** Grants of a scene's user and client, each with a refresh family, whose tokens nobody knows. */
+/** Grants of a scene's user and client, each with a refresh family, whose tokens no one knows. */
 export async function manyGrants(sql: Sql, { userId, clientId }: Pick<Scene, "userId" | "clientId">, count: number): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE) {
     await runText(

@@ -1,23 +1,23 @@
 import type { Page } from "playwright-core";
-import { authorizePath, type People } from "./people.ts";
+import { authorizePath, type PagesServer } from "./pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
 /** What the tour needs of its surroundings. */
 export interface Tour {
   readonly page: Page;
-  readonly people: People;
+  readonly server: PagesServer;
   /** Where the client `device` waits for the browser. */
   readonly callback: string;
-  /** Nobody's address yet. */
+  /** No one's address yet. */
   readonly email: string;
   /** Called on every page of the service, with a name for it. */
   look(name: string): Promise<void>;
 }
 
-/** Leads a person past every page that the service has, in whatever language the browser asks for: names of fields, not words, show the way. */
-export async function tourOfPages({ page, people, callback, email, look }: Tour): Promise<void> {
-  const go = (path: string) => page.goto(people.url + path);
+/** Leads a user past every page that the service has, in whatever language the browser asks for: names of fields, not words, show the way. */
+export async function tourOfPages({ page, server, callback, email, look }: Tour): Promise<void> {
+  const go = (path: string) => page.goto(server.url + path);
   const fill = async (fields: Readonly<Record<string, string>>) => {
     for (const [name, value] of Object.entries(fields)) await page.locator(`input[name=${name}]`).fill(value);
   };
@@ -38,7 +38,7 @@ export async function tourOfPages({ page, people, callback, email, look }: Tour)
   await look("check-mail");
   await send("/signup/resend");
   await look("check-mail-again");
-  const token = await people.tokenFor(email, 2);
+  const token = await server.tokenFor(email, 2);
   await go(`/auth/verify?token=${token}`);
   await look("address-confirmed");
   await go(`/auth/verify?token=${token}`);
@@ -59,7 +59,7 @@ export async function tourOfPages({ page, people, callback, email, look }: Tour)
   await go(authorizePath({ scope: "openid profile email offline_access", resource: "https://notes.example.test/mcp" }));
   await look("consent");
   const stranger = {
-    client_id: await people.registerDeceiver(),
+    client_id: await server.registerDeceiver(),
     redirect_uri: "https://xn--pple-43d.example/cb",
     scope: "openid notes:read",
   };
@@ -102,7 +102,7 @@ export async function tourOfPages({ page, people, callback, email, look }: Tour)
   await fill({ email });
   await send("/forgot");
   await look("password-link-sent");
-  await go(`/reset?token=${await people.resetTokenFor(email, 3)}`);
+  await go(`/reset?token=${await server.resetTokenFor(email, 3)}`);
   await look("password-to-choose");
   await fill({ password: "iloveyou" });
   await send("/reset");

@@ -1,25 +1,25 @@
 import type { Page } from "playwright-core";
 import { startCallback, startChromium } from "./chromium.ts";
-import { authorizePath, startUsers } from "./people.ts";
+import { authorizePath, startPagesServer } from "./pages-server.ts";
 
 export const PASSWORD = "correct horse battery";
 
-/** A browser, a server with people, and the client on this machine that sends them there. */
+/** A browser, a server with users, and the client on this machine that sends them there. */
 export async function startVisits(who: string) {
-  const [browser, callback, people] = await Promise.all([startChromium(), startCallback(), startUsers()]);
+  const [browser, callback, server] = await Promise.all([startChromium(), startCallback(), startPagesServer()]);
   let count = 0;
   return {
     browser,
     callback,
-    people,
-    /** An address that nobody of the file has had. */
+    server,
+    /** An address that no one of the file has had. */
     freshEmail: () => `${who}${++count}@example.test`,
-    /** Where the client sends people. */
+    /** Where the client sends users. */
     ask: (members: Parameters<typeof authorizePath>[0] = {}) =>
-      people.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members }),
+      server.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members }),
     async close() {
       await browser.close();
-      await Promise.all([callback.close(), people.close()]);
+      await Promise.all([callback.close(), server.close()]);
     },
   };
 }

@@ -68,7 +68,7 @@ export function issueCredential({ issuer, by, holder, claims = {}, header = {} }
     iat: now - 60,
     exp: now + 3_600,
     cnf: { jwk: { kty, crv, x, ...(y !== undefined && { y }) } },
-    sub: "person-1",
+    sub: "user-1",
     given_name: "Ada",
     family_name: "Lovelace",
     ...claims,

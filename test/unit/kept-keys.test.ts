@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { keysOf } from "../../src/compose/core.ts";
+import { keysOf } from "../../src/compose/keys.ts";
 
 let dataDir: string;
 beforeEach(() => {

@@ -1,12 +1,11 @@
 import type { Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
-import type { GrantType } from "../../protocol/grants.ts";
-import { assertGrantComplete } from "../../protocol/grants.ts";
-import type { Rule } from "./rule.ts";
+import { assertGrantComplete, GRANTS, type GrantCase, type GrantType } from "../../protocol/grants.ts";
+import type { Rule, RuleHead, RuleTrace } from "./rule.ts";
 
 /**
- * A client uses the grants it holds, and no others.
+ * A client may use the grants that it is registered for.
  * @throws {Refusal} unauthorized_client
  * @see RFC 6749 §5.2
  */
@@ -14,26 +13,27 @@ export function assertMayUseGrant(client: Client, grantType: GrantType): void {
   if (!client.grantTypes.includes(grantType)) throw new Refusal("unauthorized_client", "grant_not_held");
 }
 
-/** Who asks, for which grant, with what. */
-export interface GrantRequest {
-  readonly client: Client;
-  readonly grantType: GrantType;
-  readonly grant: TokenRequest["grant"];
-}
-
-export const GRANT_HELD: Rule<Pick<GrantRequest, "client" | "grantType">> = {
+export const GRANT_HELD: Rule<{ readonly client: Client; readonly grant: { readonly case: GrantCase } }> = {
   name: "grant_held",
-  demand: "The client holds the grant.",
+  demand: "The client is registered for the grant.",
   source: "RFC 6749 §5.2",
-  assert: ({ client, grantType }) => assertMayUseGrant(client, grantType),
+  check: ({ client, grant }) => assertMayUseGrant(client, GRANTS[grant.case].grantType),
 };
 
-export const PARAMETERS_PRESENT: Rule<Pick<GrantRequest, "grant">> = {
+export const PARAMETERS_PRESENT: Rule<{ readonly grant: TokenRequest["grant"] }> = {
   name: "parameters_present",
-  demand: "No parameter is missing without which the grant cannot be judged.",
-  source: "specification §4.7",
-  assert: ({ grant }) => assertGrantComplete(grant),
+  demand: "No required parameter of the grant is missing.",
+  source: "RFC 6749 §5.2",
+  check: ({ grant }) => assertGrantComplete(grant),
 };
 
-/** What holds for every grant, once the client is known. */
-export const GRANT_RULES: readonly Rule<GrantRequest>[] = [GRANT_HELD, PARAMETERS_PRESENT];
+export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
+
+/** Evaluates what every grant demands of a request before its own rules. @throws {Refusal} unauthorized_client, invalid_request */
+export function checkGrantUse(
+  request: { readonly client: Client; readonly grant: Extract<TokenRequest["grant"], { readonly case: GrantCase }> },
+  trace: RuleTrace,
+): void {
+  trace.check(GRANT_HELD, request);
+  trace.check(PARAMETERS_PRESENT, request);
+}

@@ -1,42 +1,89 @@
 import { isRefusal, Refusal } from "../../errors.ts";
 
-/** What is told of a rule, whatever came of it. */
+/** A condition of a request, as `explain` lists it. */
 export interface RuleHead {
   readonly name: string;
   /** What has to hold, in a sentence for operators. */
   readonly demand: string;
+  /** Where that is written: an RFC, a draft, or a section of docs/protocol.md. */
   readonly source: string;
 }
 
-/** One rule: it refuses with a reason of its own, or lets pass. */
-export interface Rule<Facts> extends RuleHead {
-  readonly assert: (facts: Facts) => void;
+/** A rule: it refuses with a reason of its own, or returns what it found. */
+export interface Rule<Facts, Value = void> extends RuleHead {
+  readonly check: (facts: Facts) => Value;
 }
 
-/** A rule that has to look something up. */
-export interface LookUpRule<Facts> extends RuleHead {
-  readonly assert: (facts: Facts) => Promise<void>;
+/** Runs rules, one after the other. `explain` passes one that also keeps the verdict of each. */
+export interface RuleTrace {
+  /** @returns what the rule found  @throws {Refusal} under the name of the rule */
+  check<Facts, Value>(rule: Rule<Facts, Value>, facts: Facts): Value;
+  /** The same for a rule that has to wait for its work. */
+  settle<Value>(rule: RuleHead, work: Promise<Value>): Promise<Value>;
+  /** For a rule whose refusal obliges the caller to act before it is thrown. @returns that refusal; undefined if the rule holds */
+  refusalOf<Facts>(rule: Rule<Facts>, facts: Facts): Refusal | undefined;
+  /** Notes a rule that cannot be evaluated because the request did not bring what it needs. */
+  assume(rule: RuleHead): void;
+  /** A trace whose refusals pass through `mask`. */
+  masked(mask: (refusal: Refusal) => Refusal): RuleTrace;
 }
 
-/** A refusal under the name of its rule. What a rule within a rule has named stays. */
-export const named = ({ name }: RuleHead, error: unknown): unknown =>
-  isRefusal(error) && error.detail.rule === undefined
-    ? new Refusal(error.code, error.reason, { ...error.detail, rule: name, cause: error.detail.cause ?? error })
-    : error;
+/** What came of a rule. */
+export type RuleOutcome = "passed" | "assumed" | Refusal;
 
-/** Every rule in its order. @throws {Refusal} of the first that does not hold, under its name */
-export function assertRules<Facts>(rules: readonly Rule<Facts>[], facts: Facts): void {
-  for (const rule of rules) {
+/** Whether an error says something about the request; an outage does not. */
+export const isVerdict = (error: unknown): error is Refusal => isRefusal(error) && error.code !== "temporarily_unavailable";
+
+/** A refusal under the name of its rule. The name that an inner rule gave stays. */
+export const named = ({ name }: RuleHead, refusal: Refusal): Refusal => {
+  const { code, reason, detail } = refusal;
+  return detail.rule === undefined ? new Refusal(code, reason, { ...detail, rule: name, cause: detail.cause ?? refusal }) : refusal;
+};
+
+/** @param record called with the outcome of each rule that is evaluated */
+export function ruleTrace(
+  record: (rule: RuleHead, outcome: RuleOutcome) => void,
+  mask: (refusal: Refusal) => Refusal = (refusal) => refusal,
+): RuleTrace {
+  const failed = (rule: RuleHead, thrown: unknown): unknown => {
+    if (!isVerdict(thrown)) return thrown;
+    const refusal = mask(named(rule, thrown));
+    record(rule, refusal);
+    return refusal;
+  };
+  const check: RuleTrace["check"] = (rule, facts) => {
     try {
-      rule.assert(facts);
+      const value = rule.check(facts);
+      record(rule, "passed");
+      return value;
     } catch (error) {
-      throw named(rule, error);
+      throw failed(rule, error);
     }
-  }
+  };
+  return {
+    check,
+    async settle(rule, work) {
+      try {
+        const value = await work;
+        record(rule, "passed");
+        return value;
+      } catch (error) {
+        throw failed(rule, error);
+      }
+    },
+    refusalOf(rule, facts) {
+      try {
+        check(rule, facts);
+        return undefined;
+      } catch (error) {
+        if (isVerdict(error)) return error;
+        throw error;
+      }
+    },
+    assume: (rule) => record(rule, "assumed"),
+    masked: (outer) => ruleTrace(record, outer),
+  };
 }
 
-/** Work that a rule stands for. @throws {Refusal} that of the work, under the rule's name */
-export const underRule = <Result>(rule: RuleHead, work: Promise<Result>): Promise<Result> =>
-  work.catch((error: unknown) => {
-    throw named(rule, error);
-  });
+/** Runs rules and keeps nothing: the trace of every real request. */
+export const ENFORCED: RuleTrace = ruleTrace(() => undefined);

@@ -1,115 +1,135 @@
-import { TRPCError } from "@trpc/server";
 import { Refusal } from "../../errors.ts";
-import { managementCaller } from "../../management/router.ts";
-import { authenticateCaller, refusalBehind } from "../../management/trpc.ts";
-import { jsonBody } from "../http/body.ts";
+import { ClientPatch, CreateClientInput } from "../../management/inputs.ts";
+import { authenticateCaller } from "../../management/trpc.ts";
+import { apiError, json, jsonRequest } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
-import type { FrontContext, Handler, Route } from "../http/routes.ts";
-import { contextOf, type ManagementRoutesOptions } from "./context.ts";
+import type { ErrorPrinter, FrontContext, Route } from "../http/routes.ts";
+import {
+  absent,
+  ClientList,
+  ClientView,
+  ClientWithSecret,
+  CreatedClient,
+  clientParameter,
+  invalidBody,
+  notAllowed,
+  ofClients,
+} from "./client-shapes.ts";
+import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
 
-type Procedures = ReturnType<typeof managementCaller>;
 /**
  * `/api/clients/**`: the procedures of the typed API in the shape of docs/protocol.md#registration. Bodies are passed on unvalidated, since
  * the procedures validate them.
  */
 export function clientApiRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const print = apiErrorPrinter(options.issuer);
-  const calling =
-    (work: (procedures: Procedures, ctx: FrontContext) => Promise<void>): Handler =>
-    (ctx) =>
-      work(managementCaller(contextOf(ctx, options.ports)), ctx).catch((error: unknown) => {
-        throw thrownBy(error);
-      });
-  const body = async (ctx: FrontContext) => unvalidated(await bodyOf(ctx, options));
-  return [
-    {
-      method: "GET",
-      path: COLLECTION,
-      print,
-      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
-    },
-    {
-      method: "POST",
-      path: COLLECTION,
-      print,
-      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201)),
-    },
-    {
-      method: "GET",
-      path: CLIENT,
-      print,
-      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.get(idOf(ctx)))),
-    },
-    {
-      method: "PATCH",
-      path: CLIENT,
-      print,
-      answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.update({ ...idOf(ctx), patch: await body(ctx) }))),
-    },
-    {
-      method: "DELETE",
-      path: CLIENT,
-      print,
-      answer: calling(async ({ clients }, ctx) => {
-        await clients.delete(idOf(ctx));
-        noStore(ctx);
-        ctx.status = 204;
-      }),
-    },
-    {
-      method: "POST",
-      path: `${CLIENT}/regenerate-secret`,
-      print,
-      answer: calling(async ({ clients }, ctx) => {
-        await assertNoBody(ctx, options);
-        sendJson(ctx, await clients.regenerateSecret(idOf(ctx)));
-      }),
-    },
-    {
-      method: "GET",
-      path: KEYS,
-      print,
-      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.list(keyOf(ctx)))),
-    },
-    {
-      method: "POST",
-      path: KEYS,
-      print,
-      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.create({ ...keyOf(ctx), key: await body(ctx) }), 201)),
-    },
-    {
-      method: "DELETE",
-      path: `${KEYS}/:keyId`,
-      print,
-      answer: calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.revoke(keyOf(ctx)))),
-    },
-  ];
+  const calls = procedureCalls(options);
+  const regenerateSecret: Route = {
+    method: "POST",
+    path: `${CLIENT}/regenerate-secret`,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "Gives a client a new secret; the old one is refused at once",
+      requestParams: clientParameter(),
+      responses: {
+        "200": json("The client, with its new secret.", ClientWithSecret()),
+        ...notAllowed(),
+        "400": apiError("The client has no use for a secret, or a body was sent: the call takes none."),
+        "413": apiError("A body was sent, and it is longer than 64 KiB."),
+        "415": apiError("A body was sent that is not application/json."),
+        ...absent(),
+      },
+    }),
+    answer: calls.calling(async ({ clients }, ctx) => {
+      await assertNoBody(ctx, options);
+      sendJson(ctx, await clients.regenerateSecret(idOf(ctx)));
+    }),
+  };
+  return [...collectionRoutes(print, calls), ...clientRoutes(print, calls), regenerateSecret];
 }
+
+const collectionRoutes = (print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] => [
+  {
+    method: "GET",
+    path: COLLECTION,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "Your clients",
+      responses: { "200": json("All of them, newest first.", ClientList()), ...notAllowed() },
+    }),
+    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
+  },
+  {
+    method: "POST",
+    path: COLLECTION,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "Makes a client",
+      requestBody: jsonRequest(CreateClientInput),
+      responses: { "201": json("The client, with its secret.", CreatedClient()), ...notAllowed(), ...invalidBody() },
+    }),
+    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201)),
+  },
+];
+
+const clientRoutes = (print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] => [
+  {
+    method: "GET",
+    path: CLIENT,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "One client; a static API key of its own may read it too",
+      requestParams: clientParameter(),
+      responses: { "200": json("The client.", ClientView()), ...notAllowed(), ...absent() },
+    }),
+    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.get(idOf(ctx)))),
+  },
+  {
+    method: "PATCH",
+    path: CLIENT,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "Changes what is sent, and nothing else",
+      description:
+        "A method without a secret drops the secret. A change to a method with one makes none: ask for one with regenerate-secret, since a secret is shown by that call and by the creation alone; until then the client cannot authenticate.",
+      requestParams: clientParameter(),
+      requestBody: jsonRequest(ClientPatch),
+      responses: { "200": json("The client as it is now.", ClientView()), ...notAllowed(), ...invalidBody(), ...absent() },
+    }),
+    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.update({ ...idOf(ctx), patch: await body(ctx) }))),
+  },
+  {
+    method: "DELETE",
+    path: CLIENT,
+    print,
+    openapi: () => ({
+      ...ofClients,
+      summary: "Deletes a client, with its keys and all that was given to it",
+      requestParams: clientParameter(),
+      responses: { "204": { description: "Deleted." }, ...notAllowed(), ...absent() },
+    }),
+    answer: calling(async ({ clients }, ctx) => {
+      await clients.delete(idOf(ctx));
+      noStore(ctx);
+      ctx.status = 204;
+    }),
+  },
+];
 
 /** The one path that answers with and without a slash at its end. */
 const COLLECTION = ["/api/clients/", "/api/clients"] as const;
 const CLIENT = "/api/clients/:id";
-const KEYS = "/api/clients/:clientId/api-keys";
 
 const idOf = ({ params }: FrontContext) => ({ id: params.id ?? "" });
-const keyOf = ({ params }: FrontContext) => ({ clientId: params.clientId ?? "", keyId: params.keyId ?? "" });
-
-/** A body on its way to the procedure, whose schema is the first to judge it. */
-const unvalidated = (body: unknown): never => body as never;
-
-/** Who may not ask learns nothing of what is wrong with the body. */
-async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Promise<unknown> {
-  try {
-    return await jsonBody(ctx);
-  } catch (error) {
-    await authenticateCaller(contextOf(ctx, ports));
-    throw error;
-  }
-}
 
 /**
- * Nothing can be said to a call that takes nothing; who tries may mean something else.
+ * Refuses a body where the call takes none: the caller may expect an effect from it.
  * @throws {Refusal} invalid_request, unsupported_media_type
  */
 async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions): Promise<void> {
@@ -119,15 +139,4 @@ async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions)
   if (typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0) return;
   await authenticateCaller(contextOf(ctx, options.ports));
   throw new Refusal("invalid_request", "body_not_empty", { description: "This call takes no body." });
-}
-
-/** What a procedure threw, as it is printed here: members of the body are named without the input that they travelled in. */
-function thrownBy(error: unknown): unknown {
-  if (!(error instanceof TRPCError)) return error;
-  const refusal = refusalBehind(error);
-  if (refusal === undefined) return error.cause ?? error;
-  const { issues } = refusal.detail;
-  if (issues === undefined) return refusal;
-  const ofBody = issues.map(({ path, message }) => ({ path: path.replace(/^(?:patch|key)(?:\.|$)/, ""), message }));
-  return new Refusal(refusal.code, refusal.reason, { ...refusal.detail, issues: ofBody });
 }

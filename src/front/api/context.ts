@@ -1,18 +1,22 @@
+import { TRPCError } from "@trpc/server";
+import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import type { Bearers, ManagementPorts } from "../../management/ports.ts";
-import type { ManagementContext } from "../../management/trpc.ts";
-import type { FrontContext } from "../http/routes.ts";
+import { managementCaller } from "../../management/router.ts";
+import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
+import { jsonBody } from "../http/body.ts";
+import type { FrontContext, Handler } from "../http/routes.ts";
 import type { ReportFault } from "../ports.ts";
 
-/** What the two faces of the management API need. */
+/** What both forms of the management API need. */
 export interface ManagementRoutesOptions {
   readonly issuer: string;
   readonly ports: ManagementPorts;
   readonly fault: ReportFault;
 }
 
-/** Lets the core judge who manages. */
+/** Authenticates callers of the management API by asking the core about their access token. */
 export const bearersOf = (core: TokenCore): Bearers => ({
   async judge(accessToken, signal) {
     const bearer = await core.verifyAccessToken({ accessToken, use: AccessTokenUse.MANAGEMENT }, { ...(signal && { signal }) });
@@ -27,3 +31,43 @@ export const contextOf = (ctx: FrontContext, ports: ManagementPorts): Management
   requestId: ctx.state.requestId,
   signal: ctx.state.signal,
 });
+
+export type ProcedureCalls = ReturnType<typeof procedureCalls>;
+type Procedures = ReturnType<typeof managementCaller>;
+
+/** Lets routes call the procedures of the typed API, which authenticate the caller and validate the input. */
+export function procedureCalls(options: ManagementRoutesOptions) {
+  return {
+    calling:
+      (work: (procedures: Procedures, ctx: FrontContext) => Promise<void>): Handler =>
+      (ctx) =>
+        work(managementCaller(contextOf(ctx, options.ports)), ctx).catch((error: unknown) => {
+          throw thrownBy(error);
+        }),
+    body: async (ctx: FrontContext) => unvalidated(await bodyOf(ctx, options)),
+  };
+}
+
+/** Lets a body through to the procedure, whose schema validates it. */
+const unvalidated = (body: unknown): never => body as never;
+
+/** Reads a body. What is wrong with it is reported only to callers who may use the API. */
+export async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Promise<unknown> {
+  try {
+    return await jsonBody(ctx);
+  } catch (error) {
+    await authenticateCaller(contextOf(ctx, ports));
+    throw error;
+  }
+}
+
+/** The error of a procedure as it is printed here: issues name members of the body, without the input that holds the body. */
+function thrownBy(error: unknown): unknown {
+  if (!(error instanceof TRPCError)) return error;
+  const refusal = refusalBehind(error);
+  if (refusal === undefined) return error.cause ?? error;
+  const { issues } = refusal.detail;
+  if (issues === undefined) return refusal;
+  const ofBody = issues.map(({ path, message }) => ({ path: path.replace(/^(?:patch|key)(?:\.|$)/, ""), message }));
+  return new Refusal(refusal.code, refusal.reason, { ...refusal.detail, issues: ofBody });
+}

@@ -1,14 +1,16 @@
+import { z } from "zod";
 import { revokeConsent } from "../../accounts/consents.ts";
-import type { Consent } from "../../accounts/ports.ts";
-import { API_PURPOSE, csrfToken, isCsrfToken } from "../../accounts/sessions.ts";
+import type { Consent, SignedIn } from "../../accounts/ports.ts";
+import { API_PURPOSE, csrfToken, isCsrfToken, readSession } from "../../accounts/sessions.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { Cookies } from "../http/cookies.ts";
+import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import type { Handler, Route } from "../http/routes.ts";
+import type { FrontContext, Handler, Route } from "../http/routes.ts";
 import { callerOf, type UserPorts } from "../user-ports.ts";
-import { signedInBy } from "./signed-in.ts";
+import { unavailable } from "./shapes.ts";
 
 /** A consent as its owner sees it; times in milliseconds. */
 const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, updatedAt, lastUsedAt }: Consent) => ({
@@ -39,7 +41,72 @@ export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Rout
     ctx.status = 204;
   };
   return [
-    { method: "GET", path: ["/consents/", "/consents"], print, answer: list },
-    { method: "DELETE", path: "/consents/:id", print, answer: revoke },
+    {
+      method: "GET",
+      path: ["/consents/", "/consents"],
+      print,
+      answer: list,
+      openapi: () => ({
+        tags: ["Consents"],
+        summary: "What the signed-in person allows clients",
+        security: [{ session: [] }],
+        responses: {
+          "200": json("The consents, and the token for changing them.", consentList()),
+          "401": apiError("Nobody is signed in: the challenge is `Session`, for the cookie."),
+          ...unavailable(),
+        },
+      }),
+    },
+    {
+      method: "DELETE",
+      path: "/consents/:id",
+      print,
+      answer: revoke,
+      openapi: () => ({
+        tags: ["Consents"],
+        summary: "Takes a consent back, with every grant that stands on it",
+        security: [{ session: [] }],
+        requestParams: { path: z.object({ id: z.uuid() }), header: csrfHeader() },
+        responses: {
+          "204": { description: "Taken back." },
+          "401": apiError("Nobody is signed in: the challenge is `Session`, for the cookie."),
+          "403": apiError("X-CSRF-Token is missing or wrong."),
+          "404": apiError("The person has no such consent."),
+          ...unavailable(),
+        },
+      }),
+    },
   ];
+}
+
+const consentList = () =>
+  z.object({
+    consents: z.array(
+      z.object({
+        id: z.uuid(),
+        clientId: z.string(),
+        clientName: z.string(),
+        scopes: z.array(z.string()),
+        resources: z.array(z.string()),
+        createdAt: z.number(),
+        updatedAt: z.number().nullable(),
+        lastUsedAt: z.number().nullable(),
+      }),
+    ),
+    csrfToken: z.string(),
+  });
+
+/** The header of a request that changes something by the session cookie. */
+export const csrfHeader = () => z.object({ "X-CSRF-Token": z.string().meta({ description: "The `csrfToken` of GET /consents/." }) });
+
+/** The signed-in user and the secret of the session. @throws {Refusal} unauthenticated */
+export async function signedInBy(
+  ctx: FrontContext,
+  { sessions }: Pick<UserPorts, "sessions">,
+  cookies: Cookies,
+): Promise<SignedIn & { readonly secret: string }> {
+  const secret = cookies.session(ctx);
+  const signedIn = await readSession(secret, sessions);
+  if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });
+  return { ...signedIn, secret };
 }

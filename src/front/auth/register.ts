@@ -1,14 +1,48 @@
+import { z } from "zod";
 import type { User } from "../../accounts/ports.ts";
-import { register } from "../../accounts/registration.ts";
+import { register, resendVerification, verifyEmail } from "../../accounts/registration.ts";
 import { milliseconds } from "../../clock.ts";
+import { parseForm } from "../../protocol/form.ts";
+import { apiError, json, jsonRequest } from "../http/describe.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import type { Handler } from "../http/routes.ts";
-import { RegisterBody } from "../schemas/accounts.ts";
-import type { UserPorts } from "../user-ports.ts";
-import { callerOf } from "../user-ports.ts";
-import { accountBody } from "./body.ts";
+import { type ErrorPrinter, type FrontContext, queryText, type Route } from "../http/routes.ts";
+import { pageErrorPrinter } from "../pages/errors.ts";
+import type { PageKit } from "../pages/kit.ts";
+import { returnToStarted } from "../pages/pending-action.ts";
+import { RESEND } from "../pages/sign-up/page.ts";
+import { staleLinkView, verifiedView } from "../pages/sign-up/view.ts";
+import { sendPage } from "../pages/views/layout.ts";
+import { languageOf } from "../texts/language.ts";
+import { callerOf, type UserPorts } from "../user-ports.ts";
+import { accountBody, EmailBody, RegisterBody, unavailable, unreadableBody } from "./shapes.ts";
 
-/** The user as registration returns it (specification §2.1); times in milliseconds. */
+/** POST /auth/register. @see docs/protocol.md#accounts */
+export const registerRoute = (ports: UserPorts): Route => ({
+  method: "POST",
+  path: "/auth/register",
+  print: apiErrorPrinter(ports.issuer),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Opens an account and sends a verification mail",
+    security: [],
+    requestBody: jsonRequest(RegisterBody),
+    responses: {
+      "201": json("The account.", userShape()),
+      "400": apiError("Not valid, or the password is too weak."),
+      "409": apiError("The address has an account."),
+      "429": apiError("Too many from this address; see Retry-After."),
+      ...unreadableBody(),
+      ...unavailable(),
+    },
+  }),
+  async answer(ctx) {
+    const signUp = await accountBody(ctx, RegisterBody);
+    sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201);
+  },
+});
+
+/** The user as registration returns it; times in milliseconds. */
 const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) => ({
   id,
   email,
@@ -18,10 +52,91 @@ const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: U
   updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
 });
 
-/** POST /auth/register (specification §4.2). */
-export const registerRoute =
-  (ports: UserPorts): Handler =>
-  async (ctx) => {
-    const signUp = await accountBody(ctx, RegisterBody);
-    sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201);
+const userShape = () =>
+  z.object({
+    id: z.uuid(),
+    email: z.email(),
+    emailVerified: z.boolean(),
+    realmId: z.uuid(),
+    createdAt: z.number(),
+    updatedAt: z.number().nullable(),
+  });
+
+/** POST /auth/resend-verification: the same response for every address. */
+export const resendVerificationRoute = (ports: UserPorts): Route => ({
+  method: "POST",
+  path: "/auth/resend-verification",
+  print: resendErrorPrinter(apiErrorPrinter(ports.issuer)),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Sends the verification mail again",
+    description: "Answers alike for every address.",
+    security: [],
+    requestBody: jsonRequest(EmailBody),
+    responses: {
+      "200": json("Sent, if there was anything to send.", z.object({ message: z.string() })),
+      "400": apiError("Not valid."),
+      "429": json("Too many; see Retry-After.", z.object({ error: z.string(), statusCode: z.number() })),
+      ...unreadableBody(),
+      ...unavailable(),
+    },
+  }),
+  async answer(ctx) {
+    const { email } = await accountBody(ctx, EmailBody);
+    await resendVerification(email, ports, callerOf(ctx));
+    sendJson(ctx, { message: "If this address waits for its confirmation, a new link is on its way." });
+  },
+});
+
+/** Prints as the API does, except 429, whose body has exactly two members here. */
+const resendErrorPrinter =
+  (print: ErrorPrinter): ErrorPrinter =>
+  (ctx, refusal) => {
+    print(ctx, refusal);
+    if (refusal?.code === "too_many_requests") ctx.body = JSON.stringify({ error: "Too Many Requests", statusCode: 429 });
   };
+
+/** The part of the page kit that the link of the mail needs. */
+type VerifyKit = Pick<PageKit, "ports" | "cookies" | "guard" | "site">;
+
+/** GET /auth/verify: uses up the token of the mail; a page for a browser, JSON for every other client. */
+export const verifyRoute = (kit: VerifyKit): Route => ({
+  method: "GET",
+  path: "/auth/verify",
+  print: verifyErrorPrinter(kit),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Proves an e-mail address",
+    security: [],
+    requestParams: { query: z.object({ token: z.string().regex(/^[0-9a-fA-F]{64}$/) }) },
+    responses: {
+      "200": json("Proven.", z.object({ message: z.string(), email: z.email() })),
+      "400": apiError("The token is malformed, unknown, used or expired."),
+      ...unavailable(),
+    },
+  }),
+  async answer(ctx) {
+    ctx.vary("Accept");
+    // Link checkers of mail programs send HEAD, which must not use the token up.
+    if (ctx.method === "HEAD") {
+      ctx.status = 200;
+      return;
+    }
+    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users);
+    if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
+    else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
+  },
+});
+
+/** Whether the client prefers a page to JSON; a client that accepts anything gets JSON. */
+const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
+
+/** Prints errors in the form that the client prefers. The page for an expired link offers to send another one. */
+function verifyErrorPrinter({ ports, site, guard }: VerifyKit): ErrorPrinter {
+  const [json, page] = [apiErrorPrinter(ports.issuer), pageErrorPrinter(site)];
+  return (ctx, refusal) => {
+    if (!wantsPage(ctx)) json(ctx, refusal);
+    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), guard.token(ctx, RESEND)), 400);
+    else page(ctx, refusal);
+  };
+}

@@ -52,8 +52,8 @@ interface RouteOf<Context> {
   readonly cors?: true;
   /** Answered even above the limit of requests in flight. */
   readonly essential?: true;
-  /** How the API description shows the route; routes without it are not shown. */
-  readonly openapi?: ZodOpenApiOperationObject;
+  /** Describes the route in the API description; routes without it are left out. */
+  readonly openapi?: () => ZodOpenApiOperationObject;
 }
 
 /** A route of Koa's router. A hot one is answered in front of Koa, by the same functions at less cost. */

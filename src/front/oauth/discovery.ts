@@ -1,8 +1,10 @@
+import { z } from "zod";
 import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
 import type { Clock } from "../../clock.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
+import { json, lazily } from "../http/describe.ts";
 import { prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import type { Route } from "../http/routes.ts";
@@ -42,7 +44,7 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
     secretMethods: SECRET_METHODS,
   };
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
-  const serve = (path: string, metadata: (facts: MetadataFacts) => object): Route => {
+  const serve = (path: string, summary: string, metadata: (facts: MetadataFacts) => object): Route => {
     const prepare = (listed: readonly string[]) => ({
       listed,
       document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
@@ -55,6 +57,12 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
       cors: true,
       essential: true,
       print: apiErrorPrinter(issuer),
+      openapi: () => ({
+        tags: ["Discovery"],
+        summary,
+        security: [],
+        responses: { "200": json("The document; cacheable.", ServerMetadata()), "304": { description: "Not changed." } },
+      }),
       async answer(ctx) {
         const listed = await scopes();
         if (listed !== made.listed) made = prepare(listed);
@@ -63,8 +71,8 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
     };
   };
   return [
-    serve("/.well-known/oauth-authorization-server", authorizationServerMetadata),
-    serve("/.well-known/openid-configuration", openidConfiguration),
+    serve("/.well-known/oauth-authorization-server", "Authorization server metadata (RFC 8414)", authorizationServerMetadata),
+    serve("/.well-known/openid-configuration", "OpenID provider metadata", openidConfiguration),
   ];
 }
 
@@ -108,3 +116,9 @@ function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Re
   });
   return Promise.race([work, late]);
 }
+
+const ServerMetadata = lazily(() =>
+  z
+    .looseObject({ issuer: z.url(), authorization_endpoint: z.url(), token_endpoint: z.url(), jwks_uri: z.url() })
+    .meta({ id: "ServerMetadata", description: "RFC 8414 §2 and OpenID Connect Discovery §3." }),
+);

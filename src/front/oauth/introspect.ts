@@ -1,8 +1,10 @@
+import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { Actor, IntrospectResponse } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
 import { formBody } from "../http/body.ts";
+import { credentialFields, form, json, lazily, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
@@ -13,6 +15,13 @@ export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; re
   path: "/oauth/introspect",
   hot: true,
   print: oauthErrorPrinter(issuer),
+  openapi: () => ({
+    tags: ["OAuth"],
+    summary: "Tells the state of a token (RFC 7662)",
+    security: [{ clientBasic: [] }, {}],
+    requestBody: form(introspectionRequest()),
+    responses: { "200": json("The state.", IntrospectionAnswer()), ...oauthErrors(), ...oauthBodyErrors() },
+  }),
   async answer(ctx) {
     assertNoCredentialInQuery(queryText(ctx));
     const form = await formBody(ctx);
@@ -47,3 +56,28 @@ function introspectionJson(result: IntrospectResponse): object {
 
 /** The current actor is the outermost (RFC 8693 §4.1). */
 const actorJson = ({ sub, act }: Actor): object => (act === undefined ? { sub } : { sub, act: actorJson(act) });
+
+const introspectionRequest = () =>
+  z.object({ token: z.string(), token_type_hint: z.string().optional(), ...credentialFields() }).meta({ id: "IntrospectionRequest" });
+
+export const IntrospectionAnswer = lazily(() =>
+  z
+    .object({
+      active: z.boolean(),
+      sub: z.string().optional(),
+      client_id: z.string().optional(),
+      scope: scope().optional(),
+      aud: z.union([z.string(), z.array(z.string())]).optional(),
+      iss: z.string().optional(),
+      exp: secondsSinceEpoch().optional(),
+      iat: secondsSinceEpoch().optional(),
+      token_type: z.literal("Bearer").optional(),
+      act: z
+        .looseObject({ sub: z.string() })
+        .optional()
+        .meta({ description: "The current actor; earlier ones are nested in its own `act`." }),
+      pqc_signature: z.string().optional(),
+      pqc_alg: z.string().optional(),
+    })
+    .meta({ id: "IntrospectionResponse", description: "Of a token that is not active nothing but `active` is told." }),
+);

@@ -1,6 +1,8 @@
+import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
+import { apiError, json } from "../http/describe.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import type { Route } from "../http/routes.ts";
@@ -34,6 +36,16 @@ export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
     cors: true,
     essential: true,
     print: apiErrorPrinter(issuer),
+    openapi: () => ({
+      tags: ["Discovery"],
+      summary: "Public keys of every token",
+      security: [],
+      responses: {
+        "200": json("The set; cacheable.", jwkSet()),
+        "304": { description: "Not changed." },
+        "503": apiError("No key is known yet."),
+      },
+    }),
     answer: async (ctx) => sendDocument(ctx, await current(), MAX_AGE),
   };
 }
@@ -73,3 +85,5 @@ function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> 
     return last.document;
   };
 }
+
+const jwkSet = () => z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) }).meta({ id: "JwkSet" });

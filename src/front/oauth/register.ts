@@ -1,3 +1,5 @@
+import { z } from "zod";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import { type Client, DEFAULT_SETTINGS } from "../../clients/client.ts";
 import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
@@ -5,10 +7,11 @@ import { type RegistrableMetadata, type RegistrationPolicy, registrableMetadata 
 import type { Clock, RandomBytes } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newClientId, newId } from "../../identifier.ts";
-import { parseRegistrationRequest } from "../../protocol/registration-request.ts";
+import { parseRegistrationRequest, RegistrationRequest } from "../../protocol/registration-request.ts";
 import { hashSecret, newSecret } from "../../secret.ts";
 import { limitKey } from "../http/address.ts";
 import { jsonBody } from "../http/body.ts";
+import { json, jsonRequest, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
@@ -34,6 +37,7 @@ export const registerRoute = (options: RegisterRouteOptions): Route => ({
   path: "/oauth/register",
   cors: true,
   print: oauthErrorPrinter(options.issuer),
+  openapi: describeRegistration,
   async answer(ctx) {
     await assertWithinRate(options.limiter, ctx.state.address);
     const request = parseRegistrationRequest(await registrationJson(ctx));
@@ -97,3 +101,30 @@ const registrationJsonOf = (client: Client, secret: string | undefined) => ({
   token_endpoint_auth_method: client.tokenEndpointAuthMethod,
   ...(client.scopes.length > 0 && { scope: client.scopes.join(" ") }),
 });
+
+function describeRegistration(): ZodOpenApiOperationObject {
+  const { "401": _, ...errors } = oauthErrors();
+  return {
+    tags: ["OAuth"],
+    summary: "Registers a client (RFC 7591)",
+    security: [],
+    requestBody: jsonRequest(RegistrationRequest.meta({ id: "ClientRegistrationRequest" })),
+    responses: { "201": json("The client as registered.", registrationResponse()), ...errors, ...oauthBodyErrors() },
+  };
+}
+
+const registrationResponse = () =>
+  z
+    .object({
+      client_id: z.string(),
+      client_id_issued_at: secondsSinceEpoch(),
+      client_secret: z.string().optional().meta({ description: "Confidential clients only; shown this once." }),
+      client_secret_expires_at: z.literal(0).optional(),
+      client_name: z.string(),
+      redirect_uris: z.array(z.string()),
+      grant_types: z.array(z.string()),
+      response_types: z.array(z.literal("code")),
+      token_endpoint_auth_method: z.enum(["client_secret_basic", "client_secret_post", "none"]),
+      scope: scope(),
+    })
+    .meta({ id: "ClientRegistrationResponse" });

@@ -1,7 +1,9 @@
+import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
 import { formBody } from "../http/body.ts";
+import { credentialFields, form, oauthBodyErrors, oauthErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
@@ -13,6 +15,18 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
   hot: true,
   cors: true,
   print: oauthErrorPrinter(issuer),
+  openapi: () => ({
+    tags: ["OAuth"],
+    summary: "Ends a token (RFC 7009)",
+    description: "For clients that have a secret, in the header or in the body. Public clients and those of private_key_jwt are refused.",
+    security: [{ clientBasic: [] }, {}],
+    requestBody: form(revocationRequest()),
+    responses: {
+      "200": { description: "Done, or there was nothing to do. The body is empty." },
+      ...oauthErrors(),
+      ...oauthBodyErrors(),
+    },
+  }),
   async answer(ctx) {
     assertNoCredentialInQuery(queryText(ctx));
     const form = await formBody(ctx);
@@ -28,3 +42,8 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
     ctx.remove("Content-Type"); // Koa gives a text one
   },
 });
+
+const revocationRequest = () =>
+  z
+    .object({ token: z.string(), token_type_hint: z.enum(["access_token", "refresh_token"]).optional(), ...credentialFields() })
+    .meta({ id: "RevocationRequest" });

@@ -1,11 +1,13 @@
+import { z } from "zod";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { isRefusal } from "../../errors.ts";
 import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
-import type { GrantType } from "../../protocol/grants.ts";
-import { parseGrant } from "../../protocol/grants.ts";
+import { type GrantType, parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
+import { credentialFields, form, json, oauthBodyErrors, oauthErrors, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type HotContext, queryText, type Route } from "../http/routes.ts";
@@ -41,6 +43,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   hot: true,
   cors: true,
   print: oauthErrorPrinter(options.issuer),
+  openapi: describeToken,
   async answer(ctx) {
     const { client, grant } = await readRequest(ctx, options);
     const response = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
@@ -60,3 +63,53 @@ const tokenResponseJson = (response: TokenResponse) => ({
   pqc_signature: response.pqcSignature,
   pqc_alg: response.pqcAlg,
 });
+
+const describeToken = (): ZodOpenApiOperationObject => ({
+  tags: ["OAuth"],
+  summary: "Grants tokens",
+  security: [{ clientBasic: [] }, {}],
+  requestBody: form(tokenRequest()),
+  responses: { "200": json("The tokens.", tokenResponse()), ...oauthErrors(), ...oauthBodyErrors() },
+});
+
+const tokenRequest = () =>
+  z
+    .object({
+      grant_type: z.string().meta({ example: "authorization_code" }),
+      code: z.string().optional(),
+      redirect_uri: z.string().optional(),
+      code_verifier: z.string().optional().meta({ description: "43 to 128 characters of A-Z a-z 0-9 . _ ~ -" }),
+      refresh_token: z.string().optional(),
+      scope: scope().optional().meta({
+        description:
+          "Space-separated. In a token exchange only scopes of the agent's own allowlist are granted: one outside of it is invalid_scope; left out, those of the subject token that are in it.",
+        example: "openid email",
+      }),
+      resource: resource(),
+      audience: z.array(z.string()).optional().meta({ description: "Token exchange only; may be repeated." }),
+      subject_token: z.string().optional(),
+      subject_token_type: z.string().optional(),
+      actor_token: z.string().optional(),
+      actor_token_type: z.string().optional(),
+      requested_token_type: z.string().optional(),
+      assertion: z.string().optional(),
+      ...credentialFields(),
+      client_assertion_type: z.literal("urn:ietf:params:oauth:client-assertion-type:jwt-bearer").optional(),
+      client_assertion: z.string().optional(),
+    })
+    .meta({ id: "TokenRequest" });
+
+const tokenResponse = () =>
+  z
+    .object({
+      access_token: z.string(),
+      issued_token_type: z.string().optional().meta({ description: "Token exchange only." }),
+      token_type: z.string().meta({ example: "Bearer" }),
+      expires_in: seconds(),
+      refresh_token: z.string().optional().meta({ description: "64 hexadecimal characters." }),
+      id_token: z.string().optional(),
+      scope: scope(),
+      pqc_signature: z.string().optional().meta({ description: "ML-DSA-65, base64url; with PQC_TOKEN_DELIVERY=self-contained only." }),
+      pqc_alg: z.string().optional(),
+    })
+    .meta({ id: "TokenResponse" });

@@ -1,7 +1,10 @@
+import { z } from "zod";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseBearer } from "../../protocol/client-credential.ts";
+import { json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
 import { bearerErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
@@ -16,9 +19,42 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
     const email = token.scopes.includes("email") ? token.email : undefined;
     sendJson(ctx, email === undefined ? { sub: token.sub } : { sub: token.sub, email, email_verified: true });
   };
-  const route = { path: "/oauth/userinfo", cors: true, print: bearerErrorPrinter(issuer, "openid"), answer } as const;
+  const route = {
+    path: "/oauth/userinfo",
+    cors: true,
+    print: bearerErrorPrinter(issuer, "openid"),
+    answer,
+    openapi: describeUserinfo,
+  } as const;
   return [
     { ...route, method: "GET" },
     { ...route, method: "POST" },
   ];
 }
+
+const describeUserinfo = (): ZodOpenApiOperationObject => ({
+  tags: ["OAuth"],
+  summary: "Claims about the person whose token it is",
+  security: [{ bearer: [] }],
+  responses: {
+    "200": json("The claims.", Userinfo()),
+    ...oauthErrors(),
+    "401": json("The token is missing or not valid.", BearerError()),
+    "403": json("The token lacks the scope `openid`.", OauthError()),
+  },
+});
+
+const Userinfo = lazily(() =>
+  z
+    .object({
+      sub: z.string(),
+      email: z.email().optional().meta({ example: "person@example.test" }),
+      email_verified: z.literal(true).optional(),
+    })
+    .meta({ id: "UserInfo" }),
+);
+
+/** RFC 6750 §3.1: a request without a token is answered without an error code. */
+const BearerError = lazily(() =>
+  OauthError().partial().meta({ id: "BearerError", description: "Empty where no token was sent; see WWW-Authenticate." }),
+);

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { z } from "zod";
 import { loadOnce } from "../../load-once.ts";
+import { json, text } from "../http/describe.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { pageHeaders } from "../http/headers.ts";
@@ -58,14 +60,28 @@ export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] 
   const route = (path: string, make: () => Promise<PreparedDocument>): Route => ({ method: "GET", path, print, answer: serve(make) });
   const packaged = (path: string, name: string, type: string) => route(path, async () => prepareDocument(await readPackaged(name), type));
   return [
-    route("/docs", async () => prepareDocument(PAGE, HTML)),
+    {
+      ...route("/docs", async () => prepareDocument(PAGE, HTML)),
+      openapi: () => ({ tags: ["System"], summary: "This reference", security: [], responses: { "200": text("A page.", "text/html") } }),
+    },
     route("/docs/start.js", async () => prepareDocument(START, SCRIPT)),
     packaged("/docs/swagger-ui.css", "swagger-ui.css", "text/css; charset=utf-8"),
     // Without the charset the script does not parse.
     packaged("/docs/swagger-ui-bundle.js", "swagger-ui-bundle.js", SCRIPT),
     packaged("/docs/favicon.png", "favicon-32x32.png", "image/png"),
-    { ...route("/openapi.json", async () => prepareDocument(JSON.stringify(await describe()), "application/json")), cors: true },
+    {
+      ...route("/openapi.json", async () => prepareDocument(JSON.stringify(await describe()), "application/json")),
+      cors: true,
+      openapi: () => ({
+        tags: ["System"],
+        summary: "This description",
+        security: [],
+        responses: { "200": json("OpenAPI 3.1.", openApi()) },
+      }),
+    },
   ];
 }
 
 const readPackaged = (name: string): Promise<Buffer> => readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));
+
+const openApi = () => z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }).meta({ id: "ApiDescription" });

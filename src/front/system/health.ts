@@ -1,7 +1,9 @@
+import { z } from "zod";
+import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import type { Lifecycle } from "../http/lifecycle.ts";
 import type { Route } from "../http/routes.ts";
+import type { Lifecycle } from "../http/server.ts";
 import type { Probe } from "../ports.ts";
 
 /** Milliseconds for which one look at the dependencies is good. */
@@ -37,13 +39,31 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
       path: "/health",
       essential: true,
       print,
+      openapi: () => ({
+        tags: ["System"],
+        summary: "Whether traffic should come here",
+        security: [],
+        responses: { "200": json("It should.", Health()), "503": json("It should not.", Health()) },
+      }),
       async answer(ctx) {
         const services = await look();
         const status = options.lifecycle.isDraining() ? "draining" : statusOf(services);
         sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
       },
     },
-    { method: "GET", path: "/health/live", essential: true, print, answer: (ctx) => sendJson(ctx, { status: "ok" }) },
+    {
+      method: "GET",
+      path: "/health/live",
+      essential: true,
+      print,
+      openapi: () => ({
+        tags: ["System"],
+        summary: "Whether the process lives; looks at nothing else",
+        security: [],
+        responses: { "200": json("It does.", z.object({ status: z.literal("ok") }).meta({ id: "Liveness" })) },
+      }),
+      answer: (ctx) => sendJson(ctx, { status: "ok" }),
+    },
   ];
 }
 
@@ -76,3 +96,13 @@ function cached(look: () => Promise<Services>): () => Promise<Services> {
     return latest.services;
   };
 }
+
+const Health = lazily(() => {
+  const connectivity = z.enum(["connected", "disconnected"]);
+  return z
+    .object({
+      status: z.enum(["ok", "degraded", "error", "draining"]),
+      services: z.object({ database: connectivity, redis: connectivity, core: connectivity }),
+    })
+    .meta({ id: "Health" });
+});

@@ -1,13 +1,12 @@
-import { createDocument, type ZodOpenApiPathsObject } from "zod-openapi";
+import { createDocument, type ZodOpenApiPathItemObject } from "zod-openapi";
+import { pathsOf, type Route } from "../http/routes.ts";
+import { connectPaths } from "./connect-openapi.ts";
 
 /** Of the interface, not of the software (specification §9). */
 const INTERFACE_VERSION = "1.0.0";
 
-/**
- * The OpenAPI 3.1 description, made from the schemas that validate.
- * @param paths what each room of routes says about its own
- */
-export const openApiDocument = (issuer: string, paths: readonly ZodOpenApiPathsObject[]): object =>
+/** The OpenAPI 3.1 description, assembled from the routes and the schemas that validate their input. */
+export const openApiDocument = (issuer: string, routes: readonly Route[]): object =>
   createDocument({
     openapi: "3.1.0",
     info: {
@@ -25,5 +24,16 @@ export const openApiDocument = (issuer: string, paths: readonly ZodOpenApiPathsO
         session: { type: "apiKey", in: "cookie", name: "countersign", description: "The session of a signed-in person." },
       },
     },
-    paths: Object.assign({}, ...paths),
+    paths: { ...describedPaths(routes), ...connectPaths() },
   });
+
+/** The described routes by path, with parameters as OpenAPI writes them: `{id}` for `:id`. */
+function describedPaths(routes: readonly Route[]): Record<string, ZodOpenApiPathItemObject> {
+  const paths: Record<string, ZodOpenApiPathItemObject> = {};
+  for (const route of routes) {
+    if (route.openapi === undefined) continue;
+    const path = (pathsOf(route)[0] ?? "").replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: route.openapi() };
+  }
+  return paths;
+}

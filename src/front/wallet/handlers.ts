@@ -1,9 +1,9 @@
 import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
-import { readAnswer } from "../../wallet/answer.ts";
 import type { LinkStatus } from "../../wallet/link-state.ts";
-import { type LinkingPorts, pollLink, signedRequest, startLink, takeAnswer } from "../../wallet/linking.ts";
-import { signedInBy } from "../auth/signed-in.ts";
+import { type LinkingPorts, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
+import { readResponse } from "../../wallet/query.ts";
+import { signedInBy } from "../auth/consents.ts";
 import { formBody } from "../http/body.ts";
 import { noStore, openToScripts, sendJson } from "../http/headers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
@@ -56,13 +56,13 @@ const responseHandler =
   (kit: WalletKit): Handler =>
   async (ctx) => {
     const form = await formBody(ctx);
-    const [state, answer] = [form.get("state"), readAnswer(form)];
+    const [state, answer] = [form.get("state"), readResponse(form)];
     if (state === undefined || answer === undefined) {
       throw new Refusal("invalid_request", "wallet_answer_malformed", {
         description: "The form needs state, and either vp_token or error.",
       });
     }
-    const responseCode = await takeAnswer(state, answer, kit.linking, callerOf(ctx));
+    const responseCode = await takeResponse(state, answer, kit.linking, callerOf(ctx));
     sendJson(ctx, responseCode === undefined ? {} : { redirect_uri: `${kit.ports.issuer}/account/wallet?response_code=${responseCode}` });
   };
 

@@ -1,4 +1,8 @@
+import { z } from "zod";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { CATALOGUE, Refusal } from "../../errors.ts";
+import { csrfHeader } from "../auth/consents.ts";
+import { form, json, lazily, text } from "../http/describe.ts";
 import { setRetryHeaders } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { ErrorPrinter, Handler, HotContext, Route } from "../http/routes.ts";
@@ -19,11 +23,27 @@ export interface WalletHandlers {
 export function walletRoutes(issuer: string, { start, poll, request, requestWithNonce, response }: WalletHandlers): readonly Route[] {
   const print = walletErrorPrinter(issuer);
   return [
-    { method: "POST", path: "/auth/link/wallet", print, answer: start },
-    { method: "GET", path: "/auth/link/wallet/:handle", print, answer: poll },
-    { method: "GET", path: "/auth/link/wallet/request/:state", print, answer: request },
-    { method: "POST", path: "/auth/link/wallet/request/:state", print, answer: requestWithNonce },
-    { method: "POST", path: "/auth/link/wallet/response", cors: true, print, answer: response },
+    { method: "POST", path: "/auth/link/wallet", print, answer: start, openapi: describeStart },
+    { method: "GET", path: "/auth/link/wallet/:handle", print, answer: poll, openapi: describePoll },
+    {
+      method: "GET",
+      path: "/auth/link/wallet/request/:state",
+      print,
+      answer: request,
+      openapi: () => ({ ...describeRequest(), summary: "The request that an invocation refers to, where requests are signed" }),
+    },
+    {
+      method: "POST",
+      path: "/auth/link/wallet/request/:state",
+      print,
+      answer: requestWithNonce,
+      openapi: () => ({
+        ...describeRequest(),
+        summary: "The same with a nonce of the wallet's",
+        requestBody: form(z.object({ wallet_nonce: z.string().optional() }).meta({ id: "WalletNonce" })),
+      }),
+    },
+    { method: "POST", path: "/auth/link/wallet/response", cors: true, print, answer: response, openapi: describeResponse },
   ];
 }
 
@@ -45,3 +65,85 @@ const walletErrorPrinter =
     if (status === 401) ctx.set("WWW-Authenticate", `Session realm="${issuer}"`);
     sendJson(ctx, { message: refusal?.detail.description ?? "This did not work." }, status);
   };
+
+const describeStart = (): ZodOpenApiOperationObject => ({
+  tags: ["Wallets"],
+  summary: "Starts linking a wallet to the signed-in person",
+  security: [{ session: [] }],
+  requestParams: { header: csrfHeader() },
+  responses: {
+    "200": json("The request for the wallet.", startedLink()),
+    ...sessionErrors(),
+    "429": refused("Too many links were begun by this person or from this address; see Retry-After."),
+  },
+});
+
+const describePoll = (): ZodOpenApiOperationObject => ({
+  tags: ["Wallets"],
+  summary: "Tells where a link stands, and completes it when the wallet has answered",
+  security: [{ session: [] }],
+  requestParams: { path: z.object({ handle: z.string() }) },
+  responses: { "200": json("Where it stands.", linkStatus()), ...sessionErrors() },
+});
+
+const describeRequest = (): ZodOpenApiOperationObject => ({
+  responses: { "200": text("The signed request.", "application/oauth-authz-req+jwt"), ...pathErrors() },
+  requestParams: { path: z.object({ state: z.string() }) },
+  security: [],
+  tags: ["Wallets"],
+});
+
+const describeResponse = (): ZodOpenApiOperationObject => ({
+  tags: ["Wallets"],
+  summary: "Takes the answer of a wallet (direct_post)",
+  description: "200 whatever comes of it: the outcome is told to the person's session alone.",
+  security: [],
+  requestBody: form(walletAnswer()),
+  responses: {
+    "200": json("Taken.", takenAnswer()),
+    "400": refused("The form is malformed, or no request waits for this state."),
+    "413": refused("The body is too large."),
+    "415": refused("The body is encoded."),
+    ...pathErrors(),
+  },
+});
+
+const Message = lazily(() => z.object({ message: z.string() }).meta({ id: "WalletError" }));
+const refused = (description: string) => json(description, Message());
+const pathErrors = () => ({
+  "404": refused("There is no such link, or wallets cannot be linked here (WALLET_FEDERATION_ENABLED)."),
+  "500": refused("Not able to answer now; see Retry-After."),
+});
+const sessionErrors = () => ({ "401": refused("Nobody is signed in, or X-CSRF-Token is missing or wrong."), ...pathErrors() });
+
+const startedLink = () =>
+  z
+    .object({
+      handle: z.string().meta({ description: "For the poll. Known to this session alone." }),
+      invocation_uri: z.string().meta({ description: "OpenID4VP 1.0 request, as a link or a QR code for the wallet." }),
+      expires_at: z.int().meta({ description: "Seconds since 1970." }),
+    })
+    .meta({ id: "WalletLink" });
+
+const linkStatus = () =>
+  z
+    .object({
+      status: z.enum(["pending", "linked", "conflict", "expired", "rejected"]).meta({ description: "All but `pending` are final." }),
+      message: z.string().optional(),
+    })
+    .meta({ id: "WalletLinkStatus" });
+
+const walletAnswer = () =>
+  z
+    .object({
+      state: z.string(),
+      vp_token: z.string().optional().meta({ description: 'JSON: `{"link": ["<SD-JWT VC with key binding>"]}`.' }),
+      error: z.string().optional(),
+      error_description: z.string().optional(),
+    })
+    .meta({ id: "WalletAnswer" });
+
+const takenAnswer = () =>
+  z
+    .object({ redirect_uri: z.url().optional().meta({ description: "Where a wallet on the same device sends the browser." }) })
+    .meta({ id: "WalletAnswerTaken" });

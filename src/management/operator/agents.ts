@@ -4,7 +4,7 @@ import { identifier, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { agentPauseView, pageView } from "../views.ts";
 
-const ALL_USERS = { kind: "all" } as const;
+const ALL_USERS = { kind: "everyone" } as const;
 const Agent = z.strictObject({ clientId: identifier.unwrap() });
 
 /**

@@ -145,7 +145,7 @@ describe("finds", () => {
     );
   });
 
-  test("a history rewritten with hashes that agree: nobody but the server can sign it", () => {
+  test("a history rewritten with hashes that agree: no one but the server can sign it", () => {
     fc.assert(
       fc.property(aTrail, fc.nat(), (records, nth) => {
         const at = nth % records.length;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { mayExchange, namedTargets } from "../../../src/clients/agents.ts";
 import type { Client } from "../../../src/clients/client.ts";
-import { REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
-import { assertRules } from "../../../src/core/policy/rule.ts";
+import { checkExchangeRequest } from "../../../src/core/grants/token-exchange/request-rules.ts";
+import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
 import { aClient, exchangeGrant } from "../../support/builders.ts";
 
@@ -10,7 +10,7 @@ const agent: Partial<Client> = { isAgent: true, grantTypes: [TOKEN_EXCHANGE], to
 
 const isLetThrough = (client: Client): boolean => {
   try {
-    assertRules(REQUEST_RULES, { client, grant: exchangeGrant() });
+    checkExchangeRequest({ client, grant: { case: "tokenExchange", value: exchangeGrant() } }, ENFORCED);
     return true;
   } catch {
     return false;

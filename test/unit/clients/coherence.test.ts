@@ -35,7 +35,7 @@ test.for([
   expect(uselessGrants(members)).toHaveLength(faults);
 });
 
-test("response types that nobody names follow the grants", () => {
+test("response types that no one names follow the grants", () => {
   expect(impliedResponseTypes(["authorization_code", "refresh_token"])).toEqual(["code"]);
   expect(impliedResponseTypes(["client_credentials"])).toEqual([]);
 });

@@ -117,7 +117,7 @@ test("an URL is asked twenty times a minute at most, however often it fails", as
   expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
 });
 
-test("an URL that may be none is refused without asking anybody", async () => {
+test("an URL that may be none is refused without asking anyone", async () => {
   const { outcome } = aService();
   expect(await outcome(`https://127.0.0.1:${site.port}/client.json`)).toEqual(["invalid_client", "document_host_is_an_address"]);
   expect(await outcome(`${url}?x=1`)).toEqual(["invalid_client", "document_url_with_query"]);
@@ -128,12 +128,12 @@ test("specification §5: a registered client stands before the document, disable
   const { documents } = aService();
   const registered = aClient({ clientId: url, enabled: false });
   const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };
-  const nobody = { byClientId: async () => undefined };
+  const empty = { byClientId: async () => undefined };
   expect(await resolveClient(url, "192.0.2.1", { clients: known, documents })).toBe(registered);
   expect(asked()).toBe(0);
-  expect((await resolveClient(url, "192.0.2.1", { clients: nobody, documents }))?.origin).toBe("metadata_document");
-  expect(await resolveClient("c_unknown", "192.0.2.1", { clients: nobody, documents })).toBeUndefined();
-  expect(await resolveClient(url, "192.0.2.1", { clients: nobody, documents: undefined })).toBeUndefined();
+  expect((await resolveClient(url, "192.0.2.1", { clients: empty, documents }))?.origin).toBe("metadata_document");
+  expect(await resolveClient("c_unknown", "192.0.2.1", { clients: empty, documents })).toBeUndefined();
+  expect(await resolveClient(url, "192.0.2.1", { clients: empty, documents: undefined })).toBeUndefined();
 });
 
 test("an address has sixty documents a minute fetched for it at most; what is kept costs nothing, and others are served", async () => {
@@ -185,7 +185,7 @@ test("neither a failure nor an unacceptable document is shared", async () => {
 });
 
 test.for([
-  ["a copy that somebody else wrote", (text: string) => text.replace("a.example.test", "b.example.test")],
+  ["a copy that someone else wrote", (text: string) => text.replace("a.example.test", "b.example.test")],
   ["a copy that is none", () => "{}"],
   ["nothing", () => ""],
 ] as const)("%s is used by nobody", async ([, forge]) => {

@@ -81,7 +81,7 @@ describe("what a document makes of a client", () => {
     expect(clientOf({ grant_types }).grantTypes).toEqual(expected);
   });
 
-  test("redirect URIs that nobody may have are left out", () => {
+  test("redirect URIs that no one may have are left out", () => {
     const redirect_uris = [
       "cursor://anysphere.cursor-mcp/oauth/callback",
       "javascript:alert(1)",
@@ -165,7 +165,7 @@ describe("documents that are refused", () => {
     ["no redirect URIs", aDocument({ redirect_uris: undefined }), "document_redirects_malformed"],
     ["an empty list of redirect URIs", aDocument({ redirect_uris: [] }), "document_without_redirect"],
     ["redirect URIs that are no list", aDocument({ redirect_uris: "https://client.example.test/cb" }), "document_redirects_malformed"],
-    ["redirect URIs that nobody may have", aDocument({ redirect_uris: ["http://evil.example/cb"] }), "document_without_redirect"],
+    ["redirect URIs that no one may have", aDocument({ redirect_uris: ["http://evil.example/cb"] }), "document_without_redirect"],
     ["no code grant", aDocument({ grant_types: ["client_credentials"] }), "document_without_code_grant"],
     ["grants that are no list", aDocument({ grant_types: "authorization_code" }), "document_grants_malformed"],
     ["no code response", aDocument({ response_types: ["token"] }), "document_without_code_response"],

@@ -159,7 +159,7 @@ describe("private-use schemes without a dot", () => {
       " ",
     ),
     ..."search-ms shell jar ssh telnet ldap smb facetime itms-services market x-safari-https googlechrome res mhtml livescript".split(" "),
-  ])("%s: is for nobody, in upper case or lower", (scheme) => {
+  ])("%s: is for no one, in upper case or lower", (scheme) => {
     for (const uri of [
       `${scheme}:x`,
       `${scheme.toUpperCase()}:x`,

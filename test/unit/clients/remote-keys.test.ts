@@ -30,7 +30,7 @@ function aService() {
       (found) => found.map(({ kid }) => kid),
       (error) => error.reason,
     );
-  return { clock, at: () => told(keys.at(uri)), renewed: () => told(keys.renewed(uri)) };
+  return { clock, at: () => told(keys.current(uri)), renewed: () => told(keys.refreshed(uri)) };
 }
 
 test("keys are asked for once in ten minutes", async () => {

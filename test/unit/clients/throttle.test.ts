@@ -33,7 +33,7 @@ test("failures in all processes count together, and the last one shuts the door 
   await second.failed("c", "a");
   expect(refusal(second)).toMatchObject({ code: "too_many_requests", detail: { retryAfter: 60 } });
   expect(refusal(second, "b")).toBeUndefined();
-  expect(refusal(first)).toBeUndefined(); // asks nobody, and learns at its next failure
+  expect(refusal(first)).toBeUndefined(); // asks no one, and learns at its next failure
   await first.failed("c", "a");
   expect(refusal(first)).toMatchObject({ code: "too_many_requests" });
   expect(told).toEqual(["c a", "c a"]);

@@ -35,12 +35,12 @@ function surroundings(client: Client) {
       clock: () => NOW,
       assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
       remoteKeys: {
-        at: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`at ${uri}`);
+        current: async (uri: string): Promise<readonly PublishedKey[]> => {
+          asked.push(`current ${uri}`);
           return [];
         },
-        renewed: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`renewed ${uri}`);
+        refreshed: async (uri: string): Promise<readonly PublishedKey[]> => {
+          asked.push(`refreshed ${uri}`);
           return [];
         },
       },
@@ -307,12 +307,12 @@ describe("keys at an address", () => {
   const withKeys = (known: readonly PublishedKey[], renewed: readonly PublishedKey[] = known) => {
     const around = surroundings(remoteClient);
     const remoteKeys = {
-      at: async () => {
-        around.asked.push("at");
+      current: async () => {
+        around.asked.push("current");
         return known;
       },
-      renewed: async () => {
-        around.asked.push("renewed");
+      refreshed: async () => {
+        around.asked.push("refreshed");
         return renewed;
       },
     };
@@ -321,26 +321,26 @@ describe("keys at an address", () => {
 
   test("those that are known are enough", async () => {
     const around = withKeys([key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["at"]]);
+    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current"]]);
   });
 
   test("they are asked for anew for a kid that is not among them", async () => {
     const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["at", "renewed"]]);
+    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current", "refreshed"]]);
     const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);
     expect(await present(assertion(made()), still)).toEqual(refused("key_unknown"));
   });
 
   test("keys that cannot be had prove nothing", async () => {
     const around = surroundings(remoteClient);
-    const remoteKeys = { at: () => Promise.reject(new FetchFailure("too_slow")), renewed: async () => [] };
+    const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };
     expect(await present(assertion(made()), { ...around, ports: { ...around.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
   });
 });
 
 test("reading an assertion gives the client that it names, and nothing that chooses a key but a name", () => {
-  const { clientId, kid, alg } = readAssertion(ASSERTION_TYPE, made());
-  expect([clientId, kid, alg]).toEqual(["notes-app", "one", "EdDSA"]);
+  const { clientId, header } = readAssertion(ASSERTION_TYPE, made());
+  expect([clientId, header.kid, header.alg]).toEqual(["notes-app", "one", "EdDSA"]);
   expect(refusalOf(() => readAssertion(ASSERTION_TYPE, made({}, { kid: 7 })))).toEqual(refused("assertion_malformed"));
 });
 

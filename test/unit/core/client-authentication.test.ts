@@ -14,7 +14,7 @@ const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clie
 const noAssertions = {
   clock: () => 1000,
   assertionAudiences: [],
-  remoteKeys: { at: async () => [], renewed: async () => [] },
+  remoteKeys: { current: async () => [], refreshed: async () => [] },
   consumedIds: { consume: async () => false },
 };
 const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });

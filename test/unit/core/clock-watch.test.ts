@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clockWatch } from "../../../src/core/clock-watch.ts";
+import { clockWatch } from "../../../src/core/clocks.ts";
 
 function watched() {
   const told: number[] = [];

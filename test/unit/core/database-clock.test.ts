@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { databaseClock } from "../../../src/core/database-clock.ts";
+import { databaseClock } from "../../../src/core/clocks.ts";
 
 function aDatabaseClock() {
   const at = { database: 1_000, process: 5_000_000, elapsed: 0, answering: 0 };

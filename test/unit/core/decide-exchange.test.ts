@@ -1,11 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MAX_ACTORS } from "../../../src/clients/agents.ts";
-import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
-import { decideExchange, TOKEN_RULES } from "../../../src/core/grants/token-exchange/rules.ts";
-import type { ExchangeFacts, PresentedToken } from "../../../src/core/grants/token-exchange/token-rules.ts";
+import { ACCESS_TOKEN_TYPE } from "../../../src/core/grants/grant.ts";
+import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
+import { checkExchangeRequest, ID_JAG_TYPE } from "../../../src/core/grants/token-exchange/request-rules.ts";
+import { decideExchange as decideOnTokens } from "../../../src/core/grants/token-exchange/rules.ts";
+import type { ExchangeFacts, PresentedToken } from "../../../src/core/grants/token-exchange/subject-rules.ts";
 import { actorsOf, appendActor } from "../../../src/core/policy/delegation.ts";
 import { tokenLifetime } from "../../../src/core/policy/lifetime.ts";
+import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { type AccessTokenClaims, type Actor, accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
 import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";
 
@@ -47,13 +50,17 @@ const ownToken = (members: Partial<AccessTokenClaims> = {}, state: Parameters<ty
 });
 const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   client: agent,
-  grant: exchangeGrant(),
+  params: exchangeGrant(),
   subject: subject(),
   actor: undefined,
   clients: new Map([["agent", true]]),
   issuer: ISSUER,
   ...members,
 });
+const decideExchange = (exchange: ExchangeFacts) => {
+  checkExchangeRequest({ client: exchange.client, grant: { case: "tokenExchange", value: exchange.params } }, ENFORCED);
+  return decideOnTokens(exchange);
+};
 const chain = (...names: string[]): Actor | undefined =>
   names.reduceRight<Actor | undefined>((act, sub) => (act ? { sub, act } : { sub }), undefined);
 const withActor = { actorToken: "actor", actorTokenType: ACCESS_TOKEN_TYPE };
@@ -66,16 +73,16 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ client: { ...agent, tokenEndpointAuthMethod: "none" } }, ["invalid_client", "public_client"]],
     [{ client: { ...agent, isAgent: false } }, ["unauthorized_client", "not_an_agent"]],
     [{ client: { ...agent, grantTypes: ["client_credentials"] } }, ["unauthorized_client", "grant_not_held"]],
-    [{ grant: exchangeGrant({ subjectToken: "" }) }, ["invalid_request", "subject_token_missing"]],
-    [{ grant: exchangeGrant({ subjectTokenType: "" }) }, ["invalid_request", "subject_token_type_missing"]],
-    [{ grant: exchangeGrant({ subjectTokenType: "jwt" }) }, ["invalid_request", "subject_token_type_unsupported"]],
-    [{ grant: exchangeGrant({ subjectTokenType: ID_JAG_TYPE }) }, ["invalid_request", "subject_token_type_unsupported"]],
-    [{ grant: exchangeGrant({ requestedTokenType: "jwt" }) }, ["invalid_request", "requested_token_type_unsupported"]],
-    [{ grant: exchangeGrant({ ...withActor, actorTokenType: "jwt" }) }, ["invalid_request", "actor_token_type_unsupported"]],
-    [{ grant: exchangeGrant({ actorToken: "actor" }) }, ["invalid_request", "actor_token_type_missing"]],
-    [{ grant: exchangeGrant({ actorTokenType: ACCESS_TOKEN_TYPE }) }, ["invalid_request", "actor_token_missing"]],
-    [{ grant: assertion({ audience: [] }) }, ["invalid_request", "audience_not_one"]],
-    [{ grant: assertion({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
+    [{ params: exchangeGrant({ subjectToken: "" }) }, ["invalid_request", "subject_token_missing"]],
+    [{ params: exchangeGrant({ subjectTokenType: "" }) }, ["invalid_request", "subject_token_type_missing"]],
+    [{ params: exchangeGrant({ subjectTokenType: "jwt" }) }, ["invalid_request", "subject_token_type_unsupported"]],
+    [{ params: exchangeGrant({ subjectTokenType: ID_JAG_TYPE }) }, ["invalid_request", "subject_token_type_unsupported"]],
+    [{ params: exchangeGrant({ requestedTokenType: "jwt" }) }, ["invalid_request", "requested_token_type_unsupported"]],
+    [{ params: exchangeGrant({ ...withActor, actorTokenType: "jwt" }) }, ["invalid_request", "actor_token_type_unsupported"]],
+    [{ params: exchangeGrant({ actorToken: "actor" }) }, ["invalid_request", "actor_token_type_missing"]],
+    [{ params: exchangeGrant({ actorTokenType: ACCESS_TOKEN_TYPE }) }, ["invalid_request", "actor_token_missing"]],
+    [{ params: assertion({ audience: [] }) }, ["invalid_request", "audience_not_one"]],
+    [{ params: assertion({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
     [{ subject: undefined }, ["invalid_request", "subject_token_not_ours"]],
     [{ subject: subject({}, { now: 1900 }) }, ["invalid_request", "subject_token_expired"]],
     [{ subject: ownToken() }, ["invalid_request", "subject_is_no_user"]],
@@ -90,54 +97,54 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
     [{ subject: subject({}, { root: { grantId: ID, authTime: 900, signedOut: true } }) }, ["invalid_request", "subject_signed_out"]],
     [{ subject: subject({ aud: CRM }) }, ["invalid_request", "subject_token_not_for_agent"]],
     [{ subject: subject({}, { agentPaused: true }) }, ["unauthorized_client", "agent_paused"]],
-    [{ grant: exchangeGrant(withActor) }, ["invalid_request", "actor_token_not_ours"]],
-    [{ grant: exchangeGrant(withActor), actor: ownToken({ exp: 1000 }) }, ["invalid_request", "actor_token_expired"]],
-    [{ grant: exchangeGrant(withActor), actor: ownToken({ sub: "other" }) }, ["invalid_request", "actor_is_not_the_client"]],
-    [{ grant: exchangeGrant(withActor), actor: subject({ sub: "agent" }) }, ["invalid_request", "actor_is_not_the_client"]],
-    [{ grant: exchangeGrant(withActor), actor: ownToken({}, { revoked: true }) }, ["invalid_request", "actor_token_ended"]],
-    [{ grant: exchangeGrant(withActor), actor: ownToken() }, "granted"],
+    [{ params: exchangeGrant(withActor) }, ["invalid_request", "actor_token_not_ours"]],
+    [{ params: exchangeGrant(withActor), actor: ownToken({ exp: 1000 }) }, ["invalid_request", "actor_token_expired"]],
+    [{ params: exchangeGrant(withActor), actor: ownToken({ sub: "other" }) }, ["invalid_request", "actor_is_not_the_client"]],
+    [{ params: exchangeGrant(withActor), actor: subject({ sub: "agent" }) }, ["invalid_request", "actor_is_not_the_client"]],
+    [{ params: exchangeGrant(withActor), actor: ownToken({}, { revoked: true }) }, ["invalid_request", "actor_token_ended"]],
+    [{ params: exchangeGrant(withActor), actor: ownToken() }, "granted"],
     [{ subject: subject({ may_act: { sub: "other" } }) }, ["invalid_request", "may_act_names_another"]],
     [{ subject: subject({ may_act: {} }) }, ["invalid_request", "may_act_names_another"]],
     [{ subject: subject({ may_act: { sub: "agent" } }) }, "granted"],
-    [{ grant: exchangeGrant({ scope: "crm:read crm:write" }) }, ["invalid_scope", "scope_wider_than_subject"]],
-    [{ grant: exchangeGrant({ scope: "CRM:READ" }) }, ["invalid_scope", "scope_wider_than_subject"]],
-    [{ grant: exchangeGrant({ scope: 'crm"read' }) }, ["invalid_scope", "scope_malformed"]],
-    [{ grant: exchangeGrant({ scope: "agent:exec" }) }, ["invalid_scope", "agent_mode_above_ceiling"]],
-    [{ grant: exchangeGrant({ scope: "agent:admin" }) }, ["invalid_scope", "scope_wider_than_subject"]],
-    [{ grant: exchangeGrant({ scope: "offline_access" }) }, ["invalid_scope", "scope_not_allowed"]],
-    [{ client: { ...agent, scopes: [] }, grant: exchangeGrant({ scope: "crm:read" }) }, ["invalid_scope", "scope_not_allowed"]],
+    [{ params: exchangeGrant({ scope: "crm:read crm:write" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ params: exchangeGrant({ scope: "CRM:READ" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ params: exchangeGrant({ scope: 'crm"read' }) }, ["invalid_scope", "scope_malformed"]],
+    [{ params: exchangeGrant({ scope: "agent:exec" }) }, ["invalid_scope", "agent_mode_above_ceiling"]],
+    [{ params: exchangeGrant({ scope: "agent:admin" }) }, ["invalid_scope", "scope_wider_than_subject"]],
+    [{ params: exchangeGrant({ scope: "offline_access" }) }, ["invalid_scope", "scope_not_allowed"]],
+    [{ client: { ...agent, scopes: [] }, params: exchangeGrant({ scope: "crm:read" }) }, ["invalid_scope", "scope_not_allowed"]],
     [
-      { client: { ...agent, scopes: ["crm:read"] }, grant: exchangeGrant({ scope: "agent:readonly" }) },
+      { client: { ...agent, scopes: ["crm:read"] }, params: exchangeGrant({ scope: "agent:readonly" }) },
       ["invalid_scope", "scope_not_allowed"],
     ],
-    [{ grant: exchangeGrant({ resource: ["https://else.example.test"] }) }, ["invalid_target", "resource_outside_subject"]],
-    [{ grant: exchangeGrant({ audience: ["nobody"] }) }, ["invalid_target", "resource_malformed"]],
-    [{ grant: exchangeGrant({ resource: [`${CRM}#x`] }) }, ["invalid_target", "resource_malformed"]],
-    [{ grant: exchangeGrant({ resource: [CRM], audience: ["agent"] }) }, "granted"],
+    [{ params: exchangeGrant({ resource: ["https://else.example.test"] }) }, ["invalid_target", "resource_outside_subject"]],
+    [{ params: exchangeGrant({ audience: ["nobody"] }) }, ["invalid_target", "resource_malformed"]],
+    [{ params: exchangeGrant({ resource: [`${CRM}#x`] }) }, ["invalid_target", "resource_malformed"]],
+    [{ params: exchangeGrant({ resource: [CRM], audience: ["agent"] }) }, "granted"],
     [
-      { grant: exchangeGrant({ resource: Array.from({ length: 11 }, (_, n) => `https://${n}.example.test`) }) },
+      { params: exchangeGrant({ resource: Array.from({ length: 11 }, (_, n) => `https://${n}.example.test`) }) },
       ["invalid_target", "too_many_resources"],
     ],
-    [{ grant: assertion({ audience: ["agent"] }) }, ["invalid_target", "audience_is_no_other_issuer"]],
+    [{ params: assertion({ audience: ["agent"] }) }, ["invalid_target", "audience_is_no_other_issuer"]],
     [
-      { grant: assertion({ audience: [ISSUER] }), subject: subject({ aud: ["agent", ISSUER] }) },
+      { params: assertion({ audience: [ISSUER] }), subject: subject({ aud: ["agent", ISSUER] }) },
       ["invalid_target", "audience_is_no_other_issuer"],
     ],
-    [{ grant: assertion() }, "granted"],
+    [{ params: assertion() }, "granted"],
     [
-      { grant: assertion({ audience: [`${ISSUER}/`] }), subject: subject({ aud: ["agent", ISSUER] }) },
+      { params: assertion({ audience: [`${ISSUER}/`] }), subject: subject({ aud: ["agent", ISSUER] }) },
       ["invalid_target", "audience_is_no_other_issuer"],
     ],
-    [{ grant: assertion({ audience: [`${OTHER}/`] }) }, "granted"],
-    [{ grant: exchangeGrant({ resource: [`${CRM}/`] }) }, ["invalid_target", "resource_outside_subject"]],
+    [{ params: assertion({ audience: [`${OTHER}/`] }) }, "granted"],
+    [{ params: exchangeGrant({ resource: [`${CRM}/`] }) }, ["invalid_target", "resource_outside_subject"]],
     [{ subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c" } } } }) }, "granted"],
     [
       { subject: subject({ act: { sub: "a", act: { sub: "b", act: { sub: "c", act: { sub: "d" } } } } }) },
       ["invalid_request", "too_many_actors"],
     ],
-    [{ grant: assertion(), subject: subject({ act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } }) }, "granted"],
+    [{ params: assertion(), subject: subject({ act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } }) }, "granted"],
     [
-      { grant: assertion(), subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
+      { params: assertion(), subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
       ["invalid_request", "too_many_actors"],
     ],
   ])("%# %j", ([members, expected]) => {
@@ -146,11 +153,11 @@ describe("specification §4.7 token exchange: each rule refuses by itself, with 
   });
 
   test("the rules have names of their own, and the earlier one speaks where several fail", () => {
-    const names = [...REQUEST_RULES, ...TOKEN_RULES].map(({ name }) => name);
+    const names = tokenExchange.rules.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     const wrong = facts({
       client: { ...agent, tokenEndpointAuthMethod: "none", isAgent: false },
-      grant: exchangeGrant({ scope: "x", resource: ["y"] }),
+      params: exchangeGrant({ scope: "x", resource: ["y"] }),
       subject: undefined,
     });
     expect(refusalOf(() => decideExchange(wrong))).toEqual(["invalid_client", "public_client"]);
@@ -163,8 +170,8 @@ test("RFC 8693 §4.1: the current actor is outermost, those before it are inside
 });
 
 test("an identity assertion names who acted before, and not who asks", () => {
-  expect(decideExchange(facts({ grant: assertion() }))).toMatchObject({ kind: "id_jag", act: undefined });
-  expect(decideExchange(facts({ grant: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
+  expect(decideExchange(facts({ params: assertion() }))).toMatchObject({ kind: "id_jag", act: undefined });
+  expect(decideExchange(facts({ params: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
 });
 
 test("rule 4, §5: without scope all of the subject token's is inherited that the agent's allowlist and ceiling let it have", () => {
@@ -173,7 +180,7 @@ test("rule 4, §5: without scope all of the subject token's is inherited that th
   expect(decideExchange(facts())).toMatchObject({ scopes: ["openid", "crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
   const everything = { ...agent, scopes: [...agent.scopes, "offline_access"] };
   expect(decideExchange(facts({ client: everything })).scopes).toEqual(["openid", "offline_access", "crm:read", "agent:readonly"]);
-  expect(decideExchange(facts({ grant: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
+  expect(decideExchange(facts({ params: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
 });
 
 test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
@@ -185,12 +192,12 @@ test("clients that are disabled or deleted are left out of aud; with nothing lef
   ]);
   expect(decideExchange(facts({ subject: named, clients })).audience).toEqual(["agent", CRM, "urn:example:resource"]);
   const naming = (resource: string[]) => exchangeGrant({ resource });
-  expect(decideExchange(facts({ subject: named, clients, grant: naming(["paused", CRM]) })).audience).toEqual([CRM]);
-  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, grant: naming(["paused"]) })))).toEqual([
+  expect(decideExchange(facts({ subject: named, clients, params: naming(["paused", CRM]) })).audience).toEqual([CRM]);
+  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, params: naming(["paused"]) })))).toEqual([
     "invalid_target",
     "audience_absent",
   ]);
-  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, grant: naming(["gone"]) })))).toEqual([
+  expect(refusalOf(() => decideExchange(facts({ subject: named, clients, params: naming(["gone"]) })))).toEqual([
     "invalid_target",
     "resource_malformed",
   ]);

@@ -1,59 +1,78 @@
 import { describe, expect, test } from "vitest";
-import { rulesOf } from "../../../src/core/explain/refusal.ts";
-import { openTrace } from "../../../src/core/explain/rule-trace.ts";
-import { assertRules, named } from "../../../src/core/policy/rule.ts";
+import { rulesOf } from "../../../src/core/explain/token-request.ts";
+import { traceRules } from "../../../src/core/explain/verdicts.ts";
+import { ENFORCED, named } from "../../../src/core/policy/rule.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { GRANT_TYPES } from "../../../src/protocol/grants.ts";
+import { GRANTS, type GrantCase } from "../../../src/protocol/grants.ts";
 
-const rule = (name: string, assert: (fact: string) => void = () => undefined) => ({ name, demand: `${name}.`, source: "here", assert });
+const rule = (name: string, check: (fact: string) => void = () => undefined) => ({ name, demand: `${name}.`, source: "here", check });
 const refuse = (): never => {
   throw new Refusal("invalid_grant", "because");
 };
 
-test.for(GRANT_TYPES)("the rules of %s have names that tell them apart, each with its demand and source", (grantType) => {
-  const names = rulesOf(grantType).map(({ name }) => name);
+test.for(Object.keys(GRANTS) as GrantCase[])("the rules of %s have distinct names, each with its demand and source", (grant) => {
+  const names = rulesOf(grant).map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
-  for (const { demand, source } of rulesOf(grantType)) {
+  for (const { demand, source } of rulesOf(grant)) {
     expect(demand).toMatch(/^[A-Za-z].*\.$/);
-    expect(source).toMatch(/^(?:specification|RFC|OAuth|ID-JAG|decision)/);
+    expect(source).toMatch(/^(?:docs\/protocol\.md#[a-z-]+|RFC|OAuth|ID-JAG)/);
   }
 });
 
-describe("a hearing", () => {
-  test("asks no rule after the first refusal, and tells of all", async () => {
-    const asked: string[] = [];
-    const asking = (name: string) => rule(name, () => void asked.push(name));
-    const hearing = openTrace();
-    expect(await hearing.hear([asking("first"), rule("second", refuse), asking("third")], "fact")).toBeUndefined();
-    expect(await hearing.learn(asking("fourth"), () => asked.push("fourth"))).toBeUndefined();
-    hearing.takeForGranted(rule("fifth"));
-    expect(asked).toEqual(["first"]);
-    expect(hearing.verdicts.map(({ rule: name, verdict, reason }) => [name, verdict, reason])).toEqual([
+describe("a trace", () => {
+  test("evaluates no rule after the first refusal, and has a verdict for all", async () => {
+    const evaluated: string[] = [];
+    const noting = (name: string) => rule(name, () => void evaluated.push(name));
+    const rules = [noting("first"), rule("second"), rule("third", refuse), noting("fourth")];
+    const { found, verdicts } = await traceRules(rules, async (trace) => {
+      trace.check(noting("first"), "fact");
+      trace.assume(rule("second"));
+      trace.check(rule("third", refuse), "fact");
+      trace.check(noting("fourth"), "fact");
+    });
+    expect(found).toBeUndefined();
+    expect(evaluated).toEqual(["first"]);
+    expect(verdicts.map(({ rule: name, verdict, reason }) => [name, verdict, reason])).toEqual([
       ["first", Verdict.PASSED, undefined],
-      ["second", Verdict.REFUSED, "because"],
-      ["third", Verdict.NOT_REACHED, undefined],
+      ["second", Verdict.TAKEN_FOR_GRANTED, undefined],
+      ["third", Verdict.REFUSED, "because"],
       ["fourth", Verdict.NOT_REACHED, undefined],
-      ["fifth", Verdict.NOT_REACHED, undefined],
     ]);
   });
 
-  test("is not held over an outage", async () => {
+  test("returns what the run found when every rule holds", async () => {
+    const length = { ...rule("length"), check: (fact: string) => fact.length };
+    const { found, verdicts } = await traceRules([length], async (trace) => trace.check(length, "fact"));
+    expect([found, verdicts.map(({ verdict }) => verdict)]).toEqual([4, [Verdict.PASSED]]);
+  });
+
+  test("does not record an outage as a verdict", async () => {
     const outage = new Refusal("temporarily_unavailable", "storage_unavailable");
-    await expect(openTrace().learn(rule("first"), () => Promise.reject(outage))).rejects.toBe(outage);
+    await expect(traceRules([rule("first")], (trace) => trace.settle(rule("first"), Promise.reject(outage)))).rejects.toBe(outage);
+  });
+
+  test("accepts no rule that is not in its list", async () => {
+    await expect(traceRules([rule("first")], async (trace) => trace.check(rule("second"), "fact"))).rejects.toThrow("second");
+  });
+
+  test("reports a refusal to the caller that has to act on it, and masks refusals", () => {
+    expect(ENFORCED.refusalOf(rule("holds"), "fact")).toBeUndefined();
+    expect(ENFORCED.refusalOf(rule("fails", refuse), "fact")).toMatchObject({ reason: "because", detail: { rule: "fails" } });
+    const masked = ENFORCED.masked(({ reason }) => new Refusal("invalid_scope", reason));
+    expect(() => masked.check(rule("fails", refuse), "fact")).toThrow(expect.objectContaining({ code: "invalid_scope" }));
   });
 });
 
-test("a refusal bears the name of the innermost rule, keeps what it says, and a fault stays as it is", () => {
-  const rules = [rule("outer", () => assertRules([rule("inner", refuse)], ""))];
-  expect(() => assertRules(rules, "")).toThrow(expect.objectContaining({ code: "invalid_grant", reason: "because" }));
+test("a refusal has the name of the innermost rule, keeps what it says, and a fault stays as it is", () => {
+  const outer = rule("outer", () => ENFORCED.check(rule("inner", refuse), ""));
+  expect(() => ENFORCED.check(outer, "")).toThrow(expect.objectContaining({ code: "invalid_grant", reason: "because" }));
   const described = named(rule("only"), new Refusal("invalid_scope", "because", { description: "Words." }));
   expect(described).toMatchObject({ detail: { description: "Words.", rule: "only" } });
-  try {
-    assertRules(rules, "");
-  } catch (error) {
-    expect(error).toMatchObject({ detail: { rule: "inner" } });
-  }
+  expect(ENFORCED.refusalOf(outer, "")).toMatchObject({ detail: { rule: "inner" } });
   const fault = new Error("fault");
-  expect(named(rule("only"), fault)).toBe(fault);
+  const faulty = rule("faulty", () => {
+    throw fault;
+  });
+  expect(() => ENFORCED.check(faulty, "")).toThrow(fault);
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
-import { isAssertionAlgorithm } from "../../../src/clients/signature-algorithms.ts";
+import { isAssertionAlgorithm } from "../../../src/clients/verification-key.ts";
 import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
-import { fittingKeys, isSignedBy } from "../../../src/core/signing/published-keys.ts";
+import { verifySignature } from "../../../src/core/signing/published-keys.ts";
 
 interface Case {
   readonly tcId: number;
@@ -21,14 +21,11 @@ interface Group {
 const groupsOf = (file: string): readonly Group[] =>
   JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), "utf8")).testGroups;
 
-/** As an assertion is judged: one key of the set that fits, and its signature. */
-function accepts(jws: unknown, keys: readonly PublishedKey[] | undefined): boolean {
+/** As for an assertion: the checks of its header, then the signature by the one key that fits. */
+async function accepts(jws: unknown, keys: readonly PublishedKey[] | undefined): Promise<boolean> {
   const parsed = typeof jws === "string" ? parseJws(jws) : undefined;
   if (parsed === undefined || hasForbiddenMember(parsed) || keys === undefined) return false;
-  const { alg, kid } = parsed.header;
-  if (!isAssertionAlgorithm(alg)) return false;
-  const [key, ...others] = fittingKeys(keys, alg, typeof kid === "string" ? kid : undefined);
-  return key !== undefined && others.length === 0 && isSignedBy(parsed, key, alg);
+  return isAssertionAlgorithm(parsed.header.alg) && (await verifySignature(parsed, keys)) === "valid";
 }
 
 /** What the set says of shared secrets cannot come up here: no key of that kind is ever taken. */
@@ -45,8 +42,8 @@ test("the set has all the cases that it had", () => {
   expect(signatures.length).toBeGreaterThan(350);
 });
 
-test.for(signatures)("Wycheproof JWS $tcId ($group): $comment is $result", ({ jws, key, result, comment }) => {
-  const accepted = accepts(jws, asPublicKeySet({ keys: [key] }));
+test.for(signatures)("Wycheproof JWS $tcId ($group): $comment is $result", async ({ jws, key, result, comment }) => {
+  const accepted = await accepts(jws, asPublicKeySet({ keys: [key] }));
   if (result === "valid" && !STRICTER.has(comment)) expect(accepted).toBe(true);
   if (result === "invalid" || STRICTER.has(comment)) expect(accepted).toBe(false);
 });
@@ -55,8 +52,8 @@ const keySets = groupsOf("json_web_key_test.json").flatMap((group) =>
   group.tests.map((each) => ({ ...each, group: group.comment, set: group.public ?? group.private })),
 );
 
-test.for(keySets)("Wycheproof JWK $tcId ($group): $comment is $result", ({ jws, set, result, group }) => {
-  const accepted = accepts(jws, asPublicKeySet(set));
+test.for(keySets)("Wycheproof JWK $tcId ($group): $comment is $result", async ({ jws, set, result, group }) => {
+  const accepted = await accepts(jws, asPublicKeySet(set));
   // Symmetric keys are valid in the set and never so here.
   if (result === "valid" && !/^(?:HS|jws_keyset)/.test(group)) expect(accepted).toBe(true);
   else if (result !== "acceptable") expect(accepted).toBe(false);

@@ -32,7 +32,7 @@ test("a fault has no text", () => {
 });
 
 test.for([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED])(
-  "status %d without a detail means that nobody answered",
+  "status %d without a detail means that no one answered",
   (code) => {
     expect(asRefusal(onTheWire(code))?.code).toBe("temporarily_unavailable");
   },

@@ -44,7 +44,7 @@ test("a remembered token dies with the key that signed it", async () => {
   await guard.verifyToken(token);
   issuer.publish((await anIssuerKey("second")).jwk);
   elapsed = 60;
-  await refusalOf(() => guard.verifyToken("x")); // not even a token: makes nobody fetch
+  await refusalOf(() => guard.verifyToken("x")); // not even a token: makes no one fetch
   expect((await guard.verifyToken(token)).sub).toBe("ada");
   const unknown = await signToken(issuer.issuer, RESOURCE, await anIssuerKey("third"));
   expect(await refusalOf(() => guard.verifyToken(unknown))).toEqual(["invalid_token", "key_unknown"]);

@@ -30,7 +30,7 @@ test.for([
   ],
   ["an issuer over plain http", { authorizationServers: ["http://as.example"] }, "https"],
   ["an issuer on a host that only looks like loopback", { authorizationServers: ["http://127.0.0.1.example"] }, "https"],
-  ["a scope that nobody can grant", { scopes: ["notes read"] }, "not a scope"],
+  ["a scope that no one can grant", { scopes: ["notes read"] }, "not a scope"],
   ["an empty scope", { scopesSupported: [""] }, "not a scope"],
   ["a cache without bound", { tokenCacheSize: Number.POSITIVE_INFINITY }, "tokenCacheSize"],
 ] as const)("a guard cannot be made with %s", ([, change, message]) => {

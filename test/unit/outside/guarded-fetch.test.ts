@@ -65,7 +65,7 @@ test.for([
   ["::ffff:127.0.0.1"],
   ["64:ff9b::7f00:1"],
   ["8.8.8.8", "127.0.0.1"],
-])("abuse 54: a name with the address %s is refused and nobody is connected to", async (addresses) => {
+])("abuse 54: a name with the address %s is refused and no one is connected to", async (addresses) => {
   expect(await outcome(url("client.example.test"), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
   expect(came()).toBe(0);
 });
@@ -216,7 +216,7 @@ test("nobody listens there", async () => {
 test("every fetch has a connection of its own, and at most eight are under way", async () => {
   let open = 0;
   let most = 0;
-  // Nobody is answered before eight are waiting, however slowly they come.
+  // No one is answered before eight are waiting, however slowly they come.
   const allIn = Promise.withResolvers<void>();
   site.serve((_request, response) => {
     open += 1;

@@ -69,7 +69,7 @@ describe("by SMTP", () => {
   });
 
   test("a recipient that is refused for good is told apart", async () => {
-    const { mailer } = await smtp((command) => (command.startsWith("RCPT") ? "550 no such person" : undefined));
+    const { mailer } = await smtp((command) => (command.startsWith("RCPT") ? "550 no such user" : undefined));
     await expect(mailer.send(mail)).rejects.toBeInstanceOf(UndeliverableError);
   });
 

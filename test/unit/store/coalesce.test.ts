@@ -104,7 +104,7 @@ describe("coalesced writes", () => {
     expect(batches).toEqual([[1, 2, 3, 4]]);
   });
 
-  test("a failed batch is tried row by row, so that nobody fails for a neighbour", async () => {
+  test("a failed batch is tried row by row, so that no one fails for a neighbour", async () => {
     const write = coalesceWrites(async (rows: readonly number[]) => {
       if (rows.includes(13)) throw new Error("unlucky");
       return rows.map((row) => row);

@@ -6,7 +6,7 @@ import { digestOf, readPresentation } from "../../../src/wallet/presentation.ts"
 import { encoded, hasher, issueCredential, sha256, signedJwt, walletKey } from "../../support/wallet.ts";
 
 const key = walletKey();
-/** A presentation of these claims and disclosures; who signed it matters to nobody here. */
+/** A presentation of these claims and disclosures; who signed it matters to no one here. */
 const presented = (claims: object, disclosures: readonly string[]) =>
   readPresentation([signedJwt({ typ: "dc+sd-jwt" }, claims, key), ...disclosures, signedJwt({ typ: "kb+jwt" }, {}, key)].join("~"));
 const soundness = (claims: object, disclosures: readonly string[]): string => {

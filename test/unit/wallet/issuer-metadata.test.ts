@@ -20,7 +20,7 @@ function keys() {
   const known = issuerMetadata(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
   const asked = issuer.publisher.requests().length;
   const failure = () =>
-    known.at(issuer.url).then(
+    known.current(issuer.url).then(
       () => "found",
       (error) => error.reason,
     );
@@ -28,26 +28,26 @@ function keys() {
 }
 
 test("SD-JWT VC §5: keys stand in the issuer's metadata, or at the one address that it names", async () => {
-  expect(await keys().known.at(issuer.url)).toEqual([issuer.key.jwk]);
+  expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
   issuer.metadata = { jwks: undefined, jwks_uri: `https://localhost:${issuer.publisher.port}/keys` };
-  expect(await keys().known.at(issuer.url)).toEqual([issuer.key.jwk]);
+  expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
 test("keys are kept for ten minutes, and asked for anew after a minute when a key is missing", async () => {
   const { clock, known, asked } = keys();
-  await Promise.all([known.at(issuer.url), known.at(issuer.url)]);
+  await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
-  await known.at(issuer.url);
-  await known.renewed(issuer.url);
+  await known.current(issuer.url);
+  await known.refreshed(issuer.url);
   expect(asked()).toBe(1);
   clock.pass(2);
-  await known.renewed(issuer.url);
+  await known.refreshed(issuer.url);
   expect(asked()).toBe(2);
   clock.pass(599);
-  await known.at(issuer.url);
+  await known.current(issuer.url);
   expect(asked()).toBe(2);
   clock.pass(2);
-  await known.at(issuer.url);
+  await known.current(issuer.url);
   expect(asked()).toBe(3);
 });
 

@@ -10,42 +10,42 @@ const link = (more: Partial<WalletLink> = {}): WalletLink => ({
   sessionId: "s",
   state: "presented",
   reason: undefined,
-  over: false,
+  expired: false,
   expiresAt: 1_000,
   sameDevice: false,
   returnHash: undefined,
   ...more,
 });
-const asker = { sessionId: "s", returnHash: undefined };
-const told = (status: string, reason?: string) => ({ kind: "told", status, reason });
+const poller = { sessionId: "s", returnHash: undefined };
+const shows = (status: string, reason?: string) => ({ kind: "status", status, reason });
 
 describe("what a look at a link does", () => {
   const cases: [what: string, of: Partial<WalletLink>, by: { sessionId?: string; returnHash?: ReturnType<typeof aHash> }, does: object][] =
     [
-      ["nobody has answered", { state: "pending" }, {}, told("pending")],
-      ["the answer is being judged", { state: "answered" }, {}, told("pending")],
+      ["nobody has answered", { state: "pending" }, {}, shows("pending")],
+      ["the answer is being judged", { state: "answered" }, {}, shows("pending")],
       ["a good answer, asked by the session that began", {}, {}, { kind: "complete" }],
-      ["a good answer, asked by another session of the person", {}, { sessionId: "t" }, told("pending")],
-      ["the same device, and nothing brought back", { sameDevice: true, returnHash }, {}, told("pending")],
-      ["the same device, and something else brought back", { sameDevice: true, returnHash }, { returnHash: aHash() }, told("pending")],
-      ["the same device, and the wallet was told nothing yet", { sameDevice: true }, { returnHash }, told("pending")],
+      ["a good answer, asked by another session of the user", {}, { sessionId: "t" }, shows("pending")],
+      ["the same device, and nothing brought back", { sameDevice: true, returnHash }, {}, shows("pending")],
+      ["the same device, and something else brought back", { sameDevice: true, returnHash }, { returnHash: aHash() }, shows("pending")],
+      ["the same device, and the wallet was told nothing yet", { sameDevice: true }, { returnHash }, shows("pending")],
       ["the same device, brought back", { sameDevice: true, returnHash }, { returnHash }, { kind: "complete" }],
       [
         "the same device, brought back by another session",
         { sameDevice: true, returnHash },
         { returnHash, sessionId: "t" },
-        told("pending"),
+        shows("pending"),
       ],
-      ["time is over before an answer", { state: "pending", over: true }, {}, { kind: "expire" }],
-      ["time is over while judging", { state: "answered", over: true }, {}, { kind: "expire" }],
-      ["time is over after a good answer", { over: true }, {}, { kind: "expire" }],
-      ["time is over, whoever asks", { over: true }, { sessionId: "t" }, { kind: "expire" }],
+      ["expires before a response", { state: "pending", expired: true }, {}, { kind: "expire" }],
+      ["expires during verification", { state: "answered", expired: true }, {}, { kind: "expire" }],
+      ["expires after a valid response", { expired: true }, {}, { kind: "expire" }],
+      ["any session expires a link after its time", { expired: true }, { sessionId: "t" }, { kind: "expire" }],
     ];
   test.for(cases)("%s", ([, of, by, does]) => {
-    expect(decidePoll(link(of), { ...asker, ...by })).toEqual(does);
+    expect(decidePoll(link(of), { ...poller, ...by })).toEqual(does);
   });
 
   test.for(["linked", "conflict", "expired", "rejected"] as const satisfies LinkState[])("%s stays, whatever time it is", (state) => {
-    for (const over of [false, true]) expect(decidePoll(link({ state, over, reason: "r" }), asker)).toEqual(told(state, "r"));
+    for (const expired of [false, true]) expect(decidePoll(link({ state, expired, reason: "r" }), poller)).toEqual(shows(state, "r"));
   });
 });

@@ -51,7 +51,7 @@ describe("the token of a list", () => {
   const header = { typ: "statuslist+jwt", kid: "k1" };
   const statusOf = async (token: string, index = 1) => {
     const fetch: Pick<GuardedFetch, "text"> = { text: async () => token };
-    const trust = { keys: { at: async () => [key.jwk], renewed: async () => [key.jwk] }, roots: [] };
+    const trust = { keys: { current: async () => [key.jwk], refreshed: async () => [key.jwk] }, roots: [] };
     const lists = statusLists(fetch as GuardedFetch, trust); // of the two verbs it uses this one
     return lists.statusOf({ uri: URI, index }, ISSUER, nowSeconds()).catch((error: unknown) => {
       if (error instanceof Refusal) return error.reason;
@@ -69,7 +69,7 @@ describe("the token of a list", () => {
     ["of no algorithm", signedJwt({ ...header, alg: "none" }, claims, key), "status_list_malformed"],
     ["for another address", signedJwt(header, { ...claims, sub: `${URI}/2` }, key), "status_list_of_another_address"],
     ["that is over", signedJwt(header, { ...claims, exp: nowSeconds() - 600 }, key), "status_list_expired"],
-    ["by somebody else", signedJwt(header, claims, walletKey("ES256", "k1")), "issuer_signature_wrong"],
+    ["by someone else", signedJwt(header, claims, walletKey("ES256", "k1")), "issuer_signature_wrong"],
     ["without a list", signedJwt(header, { ...claims, status_list: undefined }, key), "status_list_malformed"],
     [
       "of three bits",

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import { Refusal } from "../../../src/errors.ts";
 import type { CredentialPolicy } from "../../../src/wallet/ports.ts";
-import { askedFor } from "../../../src/wallet/query.ts";
+import { credentialQuery } from "../../../src/wallet/query.ts";
 import { verifyPresentation } from "../../../src/wallet/verify.ts";
 import { bind, encoded, issueCredential, nowSeconds, sha256, signedJwt, VCT, type WalletKey, walletKey } from "../../support/wallet.ts";
 
@@ -41,8 +41,8 @@ async function verdict(
       { clientId: CLIENT_ID, nonce: NONCE },
       {
         policy: whole,
-        asked: askedFor(whole),
-        trust: { keys: { at: async () => keys, renewed: async () => renewed }, roots: [] },
+        query: credentialQuery(whole),
+        trust: { keys: { current: async () => keys, refreshed: async () => renewed }, roots: [] },
         lists: {
           statusOf: async () => {
             if (status instanceof FetchFailure) throw status;
@@ -75,18 +75,18 @@ beforeAll(async () => {
 });
 
 test("a good presentation proves issuer and subject", async () => {
-  expect(await verdict(bound(good))).toEqual({ issuer: ISSUER, subject: "person-1" });
+  expect(await verdict(bound(good))).toEqual({ issuer: ISSUER, subject: "user-1" });
 });
 
 test("an issuer and a holder may sign by EdDSA", async () => {
   const [issuerKey, holderKey] = [walletKey("EdDSA", "k1"), walletKey("EdDSA")];
   const credential = await issueCredential({ issuer: ISSUER, by: issuerKey, holder: holderKey });
-  expect(await verdict(bound(credential, {}, holderKey), { keys: [issuerKey.jwk] })).toMatchObject({ subject: "person-1" });
+  expect(await verdict(bound(credential, {}, holderKey), { keys: [issuerKey.jwk] })).toMatchObject({ subject: "user-1" });
 });
 
 describe("1. the issuer-signed JWT", () => {
   test("SD-JWT VC §2.1: typ is dc+sd-jwt, or the older vc+sd-jwt", async () => {
-    expect(await verdict(bound(await shown({ header: { typ: "vc+sd-jwt" } })))).toMatchObject({ subject: "person-1" });
+    expect(await verdict(bound(await shown({ header: { typ: "vc+sd-jwt" } })))).toMatchObject({ subject: "user-1" });
     for (const typ of ["JWT", "kb+jwt", "DC+SD-JWT", undefined])
       expect(await verdict(bound(await shown({ header: { typ } })))).toBe("credential_of_another_kind");
   });
@@ -103,7 +103,7 @@ describe("1. the issuer-signed JWT", () => {
     expect(await verdict(bound(await shown({ header: { [member]: ["x"] } })))).toBe("presentation_malformed_header");
   });
 
-  test("an issuer that is not on the list is refused before anybody is asked, and an empty list refuses all", async () => {
+  test("an issuer that is not on the list is refused before anyone is asked, and an empty list refuses all", async () => {
     const keys: never[] = [];
     expect(await verdict(bound(await shown({ iss: "https://other.example.test" })), { keys })).toBe("issuer_not_trusted");
     expect(await verdict(bound(await shown({ iss: `${ISSUER}/` })), { keys })).toBe("issuer_not_trusted");
@@ -129,17 +129,17 @@ describe("1. the issuer-signed JWT", () => {
 });
 
 describe("2. disclosures", () => {
-  test("stripped disclosures: without the claim that was asked for there is nobody to link", async () => {
+  test("stripped disclosures: without the claim that was asked for there is no one to link", async () => {
     expect(await verdict(bound(`${good.split("~")[0]}~`))).toBe("claims_missing");
   });
 
   test("a disclosure of one's own is none of the issuer's", async () => {
     const [jwt] = good.split("~");
-    expect(await verdict(bound(`${jwt}~${encoded(["salt", "sub", "person-2"])}~`))).toBe("disclosure_unreferenced");
+    expect(await verdict(bound(`${jwt}~${encoded(["salt", "sub", "user-2"])}~`))).toBe("disclosure_unreferenced");
   });
 
   test("a disclosure of another credential is none of this one's", async () => {
-    const theirs = (await shown({ claims: { sub: "person-2" } })).split("~")[1];
+    const theirs = (await shown({ claims: { sub: "user-2" } })).split("~")[1];
     expect(await verdict(bound(`${good.split("~")[0]}~${theirs}~`))).toBe("disclosure_unreferenced");
   });
 });
@@ -237,10 +237,10 @@ describe("4. key binding", () => {
 
   test("RFC 9901 §4.1.1: disclosures and presentation are hashed as the credential says", async () => {
     const sha512 = (text: string) => createHash("sha512").update(text).digest("base64url");
-    const disclosure = encoded(["salt", "sub", "person-1"]);
+    const disclosure = encoded(["salt", "sub", "user-1"]);
     const claims = { iss: ISSUER, vct: VCT, cnf: { jwk: holder.jwk }, _sd_alg: "sha-512", _sd: [sha512(disclosure)] };
     const presented = `${signedJwt({ typ: "dc+sd-jwt", kid: "k1" }, claims, by)}~${disclosure}~`;
-    expect(await verdict(bound(presented, { sd_hash: sha512(presented) }))).toMatchObject({ subject: "person-1" });
+    expect(await verdict(bound(presented, { sd_hash: sha512(presented) }))).toMatchObject({ subject: "user-1" });
     expect(await verdict(bound(presented))).toBe("key_binding_hash_wrong");
   });
 });
@@ -283,13 +283,13 @@ test("whatever one character is changed to, a presentation proves nobody", async
   );
 });
 
-test("whatever parts are left out, doubled or put elsewhere, a presentation proves nobody else", async () => {
+test("whatever parts are left out, doubled or put elsewhere, a presentation proves no one else", async () => {
   const parts = bound(await issueCredential({ issuer: ISSUER, by, holder, header: { kid: "k1" } })).split("~");
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...parts), { maxLength: 7 }), async (shuffled) => {
       const found = await verdict(shuffled.join("~"));
       if (typeof found !== "string")
-        expect([shuffled.toSorted(), found]).toEqual([parts.toSorted(), { issuer: ISSUER, subject: "person-1" }]);
+        expect([shuffled.toSorted(), found]).toEqual([parts.toSorted(), { issuer: ISSUER, subject: "user-1" }]);
     }),
     { numRuns: 300 },
   );

@@ -1,49 +1,55 @@
 import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../../identifier.ts";
+import { GRANTS } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { hashSecret, newHexSecret } from "../../../secret.ts";
 import type { Core } from "../../core.ts";
+import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
+import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, NewFamily } from "../../ports.ts";
 import { because } from "../../refusal-audit.ts";
 import { signJwt } from "../../signing/jws.ts";
 import { newJti } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import type { NewGrant } from "../../user-grant.ts";
+import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
-import { CODE_UNEXPIRED, codeReplayed, decideCode } from "./rules.ts";
+import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
 
-/** Ends what a code was redeemed for, and refuses. The end is written before the refusal leaves. */
-async function endReplayed(grantId: string, client: Client, requestId: string, core: Core): Promise<never> {
-  const refusal = codeReplayed();
+type Request = GrantRequest<"authorizationCode">;
+type Decision = ReturnType<typeof decideCode>;
+
+const { grantType } = GRANTS.authorizationCode;
+
+async function decide(request: Request, trace = ENFORCED): Promise<Decision> {
+  checkGrantUse(request, trace);
+  return decideCode(await request.prefetched.code, request.client, request.grant.value, trace);
+}
+
+/** Revokes what a code was redeemed for, then refuses. The revocation is committed before the refusal is thrown. */
+async function revokeReplayed(
+  { grantId, refusal }: Extract<Decision, { kind: "replay" }>,
+  { client, requestId }: Request,
+  core: Core,
+): Promise<never> {
   await core.grants.revoke(grantId, {
     event: "code.replayed",
     outcome: "failure",
     ...because(refusal),
     actor: { type: "client", id: client.clientId },
     clientId: client.clientId,
-    grantType: "authorization_code",
+    grantType,
     grantId,
     requestId,
   });
   throw refusal;
 }
 
-/** @param presented the code of the request as it was read for it */
-export async function authorizationCodeGrant(
-  grant: AuthorizationCodeGrant,
-  presented: CodeState | undefined,
-  client: Client,
-  requestId: string,
-  core: Core,
-) {
-  const codeHash = hashSecret(grant.code);
-  const decision = decideCode(presented, client, grant);
-  if (decision.kind === "replay") return endReplayed(decision.grantId, client, requestId, core);
-
-  const { code, bound, audience } = decision;
+async function redeem({ code, bound, audience }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
+  const { client, requestId } = request;
+  const codeHash = hashSecret(request.grant.value.code);
   const opened: NewGrant = {
     id: newId(core.clock, core.randomBytes),
     clientId: client.clientId,
@@ -60,7 +66,7 @@ export async function authorizationCodeGrant(
     actor: { type: "user", id: code.userId },
     userId: code.userId,
     clientId: client.clientId,
-    grantType: "authorization_code",
+    grantType,
     scope: printScope(code.scopes),
     resources: audience,
     jti,
@@ -68,8 +74,8 @@ export async function authorizationCodeGrant(
     requestId,
   };
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) {
-    const now = decideCode(await core.codes.byHash(codeHash), client, grant);
-    if (now.kind === "replay") return endReplayed(now.grantId, client, requestId, core);
+    const decision = decideCode(await core.codes.byHash(codeHash), client, request.grant.value);
+    if (decision.kind === "replay") return revokeReplayed(decision, request, core);
     throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
   }
   const [answer, idToken] = await Promise.all([
@@ -99,3 +105,25 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
   });
   return signJwt(claims, "JWT", core.keys.signing().idToken, core.sign);
 }
+
+export const authorizationCode: Grant<"authorizationCode"> = {
+  rules: [...GRANT_RULES, ...CODE_RULES],
+  refusalAudit: CONFIDENTIAL_ONLY,
+
+  async issue(request, core) {
+    const decision = await decide(request);
+    return decision.kind === "replay" ? revokeReplayed(decision, request, core) : redeem(decision, request, core);
+  },
+
+  async preview(request, core, trace) {
+    const decision = await decide(request, trace);
+    if (decision.kind === "replay") throw decision.refusal;
+    const { code, audience } = decision;
+    return {
+      ...previewOf(code.scopes, audience, core),
+      sub: code.userId,
+      refreshToken: request.client.grantTypes.includes("refresh_token"),
+      idToken: code.scopes.includes("openid"),
+    };
+  },
+};

@@ -3,126 +3,133 @@ import { Refusal } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/pkce.ts";
 import { narrowResource } from "../../policy/resource.ts";
-import { assertRules, type Rule } from "../../policy/rule.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState } from "../../ports.ts";
 
-export interface CodeFacts {
+interface PresentedCode {
   readonly client: Client;
-  readonly grant: AuthorizationCodeGrant;
-  /** Undefined for a value that is no code, or not any more. */
-  readonly code: CodeState | undefined;
+  readonly params: AuthorizationCodeGrant;
+  /** Undefined for a value that is not a code, or no longer one. */
+  readonly found: CodeState | undefined;
+}
+
+interface KnownCode {
+  readonly client: Client;
+  readonly params: AuthorizationCodeGrant;
+  readonly code: CodeState;
 }
 
 const refuse = (reason: string): never => {
   throw new Refusal("invalid_grant", reason);
 };
 
-/** The code of facts in which there is one. */
-const codeOf = ({ code }: CodeFacts): CodeState => code ?? refuse("code_unknown");
-
-function assertVerifierForm({ grant }: CodeFacts): void {
-  if (isCodeVerifier(grant.codeVerifier)) return;
-  const description = "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~";
-  throw new Refusal("invalid_request", "code_verifier_malformed", { description });
-}
-
-/** Without `resource` the token is for the client itself, which lets the client exchange it later on (RFC 9068 §3). */
-const boundOf = (facts: CodeFacts): readonly string[] => {
-  const { resources } = codeOf(facts);
-  return resources.length > 0 ? resources : [facts.client.clientId];
+const CODE_VERIFIER_FORM: Rule<PresentedCode> = {
+  name: "code_verifier_form",
+  demand: "code_verifier has 43 to 128 unreserved characters.",
+  source: "RFC 7636 §4.1",
+  check: ({ params }) => {
+    if (isCodeVerifier(params.codeVerifier)) return;
+    const description = "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~";
+    throw new Refusal("invalid_request", "code_verifier_malformed", { description });
+  },
 };
-const audienceFor = (facts: CodeFacts): readonly string[] => narrowResource(facts.grant.resource, boundOf(facts));
-
-/** Whether the code is presented rightly, in order. Only then it matters whether it was used before. */
-const PRESENTATION_RULES: readonly Rule<CodeFacts>[] = [
-  {
-    name: "code_verifier_form",
-    demand: "code_verifier has 43 to 128 characters of those that it may have.",
-    source: "RFC 7636 §4.1",
-    assert: assertVerifierForm,
+const CODE_KNOWN: Rule<PresentedCode, CodeState> = {
+  name: "code_known",
+  demand: "The code was issued here, and is still stored.",
+  source: "OAuth 2.1 §4.1.3",
+  check: ({ found }) => found ?? refuse("code_unknown"),
+};
+const CODE_OF_CLIENT: Rule<KnownCode> = {
+  name: "code_of_client",
+  demand: "The code was issued to this client.",
+  source: "OAuth 2.1 §4.1.3",
+  check: ({ client, code }) => {
+    if (code.clientId !== client.clientId) refuse("code_of_another_client");
   },
-  { name: "code_known", demand: "The code is one that was issued, and is remembered.", source: "OAuth 2.1 §4.1.3", assert: codeOf },
-  {
-    name: "code_of_client",
-    demand: "The code was issued to this client.",
-    source: "OAuth 2.1 §4.1.3",
-    assert: (facts) => {
-      if (codeOf(facts).clientId !== facts.client.clientId) refuse("code_of_another_client");
-    },
+};
+const REDIRECT_URI: Rule<KnownCode> = {
+  name: "redirect_uri",
+  demand: "redirect_uri is the one of the authorization request, character by character.",
+  source: "RFC 6749 §4.1.3",
+  check: ({ params, code }) => {
+    if (code.redirectUri !== params.redirectUri) refuse("redirect_uri_differs");
   },
-  {
-    name: "redirect_uri",
-    demand: "redirect_uri is the one of the authorization request, character by character.",
-    source: "specification §3",
-    assert: (facts) => {
-      if (codeOf(facts).redirectUri !== facts.grant.redirectUri) refuse("redirect_uri_differs");
-    },
+};
+const CODE_VERIFIER: Rule<KnownCode> = {
+  name: "code_verifier",
+  demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
+  source: "RFC 7636 §4.6",
+  check: ({ params, code }) => {
+    if (!verifierMatches(params.codeVerifier, code.codeChallenge)) refuse("code_verifier_wrong");
   },
-  {
-    name: "code_verifier",
-    demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
-    source: "RFC 7636 §4.6",
-    assert: (facts) => {
-      if (!verifierMatches(facts.grant.codeVerifier, codeOf(facts).codeChallenge)) refuse("code_verifier_wrong");
-    },
-  },
-];
-
-/** A second use ends what came of the first, so that a decision tells of it instead of refusing. */
-const CODE_UNUSED: Rule<CodeFacts> = {
+};
+/** A second use obliges the caller to revoke the grant, so the decision reports it instead of throwing. */
+const CODE_UNUSED: Rule<KnownCode> = {
   name: "code_unused",
-  demand: "The code has not been used before; a second use ends its grant.",
-  source: "OAuth 2.1 §7.5.2, specification §3",
-  assert: (facts) => {
-    if (codeOf(facts).grantId !== null) refuse("code_replayed");
+  demand: "The code has not been used before; a second use revokes its grant.",
+  source: "OAuth 2.1 §7.5.2",
+  check: ({ code }) => {
+    if (code.grantId !== null) refuse("code_replayed");
   },
 };
-
-export const CODE_UNEXPIRED: Rule<CodeFacts> = {
+export const CODE_UNEXPIRED: Rule<KnownCode> = {
   name: "code_unexpired",
   demand: "The code has not expired.",
-  source: "specification §3",
-  assert: (facts) => {
-    if (codeOf(facts).expiresAt <= codeOf(facts).now) refuse("code_expired");
+  source: "docs/protocol.md#authorization-code",
+  check: ({ code }) => {
+    if (code.expiresAt <= code.now) refuse("code_expired");
+  },
+};
+const USER_ENABLED: Rule<KnownCode> = {
+  name: "user_enabled",
+  demand: "The user is enabled.",
+  source: "docs/protocol.md#accounts",
+  check: ({ code }) => {
+    if (!code.subject.enabled) refuse("user_disabled");
+  },
+};
+const RESOURCE: Rule<KnownCode, { readonly bound: readonly string[]; readonly audience: readonly string[] }> = {
+  name: "resource",
+  demand: "resource lies within the resources of the authorization request; where it had none, it can only be the client_id.",
+  source: "RFC 8707 §2.2",
+  check: ({ client, params, code }) => {
+    // Without `resource` the token is for the client itself, which can exchange it later (RFC 9068 §3).
+    const bound = code.resources.length > 0 ? code.resources : [client.clientId];
+    return { bound, audience: narrowResource(params.resource, bound) };
   },
 };
 
-const REDEMPTION_RULES: readonly Rule<CodeFacts>[] = [
-  CODE_UNEXPIRED,
-  {
-    name: "user_enabled",
-    demand: "The person is enabled.",
-    source: "specification §3",
-    assert: (facts) => {
-      if (!codeOf(facts).subject.enabled) refuse("user_disabled");
-    },
-  },
-  {
-    name: "resource",
-    demand: "resource lies within what was bound at authorize; where nothing was, it can be the client_id alone.",
-    source: "RFC 8707 §2.2, specification §4.7",
-    assert: audienceFor,
-  },
-];
-
 /** In order. */
-export const CODE_RULES: readonly Rule<CodeFacts>[] = [...PRESENTATION_RULES, CODE_UNUSED, ...REDEMPTION_RULES];
+export const CODE_RULES: readonly RuleHead[] = [
+  CODE_VERIFIER_FORM,
+  CODE_KNOWN,
+  CODE_OF_CLIENT,
+  REDIRECT_URI,
+  CODE_VERIFIER,
+  CODE_UNUSED,
+  CODE_UNEXPIRED,
+  USER_ENABLED,
+  RESOURCE,
+];
 
 /**
  * What a presented code entitles its client to. Pure.
- * A used code that is presented rightly in everything else is a replay, which ends its grant; with wrong parameters it ends nothing,
- * or whoever saw a code go by could sign its owner out.
+ * A used code that is right in everything else is a replay, which revokes its grant. With wrong parameters it revokes nothing: otherwise
+ * anyone who has seen a code could sign its owner out.
  * @throws {Refusal} invalid_request, invalid_grant, invalid_target
- * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, specification §3 and §4.7
+ * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, docs/protocol.md#authorization-code
  */
-export function decideCode(code: CodeState | undefined, client: Client, grant: AuthorizationCodeGrant) {
-  const facts = { code, client, grant };
-  assertRules(PRESENTATION_RULES, facts);
-  const presented = codeOf(facts);
-  if (presented.grantId !== null) return { kind: "replay", grantId: presented.grantId } as const;
-  assertRules(REDEMPTION_RULES, facts);
-  return { kind: "redeem", code: presented, bound: boundOf(facts), audience: audienceFor(facts) } as const;
+export function decideCode(found: CodeState | undefined, client: Client, params: AuthorizationCodeGrant, trace = ENFORCED) {
+  const presented = { found, client, params };
+  trace.check(CODE_VERIFIER_FORM, presented);
+  const code = trace.check(CODE_KNOWN, presented);
+  const facts = { code, client, params };
+  trace.check(CODE_OF_CLIENT, facts);
+  trace.check(REDIRECT_URI, facts);
+  trace.check(CODE_VERIFIER, facts);
+  const replayed = trace.refusalOf(CODE_UNUSED, facts);
+  if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
+  trace.check(CODE_UNEXPIRED, facts);
+  trace.check(USER_ENABLED, facts);
+  return { kind: "redeem", code, ...trace.check(RESOURCE, facts) } as const;
 }
-
-/** The refusal of a replay, thrown once its end is written. */
-export const codeReplayed = (): Refusal => new Refusal("invalid_grant", "code_replayed", { rule: CODE_UNUSED.name });

@@ -1,10 +1,9 @@
 import { FetchFailure } from "../../../clients/guarded-fetch.ts";
-import type { PublishedKey } from "../../../clients/key-set.ts";
-import { type AssertionAlgorithm, isAssertionAlgorithm } from "../../../clients/signature-algorithms.ts";
+import type { RemoteKeys } from "../../../clients/key-set.ts";
+import { isAssertionAlgorithm } from "../../../clients/verification-key.ts";
 import { Refusal } from "../../../errors.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "../../signing/jws.ts";
-import { fittingKeys, isSignedBy } from "../../signing/published-keys.ts";
-import type { IssuerKeys } from "./ports.ts";
+import { verifyByRemoteKeys } from "../../signing/published-keys.ts";
 
 const MAX_ASSERTION_LENGTH = 16_384;
 const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;
@@ -13,19 +12,16 @@ const refuse = (reason: string): never => {
   throw new Refusal("invalid_grant", reason);
 };
 
-/** An assertion whose form is good and whose issuer is trusted. Who signed it is not known yet. */
+/** A well-formed assertion that names a trusted issuer. Its signature has not been verified. */
 export interface IdentityAssertion extends ParsedJwt {
-  readonly alg: AssertionAlgorithm;
-  readonly kid: string | undefined;
   readonly issuer: string;
 }
 
 /**
- * Reads an assertion. Pure. Nothing in it chooses a key or an address: it may name an issuer of the operator's list, and a key of that
- * issuer.
- * @param localIssuer an assertion of our own making is never accepted, whatever the list says
+ * Reads an assertion. Pure. It may name an issuer that the operator trusts and a key id of that issuer, but never a key or an address.
+ * @param localIssuer this server, whose own assertions are never accepted
  * @throws {Refusal} invalid_grant
- * @see ID-JAG §4.4, RFC 8725 §3, specification §4.7
+ * @see ID-JAG §4.4, RFC 8725 §3, docs/protocol.md#identity-assertion
  */
 export function readIdentityAssertion(text: string, trustedIssuers: readonly string[], localIssuer: string): IdentityAssertion {
   const parsed = parseJws(text, MAX_ASSERTION_LENGTH);
@@ -39,24 +35,16 @@ export function readIdentityAssertion(text: string, trustedIssuers: readonly str
   if (claims === undefined) return refuse("assertion_malformed");
   const { iss } = claims;
   if (typeof iss !== "string" || iss === localIssuer || !trustedIssuers.includes(iss)) return refuse("issuer_not_trusted");
-  return { ...parsed, claims, alg, kid, issuer: iss };
+  return { ...parsed, claims, issuer: iss };
 }
 
 /**
- * Whether a key that the issuer publishes signed it. A key that is not known yet is asked for once more.
+ * Verifies the signature by a key that the issuer publishes.
  * @throws {Refusal} invalid_grant
  */
-export async function assertSignedByIssuer(assertion: IdentityAssertion, keys: IssuerKeys): Promise<void> {
-  const { issuer, alg, kid } = assertion;
-  const choose = (published: readonly PublishedKey[]) => fittingKeys(published, alg, kid);
-  const known = choose(await reached(keys.at(issuer)));
-  const [key, ...others] = known.length > 0 ? known : choose(await reached(keys.renewed(issuer)));
-  if (key === undefined) return refuse("key_unknown");
-  if (others.length > 0) refuse("key_ambiguous");
-  if (!isSignedBy(assertion, key, alg)) refuse("signature_wrong");
-}
-
-const reached = (keys: Promise<readonly PublishedKey[]>): Promise<readonly PublishedKey[]> =>
-  keys.catch((cause: unknown) => {
+export async function assertSignedByIssuer(assertion: IdentityAssertion, keys: RemoteKeys): Promise<void> {
+  const verdict = await verifyByRemoteKeys(assertion, assertion.issuer, keys).catch((cause: unknown) => {
     throw cause instanceof FetchFailure ? new Refusal("invalid_grant", `issuer_${cause.reason}`, { cause }) : cause;
   });
+  if (verdict !== "valid") refuse(verdict);
+}

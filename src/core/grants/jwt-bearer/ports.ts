@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../../audit.ts";
-import type { PublishedKey } from "../../../clients/key-set.ts";
+import type { RemoteKeys } from "../../../clients/key-set.ts";
 import type { NewGrant } from "../../user-grant.ts";
 
 /** Who an accepted identity assertion speaks of, and the identifier that it uses up. */
@@ -29,20 +29,13 @@ export interface IdentityAssertions {
   outlook(identity: AssertedIdentity): Promise<{ readonly enabled: boolean; readonly used: boolean }>;
 }
 
-/** The keys with which issuers sign identity assertions, found by OpenID Connect discovery. */
-export interface IssuerKeys {
-  /** Keys as they were at most ten minutes ago. @throws {FetchFailure} when they cannot be had */
-  at(issuer: string): Promise<readonly PublishedKey[]>;
-  /** The same, asked anew unless that was done within the last minute: for a key id that is not among them. @throws {FetchFailure} */
-  renewed(issuer: string): Promise<readonly PublishedKey[]>;
-}
-
 /** What accepting identity assertions takes. */
 export interface IdentityAssertionPorts {
   /** ID_JAG_TRUSTED_ISSUERS */
   readonly trustedIssuers: readonly string[];
   /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds. */
   readonly maxLifetime: number;
-  readonly keys: IssuerKeys;
+  /** Keys by which issuers sign assertions, found by OpenID Connect discovery. */
+  readonly keys: RemoteKeys;
   readonly assertions: IdentityAssertions;
 }

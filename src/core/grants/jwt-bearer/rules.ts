@@ -1,143 +1,194 @@
-import { type Client, isConfidential } from "../../../clients/client.ts";
+import { MAX_ACTORS } from "../../../clients/agents.ts";
+import { audienceOf, type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { JWT_BEARER } from "../../../protocol/grants.ts";
-import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
-import { assertRules, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { parseScope } from "../../../protocol/scope.ts";
+import { boundForm } from "../../policy/resource.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { allowedScopes } from "../../policy/scope.ts";
+import type { Actor } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
-import {
-  assertedActors,
-  assertedResources,
-  assertedScopes,
-  assertedSubject,
-  assertForUsAndNow,
-  assertNothingUnheeded,
-  SKEW,
-} from "./assertion-rules.ts";
+import type { IdentityAssertionPorts } from "./ports.ts";
 
-export interface AssertionGrantFacts {
-  readonly client: Client;
-  readonly grant: JwtBearerGrant;
-}
+/** Seconds by which another issuer's clock may be ahead. */
+const SKEW = 60;
+const MAX_IDENTIFIER = 255;
 
-export const GRANT_SERVED: RuleHead = {
-  name: "grant_served",
-  demand: "Identity assertions are accepted here (ID_JAG_ENABLED).",
-  source: "specification §4.7",
+/** The client learns one code about an assertion; the reason is for the audit record. */
+const refuse = (reason: string): never => {
+  throw new Refusal("invalid_grant", reason);
 };
 
-/** What is judged before the assertion is looked at, in order. */
-export const ASSERTION_GRANT_RULES: readonly Rule<AssertionGrantFacts>[] = [
-  {
-    name: "confidential_client",
-    demand: "The client proves who it is; a public client may not bring assertions.",
-    source: "specification §4.7",
-    assert: ({ client }) => {
-      if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
-    },
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+export const GRANT_SERVED: Rule<IdentityAssertionPorts | undefined, IdentityAssertionPorts> = {
+  name: "grant_served",
+  demand: "Identity assertions are accepted here (ID_JAG_ENABLED).",
+  source: "docs/protocol.md#identity-assertion",
+  check(ports) {
+    if (ports !== undefined) return ports;
+    throw new Refusal("unsupported_grant_type", "grant_not_served", { description: "This grant is not served here." });
   },
-  { ...GRANT_HELD, assert: ({ client }) => GRANT_HELD.assert({ client, grantType: JWT_BEARER }) },
-  { ...PARAMETERS_PRESENT, assert: ({ grant }) => PARAMETERS_PRESENT.assert({ grant: { case: "jwtBearer", value: grant } }) },
-];
+};
+
+export const CONFIDENTIAL_CLIENT: Rule<{ readonly client: Client }> = {
+  name: "confidential_client",
+  demand: "The client authenticates; a public client may not present assertions.",
+  source: "docs/protocol.md#identity-assertion",
+  check: ({ client }) => {
+    if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
+  },
+};
 
 export const ASSERTION_READ: RuleHead = {
   name: "assertion_form",
-  demand: "The assertion is a JWT of typ oauth-id-jag+jwt, brings no key of its own, and names a trusted issuer (ID_JAG_TRUSTED_ISSUERS).",
-  source: "ID-JAG §4.4, specification §4.7",
+  demand: "The assertion is a JWT of typ oauth-id-jag+jwt, contains no key, and names a trusted issuer (ID_JAG_TRUSTED_ISSUERS).",
+  source: "ID-JAG §4.4",
 };
 
 export const ASSERTION_SIGNED: RuleHead = {
   name: "assertion_signed",
   demand: "A key that the issuer publishes has signed the assertion.",
-  source: "specification §4.7",
+  source: "docs/protocol.md#identity-assertion",
 };
 
-/** An assertion whose signature has been checked, with what it is judged by. */
-export interface AssertionFacts extends AssertionGrantFacts {
+/** An assertion whose signature has been verified, with what the rules compare it to. */
+export interface AssertionFacts {
+  readonly client: Client;
+  readonly params: JwtBearerGrant;
   readonly assertion: IdentityAssertion;
+  /** Of this server. */
   readonly issuer: string;
-  /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds. */
+  /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds: an assertion that lives longer would outlive the record of its use. */
   readonly maxLifetime: number;
   /** Seconds since the epoch. */
   readonly now: number;
 }
 
-const timesOf = ({ assertion, issuer, maxLifetime, now }: AssertionFacts) => assertForUsAndNow(assertion, issuer, maxLifetime, now);
-const subjectOf = ({ assertion, client }: AssertionFacts) => assertedSubject(assertion, client);
-const actorsOf = ({ assertion }: AssertionFacts) => assertedActors(assertion);
-const audienceFor = ({ assertion, client, grant }: AssertionFacts) => assertedResources(assertion, grant.resource, client);
-const scopesOf = ({ assertion, client, grant }: AssertionFacts) => assertedScopes(assertion, grant.scope, client);
-
-/** What is judged by the assertion itself, in order. */
-export const ASSERTION_RULES: readonly Rule<AssertionFacts>[] = [
-  {
-    name: "assertion_for_us_and_now",
-    demand: "aud is this issuer alone; the assertion is valid now, and lives no longer than ID_JAG_MAX_ASSERTION_LIFETIME.",
-    source: "ID-JAG §4.4, specification §4.7",
-    assert: timesOf,
+const VALID_HERE_AND_NOW: Rule<AssertionFacts, { readonly iat: number; readonly exp: number }> = {
+  name: "assertion_for_us_and_now",
+  demand: "aud is this issuer alone; the assertion is valid now, and lives no longer than ID_JAG_MAX_ASSERTION_LIFETIME.",
+  source: "ID-JAG §4.4",
+  check({ assertion: { claims }, issuer, maxLifetime, now }) {
+    const { aud, exp, iat, nbf } = claims;
+    const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+    if (audience !== issuer) refuse("assertion_for_another_audience");
+    if (!isTime(exp)) return refuse("assertion_without_expiry");
+    if (exp <= now) refuse("assertion_expired");
+    if (!isTime(iat)) return refuse("assertion_without_issue_time");
+    if (iat > now + SKEW || (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW))) refuse("assertion_not_yet_valid");
+    if (exp - iat > maxLifetime) refuse("assertion_lives_too_long");
+    return { iat, exp };
   },
-  {
-    name: "assertion_subject",
-    demand: "The assertion names a subject, an id of its own, and this client in client_id.",
-    source: "ID-JAG §4.4",
-    assert: subjectOf,
-  },
-  {
-    name: "assertion_understood",
-    demand: "Neither the assertion nor the request has authorization_details, and the assertion no cnf.",
-    source: "specification §4.7",
-    assert: ({ assertion, grant }) => assertNothingUnheeded(assertion, grant.authorizationDetailsPresent),
-  },
-  {
-    name: "chain_length",
-    demand: "act, if there, is well-formed and names at most four actors.",
-    source: "specification §8",
-    assert: actorsOf,
-  },
-  {
-    name: "resource",
-    demand: "The assertion names resources, all within the client's audience; the request's resource lies within them.",
-    source: "specification §4.7",
-    assert: audienceFor,
-  },
-  {
-    name: "scope",
-    demand: "The request's scope lies within the assertion's, and something of it is in the client's allowlist.",
-    source: "ID-JAG §4.4",
-    assert: scopesOf,
-  },
-];
-
-/** What the stores judge as they accept it, all at once. */
-export const USER_ENABLED: RuleHead = {
-  name: "user_enabled",
-  demand: "The person of whom the assertion speaks is enabled, if known here.",
-  source: "specification §3",
 };
-export const ASSERTION_UNUSED: RuleHead = {
+
+const SUBJECT: Rule<AssertionFacts, { readonly subject: string; readonly jti: string }> = {
+  name: "assertion_subject",
+  demand: "The assertion has a subject, a jti, and this client as client_id.",
+  source: "ID-JAG §4.4",
+  check({ assertion: { claims }, client }) {
+    const { sub, jti, client_id } = claims;
+    if (!isText(sub) || sub.length > MAX_IDENTIFIER || /\p{Cc}/u.test(sub) || !sub.isWellFormed())
+      return refuse("assertion_without_subject");
+    if (!isText(jti)) return refuse("assertion_without_id");
+    if (client_id !== client.clientId) refuse("assertion_for_another_client");
+    return { subject: sub, jti };
+  },
+};
+
+/** Unknown claims are ignored, except those that would restrict the token: `cnf` demands a proof that is not checked here. */
+const UNDERSTOOD: Rule<AssertionFacts> = {
+  name: "assertion_understood",
+  demand: "Neither the assertion nor the request has authorization_details, and the assertion has no cnf.",
+  source: "docs/protocol.md#identity-assertion",
+  check({ assertion: { claims }, params }) {
+    if (params.authorizationDetailsPresent || claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
+    if (claims.cnf !== undefined) refuse("confirmation_unsupported");
+  },
+};
+
+function actorFrom(value: unknown, left: number): Actor {
+  if (left === 0) return refuse("too_many_actors");
+  if (typeof value !== "object" || value === null || !("sub" in value) || !isText(value.sub)) return refuse("actor_malformed");
+  const { sub } = value;
+  return "act" in value && value.act !== undefined ? { sub, act: actorFrom(value.act, left - 1) } : { sub };
+}
+
+/** Of each actor that the other issuer names, only `sub` goes into the token. */
+const CHAIN_LENGTH: Rule<AssertionFacts, Actor | undefined> = {
+  name: "chain_length",
+  demand: "act, if present, is well-formed and names at most four actors.",
+  source: "docs/protocol.md#limits",
+  check: ({ assertion: { claims } }) => (claims.act === undefined ? undefined : actorFrom(claims.act, MAX_ACTORS)),
+};
+
+const RESOURCE: Rule<AssertionFacts, readonly string[]> = {
+  name: "resource",
+  demand: "The assertion names resources, all within the client's audience; the request's resource lies within them.",
+  source: "docs/protocol.md#identity-assertion",
+  check({ assertion: { claims }, params, client }) {
+    const asserted: readonly unknown[] = Array.isArray(claims.resource) ? claims.resource : [claims.resource];
+    if (asserted.length === 0 || !asserted.every(isText)) return refuse("assertion_without_resource");
+    if (!asserted.every((resource) => boundForm(resource, audienceOf(client)) !== undefined)) refuse("resource_not_of_client");
+    const requested = params.resource.map((resource) => boundForm(resource, asserted) ?? refuse("resource_outside_assertion"));
+    return [...new Set(requested.length === 0 ? asserted : requested)];
+  },
+};
+
+const SCOPE: Rule<AssertionFacts, readonly string[]> = {
+  name: "scope",
+  demand: "The request's scope lies within the assertion's, and at least one scope of it is in the client's allowlist.",
+  source: "ID-JAG §4.4",
+  check({ assertion: { claims }, params, client }) {
+    const asserted = typeof claims.scope === "string" ? parseScope(claims.scope) : [];
+    const requested = parseScope(params.scope);
+    if (!requested.every((name) => asserted.includes(name))) refuse("scope_wider_than_assertion");
+    const allowed = allowedScopes(client);
+    const scopes = (requested.length === 0 ? asserted : requested).filter((name) => allowed.includes(name));
+    return scopes.length === 0 ? refuse("no_scope_left") : scopes;
+  },
+};
+
+/** In order. */
+export const ASSERTION_RULES: readonly RuleHead[] = [VALID_HERE_AND_NOW, SUBJECT, UNDERSTOOD, CHAIN_LENGTH, RESOURCE, SCOPE];
+
+/** What the store checks while it accepts an assertion. @see IdentityAssertions */
+export const USER_ENABLED: Rule<{ readonly enabled: boolean }> = {
+  name: "user_enabled",
+  demand: "The user whom the assertion names is enabled, if they have an account here.",
+  source: "docs/protocol.md#accounts",
+  check: ({ enabled }) => {
+    if (!enabled) refuse("user_disabled");
+  },
+};
+export const ASSERTION_UNUSED: Rule<{ readonly used: boolean }> = {
   name: "assertion_unused",
   demand: "The assertion (jti) has not been used before.",
-  source: "specification §3",
+  source: "docs/protocol.md#identity-assertion",
+  check: ({ used }) => {
+    if (used) refuse("assertion_replayed");
+  },
 };
 
 /**
- * What an assertion entitles the client to that presents it. Pure; the signature has been checked.
+ * What an assertion entitles the client to that presents it. Pure; its signature has been verified.
  * @throws {Refusal} invalid_grant, invalid_scope for a malformed scope
- * @see ID-JAG §4.4, specification §4.7
+ * @see ID-JAG §4.4, docs/protocol.md#identity-assertion
  */
-export function decideIdentityAssertion(facts: AssertionFacts) {
-  assertRules(ASSERTION_RULES, facts);
+export function decideIdentityAssertion(facts: AssertionFacts, trace = ENFORCED) {
   const { assertion, now } = facts;
-  const { iat, exp } = timesOf(facts);
-  const { subject, jti } = subjectOf(facts);
   const { auth_time, email, email_verified } = assertion.claims;
+  const { iat, exp } = trace.check(VALID_HERE_AND_NOW, facts);
+  const { subject, jti } = trace.check(SUBJECT, facts);
+  trace.check(UNDERSTOOD, facts);
   return {
     subject,
     jti,
     remember: exp + SKEW - now,
-    act: actorsOf(facts),
-    audience: audienceFor(facts),
-    scopes: scopesOf(facts),
+    act: trace.check(CHAIN_LENGTH, facts),
+    audience: trace.check(RESOURCE, facts),
+    scopes: trace.check(SCOPE, facts),
     authTime:
       Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now ? Number(auth_time) : Math.min(iat, now),
     verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,

@@ -1,47 +1,21 @@
 import type { AuditEntry } from "../../../audit.ts";
-import type { Client } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { GRANTS } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { hashSecret, newHexSecret } from "../../../secret.ts";
 import type { Core } from "../../core.ts";
+import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
+import { ENFORCED } from "../../policy/rule.ts";
 import type { FamilyState } from "../../ports.ts";
 import { because } from "../../refusal-audit.ts";
 import { newJti } from "../../tokens/access-token.ts";
+import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
-import { decideRefresh, refreshTokenReplayed } from "./rules.ts";
+import { decideRefresh, REFRESH_RULES } from "./rules.ts";
 
-/** @param held the family of the presented token as it was read for this request */
-export async function refreshTokenGrant(
-  grant: RefreshTokenGrant,
-  held: FamilyState | undefined,
-  client: Client,
-  requestId: string,
-  core: Core,
-) {
-  const presented = hashSecret(grant.refreshToken);
-  const { refreshReuseGrace, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
-  // With a grace the successor follows from the request, so that parallel uses are all told the same one and none strands another.
-  const refreshToken = refreshReuseGrace > 0 ? core.successor(grant) : newHexSecret(core.randomBytes);
-  const next = hashSecret(refreshToken);
+type Request = GrantRequest<"refreshToken">;
 
-  // A second look only after a lost race: what the winner has made true then decides.
-  for (let look = 0; look < 2; look++) {
-    const found = look === 0 ? held : await core.families.holding(presented);
-    const decision = decideRefresh(found, client, grant, { seconds: refreshReuseGrace, successor: next });
-    const { family } = decision;
-    if (decision.kind === "replay") return endReplayed(family, client, requestId, core);
-    const { scopes, audience } = decision;
-    const jti = newJti(core.randomBytes, family.grantId);
-    const audit = issueRecord(family, scopes, audience, jti, requestId);
-    if (decision.kind === "repeat") await core.audit.recordIssue(audit);
-    else if (!(await core.families.rotate(family.familyId, presented, next, ttl, audit))) continue;
-    const answer = await accessTokenAnswer({ subject: family.subject.userId, client, scopes, audience, jti, lifetime }, core);
-    return { ...answer, refreshToken };
-  }
-  // Still current, yet not to be rotated (its client or user went meanwhile): nothing can be said for certain, and nothing was consumed.
-  throw new Refusal("temporarily_unavailable", "refresh_not_settled", { retryAfter: 1 });
-}
+const { grantType } = GRANTS.refreshToken;
 
 const issueRecord = (
   family: FamilyState,
@@ -55,7 +29,7 @@ const issueRecord = (
   actor: { type: "client", id: family.clientId },
   userId: family.subject.userId,
   clientId: family.clientId,
-  grantType: "refresh_token",
+  grantType,
   scope: printScope(scopes),
   resources: audience,
   jti,
@@ -63,9 +37,8 @@ const issueRecord = (
   requestId,
 });
 
-/** Ends the family, and refuses. The end is written before the refusal leaves. */
-async function endReplayed(family: FamilyState, client: Client, requestId: string, core: Core): Promise<never> {
-  const refusal = refreshTokenReplayed();
+/** Revokes the family, then refuses. The revocation is committed before the refusal is thrown. */
+async function revokeReplayed(family: FamilyState, refusal: Refusal, { client, requestId }: Request, core: Core): Promise<never> {
   await core.families.revoke(family.familyId, {
     event: "refresh_token.replayed",
     outcome: "failure",
@@ -73,9 +46,52 @@ async function endReplayed(family: FamilyState, client: Client, requestId: strin
     actor: { type: "client", id: client.clientId },
     userId: family.subject.userId,
     clientId: client.clientId,
-    grantType: "refresh_token",
+    grantType,
     grantId: family.grantId,
     requestId,
   });
   throw refusal;
 }
+
+export const refreshToken: Grant<"refreshToken"> = {
+  rules: [...GRANT_RULES, ...REFRESH_RULES],
+  refusalAudit: CONFIDENTIAL_ONLY,
+
+  async issue(request, core) {
+    checkGrantUse(request, ENFORCED);
+    const { client, requestId } = request;
+    const params = request.grant.value;
+    const presented = hashSecret(params.refreshToken);
+    const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
+    // With a grace the successor is derived from the request, so that parallel uses all receive the same one and none strands another.
+    const next = seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes);
+    const successor = hashSecret(next);
+
+    // A second attempt only after a lost race: it decides on what the winner has stored.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const found = await (attempt === 0 ? request.prefetched.family : core.families.holding(presented));
+      const decision = decideRefresh(found, client, params, { seconds, successor });
+      const { family } = decision;
+      if (decision.kind === "replay") return revokeReplayed(family, decision.refusal, request, core);
+      const { scopes, audience } = decision;
+      const jti = newJti(core.randomBytes, family.grantId);
+      const audit = issueRecord(family, scopes, audience, jti, requestId);
+      if (decision.kind === "repeat") await core.audit.recordIssue(audit);
+      else if (!(await core.families.rotate(family.familyId, presented, successor, ttl, audit))) continue;
+      const answer = await accessTokenAnswer({ subject: family.subject.userId, client, scopes, audience, jti, lifetime }, core);
+      return { ...answer, refreshToken: next };
+    }
+    // Still current, yet it cannot be rotated (its client or user has just been disabled): nothing is certain, and nothing was consumed.
+    throw new Refusal("temporarily_unavailable", "refresh_not_settled", { retryAfter: 1 });
+  },
+
+  async preview(request, core, trace) {
+    checkGrantUse(request, trace);
+    const params = request.grant.value;
+    const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params)) };
+    const decision = decideRefresh(await request.prefetched.family, request.client, params, grace, trace);
+    if (decision.kind === "replay") throw decision.refusal;
+    const { family, scopes, audience } = decision;
+    return { ...previewOf(scopes, audience, core), sub: family.subject.userId, refreshToken: true };
+  },
+};

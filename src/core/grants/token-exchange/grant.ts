@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
-import { isRefusal, Refusal } from "../../../errors.ts";
+import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../../identifier.ts";
 import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
@@ -12,8 +12,7 @@ import type { NewDelegation } from "../../delegations.ts";
 import { actorsOf } from "../../policy/delegation.ts";
 import { tokenLifetime } from "../../policy/lifetime.ts";
 import { boundForm, possibleClients } from "../../policy/resource.ts";
-import { assertRules } from "../../policy/rule.ts";
-import { because } from "../../refusal-audit.ts";
+import { ENFORCED } from "../../policy/rule.ts";
 import { signJwt } from "../../signing/jws.ts";
 import {
   type AccessTokenClaims,
@@ -26,130 +25,107 @@ import {
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
 import type { Subject } from "../../user-grant.ts";
+import { ACCESS_TOKEN_TYPE, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
-import { ACCESS_TOKEN_TYPE, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
-import { decideExchange, type Exchange } from "./rules.ts";
-import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "./token-rules.ts";
+import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
+import { decideExchange, type Exchange, TOKEN_RULES } from "./rules.ts";
+import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "./subject-rules.ts";
 
-/**
- * An agent exchanges a person's token for a narrower one that says for whom it acts, or for an identity assertion. Every outcome leaves a
- * record: of what is granted in the statement that stores it, of what is refused before the refusal leaves.
- * @see RFC 8693, specification §4.7 and §2.12
- */
-export async function tokenExchangeGrant(grant: TokenExchangeGrant, client: Client, requestId: string, core: Core) {
-  const known: { subject?: PresentedToken | undefined } = {};
-  try {
-    assertRules(REQUEST_RULES, { client, grant });
-    const facts = await exchangeFacts(grant, client, core);
-    known.subject = facts.subject;
-    const answer = await carryOut(decideExchange(facts), facts, requestId, core);
-    if (answer !== undefined) return answer;
-    const again = await refreshedFacts(grant, client, core);
-    known.subject = again.subject;
-    throw overtaken(again);
-  } catch (error) {
-    if (isRefusal(error) && error.code !== "temporarily_unavailable")
-      await core.audit.record(refusalRecord(error, client, known.subject, requestId));
-    throw error;
-  }
-}
-
-/** Everything that the rules look at. The reads go out together. */
-export async function exchangeFacts(grant: TokenExchangeGrant, client: Client, core: Core): Promise<ExchangeFacts> {
-  const claims = claimsOf(grant.subjectToken, core);
-  const targets = [...new Set([...grant.resource, ...grant.audience])].slice(0, MAX_RESOURCES);
-  const [subject, actor, clients] = await Promise.all([
-    claims && presented(claims, core, client.clientId),
-    grant.actorToken === undefined ? undefined : presentedActor(grant.actorToken, core),
-    clientsAmong([...targets, ...(claims ? audienceList(claims) : [])], client, core),
-  ]);
-  return { client, grant, subject, actor, clients, issuer: core.issuer };
-}
+type Request = GrantRequest<"tokenExchange">;
 
 function claimsOf(token: string, core: Core): AccessTokenClaims | undefined {
   const verified = core.issuedTokens.verify(token, "at+jwt");
   return verified && asAccessToken(verified);
 }
 
-/** @param agent who asks to act with it, for a subject token */
-async function presented(claims: AccessTokenClaims, core: Core, agent?: string): Promise<PresentedToken> {
+/** @param agent the client that acts with the token, if it is a subject token */
+async function presented(claims: AccessTokenClaims | undefined, core: Core, agent?: string): Promise<PresentedToken | undefined> {
+  if (claims === undefined) return undefined;
   return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-async function presentedActor(token: string, core: Core): Promise<PresentedToken | undefined> {
-  const claims = claimsOf(token, core);
-  return claims && presented(claims, core);
-}
-
-/** Whether each client that is named is enabled. Who asks is not looked up again, and where only web URIs are named nothing is. */
-async function clientsAmong(values: readonly string[], asking: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
-  const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== asking.clientId);
+/** Whether each named client is enabled. The requesting client is not looked up again, and web URIs are never looked up. */
+async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
+  const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== requesting.clientId);
   const found = await Promise.all(others.map((clientId) => core.clients.byClientId(clientId)));
-  return new Map([asking, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
+  return new Map([requesting, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
 }
 
-/** @throws {Refusal} invalid_client for an agent that has been disabled, or is gone, since it authenticated */
-async function refreshedFacts(grant: TokenExchangeGrant, { clientId }: Client, core: Core): Promise<ExchangeFacts> {
-  const client = await core.clients.byClientId(clientId);
-  if (!client?.enabled) throw new Refusal("invalid_client", "client_disabled", { rule: CLIENT_RULES.enabled.name });
-  return exchangeFacts(grant, client, core);
+/** Reads all that the rules look at, in one go. */
+async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
+  const claims = claimsOf(params.subjectToken, core);
+  const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
+  const [subject, actor, clients] = await Promise.all([
+    presented(claims, core, client.clientId),
+    params.actorToken === undefined ? undefined : presented(claimsOf(params.actorToken, core), core),
+    clientsAmong([...targets, ...(claims ? audienceList(claims) : [])], client, core),
+  ]);
+  return { client, params, subject, actor, clients, issuer: core.issuer };
 }
 
-/** Why an exchange was not stored that its facts allowed: what they have become names the rule, unless that is over again already. */
-function overtaken(facts: ExchangeFacts): Refusal {
-  decideExchange(facts);
-  return new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
+/** What the record of a refused exchange says: the chain is the requested one, the refused agent first. */
+function noteSubject(details: RefusalDetails, { clientId }: Client, subject: PresentedToken | undefined): void {
+  details.actChain = [clientId, ...actorsOf(subject?.claims.act)];
+  if (subject === undefined) return;
+  details.jti = subject.claims.jti;
+  if (subject.state.subject) details.userId = subject.state.subject.userId;
+  if (subject.state.root) details.grantId = subject.state.root.grantId;
 }
 
-/** @returns undefined when the exchange was not stored, for something that it stands on has ended since it was read */
-async function carryOut(exchange: Exchange, facts: ExchangeFacts, requestId: string, core: Core) {
-  const { kind, subject, root, scopes, audience, act } = exchange;
-  const { client } = facts;
-  // The subject token's end is counted by the database's clock, and so is that of what comes of it.
-  const { now } = subject.state;
-  const id = newId(core.clock, core.randomBytes);
+async function decide({ client, grant, refusalDetails }: Omit<Request, "requestId" | "prefetched">, core: Core, trace = ENFORCED) {
+  noteSubject(refusalDetails, client, undefined);
+  checkExchangeRequest({ client, grant }, trace);
+  const facts = await exchangeFacts(client, grant.value, core);
+  noteSubject(refusalDetails, client, facts.subject);
+  return decideExchange(facts, trace);
+}
+
+/** After a lost race: evaluates the rules on fresh data to name the one that now fails. */
+async function refuseOvertaken({ client, grant, refusalDetails }: Request, core: Core): Promise<never> {
+  const current = await core.clients.byClientId(client.clientId);
+  if (!current?.enabled) throw new Refusal("invalid_client", "client_disabled", { rule: CLIENT_RULES.enabled.name });
+  await decide({ client: current, grant, refusalDetails }, core);
+  throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
+}
+
+const lifetimeOf = ({ kind, subject }: Exchange, core: Core): number => {
   const configured = kind === "id_jag" ? ASSERTION_LIFETIME : core.lifetimes.accessToken;
-  const lifetime = tokenLifetime(configured, subject.claims.exp, now);
-  const delegation: NewDelegation = {
+  return tokenLifetime(configured, subject.claims.exp, subject.state.now);
+};
+
+const issuedTypeOf = ({ kind }: Exchange): string => (kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE);
+
+function newDelegation(exchange: Exchange, { clientId }: Client, lifetime: number, core: Core): NewDelegation {
+  const { kind, subject, root, scopes, audience } = exchange;
+  const id = newId(core.clock, core.randomBytes);
+  return {
     id,
     kind,
     jti: kind === "id_jag" ? newJti(core.randomBytes) : delegationJti(id),
     parent: tokenReference(subject.claims),
     grantId: root.grantId,
     userId: subject.claims.sub,
-    actor: client.clientId,
+    actor: clientId,
     scopes,
     audience,
-    expiresAt: now + lifetime,
+    // The subject token expires by the database's clock, and so does what is derived from it.
+    expiresAt: subject.state.now + lifetime,
   };
-  const { jti } = delegation;
-  // No record, no token: the answer waits for both.
-  const [answer, stored] = await Promise.all([
-    kind === "id_jag"
-      ? assertionAnswer(exchange, facts, { jti, lifetime }, core)
-      : accessTokenAnswer(
-          { subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom: ancestors(subject.claims) },
-          core,
-        ),
-    core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
-  ]);
-  return stored ? { ...answer, issuedTokenType: kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE } : undefined;
 }
 
 async function assertionAnswer(
   { subject, root, scopes, act }: Exchange,
-  { client, grant }: ExchangeFacts,
+  { client, grant: { value: params } }: Request,
   { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
   core: Core,
 ) {
-  const asBound = (place: string) => boundForm(place, audienceList(subject.claims)) ?? place;
-  const [audience = ""] = grant.audience.map(asBound);
+  const asBound = (resource: string) => boundForm(resource, audienceList(subject.claims)) ?? resource;
+  const [audience = ""] = params.audience.map(asBound);
   const claims = identityAssertionClaims({
     issuer: core.issuer,
-    // The rules have seen to it that there is one.
-    subject: subject.state.subject as Subject,
+    subject: subject.state.subject as Subject, // the rules have checked that the user exists
     audience,
-    resources: [...new Set(grant.resource.map(asBound))],
+    resources: [...new Set(params.resource.map(asBound))],
     clientId: client.clientId,
     scopes,
     jti,
@@ -177,19 +153,44 @@ const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: st
   requestId,
 });
 
-/** What can be said of an exchange that is refused: the chain is the one that was asked for, the refused agent in front. */
-function refusalRecord(refusal: Refusal, client: Client, subject: PresentedToken | undefined, requestId: string): AuditEntry {
-  return {
-    event: "token.refused",
-    outcome: "failure",
-    ...because(refusal),
-    actor: { type: "client", id: client.clientId },
-    ...(subject?.state.subject && { userId: subject.state.subject.userId }),
-    ...(subject?.state.root && { grantId: subject.state.root.grantId }),
-    ...(subject && { jti: subject.claims.jti }),
-    clientId: client.clientId,
-    grantType: TOKEN_EXCHANGE,
-    actChain: [client.clientId, ...actorsOf(subject?.claims.act)],
-    requestId,
-  };
-}
+/**
+ * An agent exchanges a user's token for a narrower one that names the agent as actor, or for an identity assertion. Every outcome leaves an
+ * audit record: an issued token in the statement that stores it, a refusal before it is thrown.
+ * @see RFC 8693, docs/protocol.md#token-exchange
+ */
+export const tokenExchange: Grant<"tokenExchange"> = {
+  rules: [...REQUEST_RULES, ...TOKEN_RULES],
+  refusalAudit: { event: "token.refused", publicClients: true, unauthenticated: true },
+
+  async issue(request, core) {
+    const exchange = await decide(request, core);
+    const { client, requestId } = request;
+    const { kind, subject, scopes, audience, act } = exchange;
+    const lifetime = lifetimeOf(exchange, core);
+    const delegation = newDelegation(exchange, client, lifetime, core);
+    const { jti } = delegation;
+    const accessToken = () => {
+      const exchangedFrom = ancestors(subject.claims);
+      const { now } = subject.state;
+      return accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom }, core);
+    };
+    // No record, no token: the answer waits for both.
+    const [answer, stored] = await Promise.all([
+      kind === "id_jag" ? assertionAnswer(exchange, request, { jti, lifetime }, core) : accessToken(),
+      core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
+    ]);
+    return stored ? { ...answer, issuedTokenType: issuedTypeOf(exchange) } : refuseOvertaken(request, core);
+  },
+
+  async preview(request, core, trace) {
+    const exchange = await decide(request, core, trace);
+    const { subject, scopes, audience, act } = exchange;
+    return {
+      ...previewOf(scopes, audience, core),
+      sub: subject.claims.sub,
+      actors: [...actorsOf(act)],
+      expiresIn: lifetimeOf(exchange, core),
+      issuedTokenType: issuedTypeOf(exchange),
+    };
+  },
+};

@@ -3,64 +3,74 @@ import { isWebResource, sameResource } from "../../../protocol/resource.ts";
 import { parseScope } from "../../../protocol/scope.ts";
 import { appendActor } from "../../policy/delegation.ts";
 import { exchangedAudience } from "../../policy/resource.ts";
-import { assertRules, type Rule } from "../../policy/rule.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { exchangedScopes } from "../../policy/scope.ts";
 import type { TokenRoot } from "../../token-state.ts";
 import { type Actor, audienceList } from "../../tokens/access-token.ts";
-import { invalid, mintsAssertion, REQUEST_RULES } from "./request-rules.ts";
-import { type ExchangeFacts, PRESENTED_RULES, type PresentedToken, subjectOf } from "./token-rules.ts";
+import { requestsAssertion } from "./request-rules.ts";
+import {
+  AGENT_RULES,
+  type ExchangeFacts,
+  type PresentedToken,
+  SUBJECT_KNOWN,
+  SUBJECT_RULES,
+  SUBJECT_SIGNED_IN,
+  type SubjectFacts,
+} from "./subject-rules.ts";
 
-export const scopesOf = (facts: ExchangeFacts): readonly string[] =>
-  exchangedScopes(facts.grant.scope, parseScope(subjectOf(facts).claims.scope), facts.client);
-
-export const audienceFor = (facts: ExchangeFacts): readonly string[] =>
-  exchangedAudience([...facts.grant.resource, ...facts.grant.audience], audienceList(subjectOf(facts).claims), facts.clients);
-
-/** An assertion is for another authorization server: ours would only be told what it knows. */
-function assertThirdPartyIssuer(facts: ExchangeFacts): void {
-  const [audience = ""] = facts.grant.audience;
-  if (mintsAssertion(facts) && (sameResource(audience, facts.issuer) || !isWebResource(audience)))
-    throw new Refusal("invalid_target", "audience_is_no_other_issuer", {
-      description: "An identity assertion is for one other authorization server: audience must be its issuer.",
-    });
-}
-
-/**
- * Who asks for an assertion acts like anybody else, and counts. The assertion names those before it alone: the draft leaves the actor open.
- */
-export const chainOf = (facts: ExchangeFacts): Actor | undefined => {
-  const { act } = subjectOf(facts).claims;
-  const grown = appendActor(act, facts.client.clientId);
-  return mintsAssertion(facts) ? act : grown;
+const SCOPE: Rule<SubjectFacts, readonly string[]> = {
+  name: "scope",
+  demand: "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its allowlist.",
+  source: "docs/protocol.md#token-exchange",
+  check: ({ params, subject, client }) => exchangedScopes(params.scope, parseScope(subject.claims.scope), client),
 };
 
-/** What is judged once the request itself is good, in order: the tokens first, then what is wanted of them. */
-export const TOKEN_RULES: readonly Rule<ExchangeFacts>[] = [
-  ...PRESENTED_RULES,
-  {
-    name: "scope",
-    demand: "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its own allowlist.",
-    source: "specification §4.7 rule 4, §5",
-    assert: scopesOf,
+const TARGET: Rule<SubjectFacts, readonly string[]> = {
+  name: "target",
+  demand: "resource and audience lie within the subject token's aud; clients that are disabled or deleted are left out.",
+  source: "docs/protocol.md#token-exchange",
+  check: ({ params, subject, clients }) =>
+    exchangedAudience([...params.resource, ...params.audience], audienceList(subject.claims), clients),
+};
+
+/** An identity assertion for this issuer would only say what this issuer knows. */
+const THIRD_PARTY_ISSUER: Rule<SubjectFacts> = {
+  name: "other_issuer",
+  demand: "An identity assertion is for another issuer than this one.",
+  source: "ID-JAG §4.3",
+  check: ({ params, issuer }) => {
+    const [audience = ""] = params.audience;
+    if (requestsAssertion(params) && (sameResource(audience, issuer) || !isWebResource(audience)))
+      throw new Refusal("invalid_target", "audience_is_no_other_issuer", {
+        description: "An identity assertion is for one other authorization server: audience must be its issuer.",
+      });
   },
-  {
-    name: "target",
-    demand: "resource and audience lie within the subject token's aud; clients that are disabled or deleted are left out.",
-    source: "specification §4.7 rule 4",
-    assert: audienceFor,
+};
+
+/**
+ * The agent that requests an assertion counts as an actor. The assertion itself names only those before it: the draft leaves the actor open.
+ */
+const CHAIN_LENGTH: Rule<SubjectFacts, Actor | undefined> = {
+  name: "chain_length",
+  demand: "A chain has at most four actors, the requesting agent included.",
+  source: "docs/protocol.md#token-exchange",
+  check: ({ params, subject, client }) => {
+    const { act } = subject.claims;
+    const extended = appendActor(act, client.clientId);
+    return requestsAssertion(params) ? act : extended;
   },
-  {
-    name: "other_issuer",
-    demand: "An identity assertion is for another issuer than this one.",
-    source: "ID-JAG §4.3",
-    assert: assertThirdPartyIssuer,
-  },
-  {
-    name: "chain_length",
-    demand: "No more than four act in a chain, the agent that asks among them.",
-    source: "specification §4.7 rule 7",
-    assert: chainOf,
-  },
+};
+
+/** What is evaluated once the request itself is well formed, in order: first the tokens, then what they are exchanged for. */
+export const TOKEN_RULES: readonly RuleHead[] = [
+  SUBJECT_KNOWN,
+  ...SUBJECT_RULES,
+  SUBJECT_SIGNED_IN,
+  ...AGENT_RULES,
+  SCOPE,
+  TARGET,
+  THIRD_PARTY_ISSUER,
+  CHAIN_LENGTH,
 ];
 
 /** An exchange in the values that are granted. */
@@ -74,20 +84,25 @@ export interface Exchange {
 }
 
 /**
- * What an agent gets in exchange for a person's token. Pure: every rule in its order, then the values.
+ * What an agent receives in exchange for a user's token. Pure; the request has passed `checkExchangeRequest`.
  * @throws {Refusal} of the first rule that does not hold
- * @see RFC 8693 §2, specification §4.7
+ * @see RFC 8693 §2, docs/protocol.md#token-exchange
  */
-export function decideExchange(facts: ExchangeFacts): Exchange {
-  assertRules(REQUEST_RULES, facts);
-  assertRules(TOKEN_RULES, facts);
-  const subject = subjectOf(facts);
+export function decideExchange(presented: ExchangeFacts, trace = ENFORCED): Exchange {
+  const subject = trace.check(SUBJECT_KNOWN, presented);
+  const facts = { ...presented, subject };
+  for (const rule of SUBJECT_RULES) trace.check(rule, facts);
+  const root = trace.check(SUBJECT_SIGNED_IN, facts);
+  for (const rule of AGENT_RULES) trace.check(rule, facts);
+  const scopes = trace.check(SCOPE, facts);
+  const audience = trace.check(TARGET, facts);
+  trace.check(THIRD_PARTY_ISSUER, facts);
   return {
-    kind: mintsAssertion(facts) ? "id_jag" : "access_token",
+    kind: requestsAssertion(facts.params) ? "id_jag" : "access_token",
     subject,
-    root: subject.state.root ?? invalid("subject_signed_out"),
-    scopes: scopesOf(facts),
-    audience: audienceFor(facts),
-    act: chainOf(facts),
+    root,
+    scopes,
+    audience,
+    act: trace.check(CHAIN_LENGTH, facts),
   };
 }

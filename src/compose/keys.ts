@@ -1,0 +1,74 @@
+import { resolve } from "node:path";
+import type { Config } from "../config.ts";
+import { type Keys, openKeys } from "../core/signing/key-ring.ts";
+import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.ts";
+import { openMldsaKey } from "../core/signing/ml-dsa.ts";
+import { developmentKey } from "../development-keys.ts";
+import { readMldsaPrivate } from "../ml-dsa-key.ts";
+import { keyRegister } from "../store/key-register.ts";
+import type { Database } from "../store/orm.ts";
+
+/** Seconds for which a key is still served after the last core that holds it: longer than any token lives, plus the interval of its use marks. */
+export const KEYS_OUTLIVE = 25 * 60 * 60;
+
+/** The keys of the configuration; in development those stored under DATA_DIR. Production must configure its own (config/contradictions.ts). */
+export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
+  const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
+  const generated =
+    privateKeyPem === undefined ||
+    (idTokenSigningAlg === "RS256" && rsaPrivateKeyPem === undefined) ||
+    (config.pqc.hybrid && config.keys.mldsaPrivateKey === undefined);
+  const preferred = privateKeyPem === undefined ? keptKey(config.dataDir, "ed25519", keyFor("EdDSA")) : signingKey(privateKeyPem);
+  const ring = {
+    accessToken: [preferred, ...(previousPrivateKeyPem === undefined ? [] : [signingKey(previousPrivateKeyPem)])] as const,
+    rsa: idTokenSigningAlg === "RS256" ? rsaKey(config) : undefined,
+    published: publicKeysOf(retiredPublicKeysPem ?? ""),
+    mldsa: await mldsaOf(config),
+    // With the embedded database no other core can sign in between; a generated key is for trials, and has no predecessor.
+    signsAtOnce: kind === "embedded" || generated,
+  };
+  return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
+}
+
+/** A key under DATA_DIR. @throws {Error} that names the file when it holds no such key; the file is never overwritten */
+function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", read: (text: string) => Key): Key {
+  try {
+    return read(developmentKey(dataDir, kind));
+  } catch (cause) {
+    if (["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(String(Reflect.get(Object(cause), "code")))) throw cause;
+    throw new Error(
+      `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable ${kind} private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
+      { cause },
+    );
+  }
+}
+
+/** Reads a key for one algorithm; a key of another kind would sign tokens that no client expects. @throws {Error} */
+const keyFor =
+  (alg: "EdDSA" | "RS256") =>
+  (text: string): SigningKey => {
+    const key = signingKey(text);
+    if (key.jwk.alg !== alg) throw new Error(`the key signs by ${key.jwk.alg}, not by ${alg}`);
+    return key;
+  };
+
+const rsaKey = ({ keys, dataDir }: Config) =>
+  keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", keyFor("RS256")) : signingKey(keys.rsaPrivateKeyPem);
+
+/** The ML-DSA-65 key, published where one is configured. HYBRID_SIGNING_ENABLED makes it sign, and outside production generates a missing one. */
+async function mldsaOf(config: Config) {
+  const { hybrid } = config.pqc;
+  const { mldsaPrivateKey } = config.keys;
+  if (mldsaPrivateKey === undefined && !hybrid) return undefined;
+  const read = (text: string) => {
+    const held = readMldsaPrivate(text);
+    if (held === undefined) throw new Error("this is no ML-DSA-65 key");
+    return held;
+  };
+  const held = mldsaPrivateKey === undefined ? keptKey(config.dataDir, "ml-dsa-65", read) : read(mldsaPrivateKey);
+  const key = await openMldsaKey(held.seed);
+  if (held.publicKey !== undefined && held.publicKey.toString("base64url") !== key.jwk.pub) {
+    throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv; give the JWK as it was made, or leave pub out.");
+  }
+  return { key, hybrid };
+}

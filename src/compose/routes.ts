@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import { passwordAttempts } from "../accounts/password-attempts.ts";
+import type { PasswordHashing } from "../accounts/password-hash.ts";
+import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
+import { namedTargets } from "../clients/agents.ts";
+import { systemClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { apiKeyRoutes } from "../front/api/api-keys.ts";
+import { clientApiRoutes } from "../front/api/clients.ts";
+import { trpcRoutes } from "../front/api/trpc.ts";
+import type { Route } from "../front/http/routes.ts";
+import type { Lifecycle } from "../front/http/server.ts";
+import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { discoveryRoutes } from "../front/oauth/discovery.ts";
+import { introspectRoute } from "../front/oauth/introspect.ts";
+import { jwksRoute } from "../front/oauth/jwks.ts";
+import { registerRoute } from "../front/oauth/register.ts";
+import { revokeRoute } from "../front/oauth/revoke.ts";
+import { tokenRoute } from "../front/oauth/token.ts";
+import { userinfoRoutes } from "../front/oauth/userinfo.ts";
+import { docsRoutes } from "../front/system/docs.ts";
+import { healthRoutes } from "../front/system/health.ts";
+import { systemRoutes } from "../front/system/system.ts";
+import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
+import { walletOffRoutes } from "../front/wallet/routes.ts";
+import type { TokenCore } from "../grpc/local.ts";
+import { servedGrantTypes } from "../protocol/grants.ts";
+import { agentPauses } from "../store/agent-pauses.ts";
+import { auditLog } from "../store/audit-log.ts";
+import { clientDirectory } from "../store/client-directory.ts";
+import { clientRegistry, managedClients } from "../store/clients.ts";
+import { consents } from "../store/consents.ts";
+import { delegationRepository } from "../store/delegation-repository.ts";
+import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { pendingRequests } from "../store/pending-requests.ts";
+import { realms } from "../store/realms.ts";
+import { scopeDescriptions } from "../store/scope-descriptions.ts";
+import { sessions } from "../store/sessions.ts";
+import { signInFailures } from "../store/sign-in-failures.ts";
+import type { Sql } from "../store/sql.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { mailingStores } from "./account-stores.ts";
+import type { FrontSurroundings } from "./front.ts";
+import { managementPorts } from "./management.ts";
+
+/** What the routes need besides the stores. */
+export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metrics" | "passwords" | "ready"> {
+  readonly core: TokenCore;
+  /** Whether a core answers this front. */
+  readonly coreReady: () => Promise<boolean>;
+  readonly alive: Lifecycle;
+  readonly fault: (report: { readonly requestId: string; readonly route: string; readonly error: unknown }) => void;
+  readonly wallets: WalletRoutes | undefined;
+  /** Has queued mails sent at once. */
+  readonly wakeOutbox: () => void;
+}
+
+/** Every route of the front over its stores, and their OpenAPI description, which is built when it is first needed. */
+export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
+  const { issuer } = config;
+  const { core, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const grantTypes = servedGrantTypes(config.idJag.enabled);
+  const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
+  const routes: readonly Route[] = [
+    tokenRoute({ core, issuer, grantTypes }),
+    introspectRoute({ core, issuer }),
+    revokeRoute({ core, issuer }),
+    ...userinfoRoutes({ core, issuer }),
+    registerRoute({
+      issuer,
+      registry: clientRegistry(sql),
+      realms: realms(sql),
+      limiter: ephemeral.rateLimiter("register", config.registration.rateLimit, config.registration.rateWindow),
+      defaultScopes: config.registration.scopes,
+      scopeMode: config.registration.dynamicClientScope,
+      clock: systemClock,
+      randomBytes,
+    }),
+    ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
+    ...[clientApiRoutes, apiKeyRoutes, trpcRoutes].flatMap((routesOf) =>
+      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords) }),
+    ),
+    ...discoveryRoutes({
+      issuer,
+      realms: realms(sql),
+      defaultScopes: config.registration.scopes,
+      clock: systemClock,
+      idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
+      cimdEnabled: config.cimdEnabled,
+      grantTypes,
+    }),
+    jwksRoute({ core, issuer, clock: systemClock }),
+    ...healthRoutes({
+      issuer,
+      lifecycle: parts.alive,
+      database: () => ready.writes().then(() => true),
+      redis: ephemeral.ping,
+      core: parts.coreReady,
+    }),
+    ...(wallets === undefined ? walletOffRoutes(issuer) : []),
+    ...systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
+    ...docsRoutes({ issuer, describe: describeApi }),
+  ];
+  return { routes, describeApi };
+}
+
+/** What the pages and the endpoints of accounts need. */
+function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wakeOutbox }: RouteParts) {
+  const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
+    ephemeral.rateLimiter(name, points, seconds);
+  return {
+    ...mailingStores(sql, wakeOutbox),
+    passwords: counted(passwords, metrics),
+    realms: realms(sql),
+    sessions: sessions(sql),
+    attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
+    consents: consents(sql),
+    delegations: delegationRepository(sql),
+    agentPauses: agentPauses(sql),
+    scopeDescriptions: scopeDescriptions(sql),
+    refusals: auditLog(sql),
+    pendingRequests: pendingRequests(sql),
+    pendingRate: limiter("authorize", PENDING_RATE),
+    clients: managedClients(sql),
+    namedTargets: namedTargets(clientDirectory(sql)),
+    signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
+    resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
+    forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
+    sessionTtl: config.lifetimes.session,
+    clock: systemClock,
+    randomBytes,
+  };
+}
+
+/** Password checks, counted. */
+const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({
+  hash: passwords.hash,
+  async verify(encoded, password, address) {
+    const verdict = await passwords.verify(encoded, password, address);
+    metrics.authentication(
+      "login",
+      verdict.kind === "right" ? "success" : "failure",
+      verdict.kind === "right" ? undefined : "wrong_credentials",
+    );
+    return verdict;
+  },
+});

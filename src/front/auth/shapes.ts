@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { isRefusal, Refusal } from "../../errors.ts";
+import { issuesOf } from "../../protocol/issue-messages.ts";
+import { jsonBody } from "../http/body.ts";
+import { apiError } from "../http/describe.ts";
+import type { FrontContext } from "../http/routes.ts";
+
+const email = z
+  .email({ error: "Enter an e-mail address, such as name@example.com." })
+  .max(254, { error: "This e-mail address is too long." });
+
+/** Longer than any password that the rules allow; the rules themselves are checked later. */
+const password = z.string({ error: "Enter a password." }).max(1024, { error: "This password is too long." });
+
+/** A first or last name, which may be empty. Control characters and those that change the direction of text are refused. */
+const name = z
+  .string()
+  .trim()
+  .max(100, { error: "Use at most 100 characters." })
+  .refine((value) => value.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value), {
+    error: "Use no control or bidirectional characters.",
+  });
+
+export const RegisterBody = z.strictObject({
+  email,
+  password,
+  realmId: z.uuid({ error: "This must be a UUID." }).optional(),
+  firstName: name.optional(),
+  lastName: name.optional(),
+});
+
+/** The address is only looked up, so its syntax is not checked. */
+export const LoginBody = z.strictObject({ email: z.string().max(254), password });
+
+export const EmailBody = z.strictObject({ email });
+
+/** The syntax of the token is checked when it is looked up. */
+export const ResetBody = z.strictObject({
+  token: z.string().max(200).meta({ description: "Of the mail: 64 hexadecimal characters." }),
+  password,
+});
+
+export const NameBody = z.strictObject({ firstName: name.optional(), lastName: name.optional() });
+
+export const PasswordBody = z.strictObject({ currentPassword: password, password });
+
+export const ClosingBody = z.strictObject({ currentPassword: password });
+
+/**
+ * The value as the schema reads it.
+ * @throws {Refusal} invalid_request with an issue for each invalid member
+ */
+export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new Refusal("invalid_request", "body_shape", { description: "The request is not valid.", issues: issuesOf(result.error) });
+}
+
+/**
+ * Reads the JSON body of an account endpoint. A body that is too large, such as a password of a megabyte, is invalid like any other here.
+ * @throws {Refusal} invalid_request, unsupported_media_type
+ */
+export async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): Promise<z.output<T>> {
+  try {
+    return assertShape(schema, await jsonBody(ctx));
+  } catch (error) {
+    if (!isRefusal(error) || error.code !== "payload_too_large") throw error;
+    // The rest of the body stays unread, so the connection cannot carry another request.
+    ctx.set("Connection", "close");
+    throw new Refusal("invalid_request", "body_too_large", { description: "The body is too large." });
+  }
+}
+
+/** Errors of the account endpoints in the API description. */
+export const unreadableBody = () => ({ "415": apiError("The body is not application/json, or is encoded.") });
+export const unavailable = () => ({ "503": apiError("Not able to answer now; see Retry-After.") });

@@ -1,0 +1,126 @@
+import { z } from "zod";
+import { readSession, signOut, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
+import { signIn } from "../../accounts/sign-in.ts";
+import { Refusal } from "../../errors.ts";
+import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
+import { hashSecret } from "../../secret.ts";
+import type { Cookies } from "../http/cookies.ts";
+import { apiError, json, jsonRequest } from "../http/describe.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import { sendJson } from "../http/headers.ts";
+import { type FrontContext, queryText, type Route } from "../http/routes.ts";
+import { callerOf, type UserPorts } from "../user-ports.ts";
+import { accountBody, LoginBody, unavailable, unreadableBody } from "./shapes.ts";
+
+/** POST /auth/login: returns a token set and sets the session cookie, for clients without a form. @see docs/protocol.md#sign-in */
+export const loginRoute = (ports: UserPorts, cookies: Cookies): Route => ({
+  method: "POST",
+  path: "/auth/login",
+  print: apiErrorPrinter(ports.issuer, "Password"),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Signs in with a password",
+    security: [],
+    requestBody: jsonRequest(LoginBody),
+    responses: {
+      "200": json("The tokens; the session cookie is set too.", tokenSet()),
+      "400": apiError("Not valid."),
+      "401": apiError("Address or password is wrong. The challenge `Password` says that both belong in the body."),
+      "429": apiError("Too many failures; see Retry-After."),
+      ...unreadableBody(),
+      ...unavailable(),
+    },
+  }),
+  async answer(ctx) {
+    const credentials = await accountBody(ctx, LoginBody);
+    const { user, session, secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
+    const tokens = await ports.core.loginTokens(
+      { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
+      { signal: ctx.state.signal },
+    );
+    cookies.startSession(ctx, secret, ports.sessionTtl);
+    sendJson(ctx, {
+      access_token: tokens.accessToken,
+      refresh_token: tokens.refreshToken,
+      expires_in: tokens.expiresIn,
+      token_type: tokens.tokenType,
+    });
+  },
+});
+
+const tokenSet = () =>
+  z.object({
+    access_token: z.string(),
+    refresh_token: z.string(),
+    expires_in: z.number().meta({ description: "Seconds." }),
+    token_type: z.literal("Bearer"),
+  });
+
+/**
+ * POST /auth/logout: ends the user's sessions and refresh families; an expired access token is accepted. The token may also have been issued
+ * to an application, if it is bound to no resource; the audit record names its client. With `everywhere=false` only the session of the
+ * cookie and its token set end, for a program that signed in by itself.
+ * @see docs/protocol.md#sessions
+ */
+export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
+  method: "POST",
+  path: "/auth/logout",
+  print: apiErrorPrinter(ports.issuer),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Ends all sessions and refresh tokens of the person",
+    description:
+      "Takes every access token of a user that is bound to no resource, also one that was issued to an application; the audit record names its client. A token that is bound to a resource, delegated or a client's own is refused. An expired access token is accepted. With `everywhere=false` only the session of the cookie ends, with the tokens that it began with.",
+    security: [{ bearer: [] }],
+    requestParams: { query: z.object({ everywhere: z.enum(["true", "false"]).optional() }) },
+    responses: {
+      "200": json("Done.", z.object({ success: z.literal(true), message: z.literal("Successfully logged out") })),
+      "400": apiError("`everywhere=false` without a session cookie."),
+      "401": apiError("No token of this service."),
+      ...unavailable(),
+    },
+  }),
+  async answer(ctx) {
+    const accessToken = bearerToken(ctx);
+    const { sub, clientId } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
+    if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
+      await revokeSession(ctx, { userId: sub, clientId }, ports, cookies);
+    else {
+      await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
+      await endCookieSession(ctx, ports, cookies);
+    }
+    sendJson(ctx, { success: true, message: "Successfully logged out" });
+  },
+});
+
+const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
+
+/** The token of `Authorization: Bearer …` (RFC 6750 §2.1). @throws {Refusal} unauthenticated */
+function bearerToken(ctx: FrontContext): string {
+  const token = BEARER.exec(ctx.req.headers.authorization ?? "")?.[1];
+  if (token === undefined) throw new Refusal("unauthenticated", "bearer_missing", { description: "An access token is required." });
+  return token;
+}
+
+/** @throws {Refusal} invalid_request without a session cookie; one whose session has ended is good enough, somebody else's is left alone */
+async function revokeSession(
+  ctx: FrontContext,
+  { userId, clientId }: { readonly userId: string; readonly clientId: string },
+  { sessions }: UserPorts,
+  cookies: Cookies,
+): Promise<void> {
+  const secret = cookies.session(ctx);
+  if (secret === undefined) throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
+  const signedIn = await readSession(secret, sessions);
+  if (signedIn?.user.id === userId) await signOutHere(signedIn.session.id, userId, sessions, callerOf(ctx), clientId);
+  cookies.endSession(ctx);
+}
+
+/** The browser that sent the request is signed out too, whoever was signed in there. */
+async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cookies: Cookies): Promise<void> {
+  const secret = cookies.session(ctx);
+  if (secret === undefined) return;
+  const signedIn = await readSession(secret, sessions);
+  if (signedIn) await signOut(hashSecret(secret), signedIn.user.id, sessions, callerOf(ctx));
+  cookies.endSession(ctx);
+}

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { ZodOpenApiRequestBodyObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
+
+/** The shapes that several routes share in the API description. */
+
+/** A schema that is made when it is first described, so that it does not delay the start. */
+export function lazily<Schema>(make: () => Schema): () => Schema {
+  let made: Schema | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+export const json = (description: string, schema: z.ZodType): ZodOpenApiResponseObject => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+export const text = (description: string, type = "text/plain"): ZodOpenApiResponseObject => ({
+  description,
+  content: { [type]: { schema: { type: "string" } } },
+});
+
+export const form = (schema: z.ZodType): ZodOpenApiRequestBodyObject => ({
+  required: true,
+  content: { "application/x-www-form-urlencoded": { schema } },
+});
+
+export const jsonRequest = (schema: z.ZodType): ZodOpenApiRequestBodyObject => ({
+  required: true,
+  content: { "application/json": { schema } },
+});
+
+export const OauthError = lazily(() =>
+  z.object({ error: z.string().meta({ example: "invalid_request" }), error_description: z.string().optional() }).meta({ id: "OAuthError" }),
+);
+
+const ApiError = lazily(() =>
+  z
+    .object({
+      statusCode: z.int(),
+      error: z.string(),
+      message: z.string(),
+      issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    })
+    .meta({ id: "ApiError" }),
+);
+
+/** An error of the routes that are neither OAuth nor a page. */
+export const apiError = (description: string): ZodOpenApiResponseObject => json(description, ApiError());
+
+export const oauthErrors = (): ZodOpenApiResponsesObject => ({
+  "400": json("The request cannot be granted as it is.", OauthError()),
+  "401": json("The client could not be authenticated.", OauthError()),
+  "429": json("Too many requests; see Retry-After.", OauthError()),
+  "503": json("Not able to answer now; see Retry-After.", OauthError()),
+});
+
+/** Errors of the OAuth paths that take a body. */
+export const oauthBodyErrors = (): ZodOpenApiResponsesObject => ({
+  "413": json("The body is too long.", OauthError()),
+  "415": json("The body is encoded.", OauthError()),
+});
+
+export const scope = () => z.string().meta({ description: "Space-separated.", example: "openid email" });
+export const seconds = () => z.int().meta({ description: "Seconds." });
+export const secondsSinceEpoch = () => z.int().meta({ description: "Seconds since the epoch." });
+export const resource = () => z.array(z.string()).optional().meta({ description: "RFC 8707; may be repeated, at most 10 times." });
+
+/** The fields that carry a client's credential in the body. */
+export const credentialFields = () => ({ client_id: z.string().optional(), client_secret: z.string().optional() });

@@ -1,0 +1,41 @@
+import type { X509Certificate } from "node:crypto";
+import { FetchFailure } from "../clients/guarded-fetch.ts";
+import type { PublishedKey, RemoteKeys } from "../clients/key-set.ts";
+import type { ParsedJwt } from "../core/signing/jws.ts";
+import { verifyByRemoteKeys, verifySignature } from "../core/signing/published-keys.ts";
+import { certifiedKey } from "./issuer-certificates.ts";
+import { refuse } from "./presentation.ts";
+
+/** Signature algorithms of issuers and holders: what wallets are asked for, and what is accepted. */
+export const WALLET_ALGORITHMS = ["ES256", "EdDSA"] as const;
+
+export const isWalletAlgorithm = (alg: unknown): boolean => WALLET_ALGORITHMS.some((name) => name === alg);
+
+/** Whether this one key made the signature. Callers have checked the algorithm. */
+export const isSignedBy = async (jwt: ParsedJwt, key: PublishedKey): Promise<boolean> => (await verifySignature(jwt, [key])) === "valid";
+
+export interface IssuerTrust {
+  readonly keys: RemoteKeys;
+  /** Without roots, certificates in a credential are ignored. */
+  readonly roots: readonly X509Certificate[];
+}
+
+/**
+ * Verifies that a trusted issuer signed a credential or a status list: by a certificate in its header that leads to a root, else by a key
+ * that the issuer publishes. Callers have checked the algorithm.
+ * @param now seconds since the epoch
+ * @throws {Refusal} access_denied
+ * @see SD-JWT VC §3.5
+ */
+export async function assertSignedByIssuer(jwt: ParsedJwt, issuer: string, { keys, roots }: IssuerTrust, now: number): Promise<void> {
+  const { x5c } = jwt.header;
+  if (x5c !== undefined && roots.length > 0) {
+    if (!(await isSignedBy(jwt, certifiedKey(x5c, issuer, roots, now)))) refuse("issuer_signature_wrong");
+    return;
+  }
+  const verdict = await verifyByRemoteKeys(jwt, issuer, keys).catch((cause: unknown) => {
+    if (cause instanceof FetchFailure) return refuse(`issuer_keys_${cause.reason}`, cause);
+    throw cause;
+  });
+  if (verdict !== "valid") refuse(`issuer_${verdict}`);
+}

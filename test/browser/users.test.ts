@@ -1,0 +1,141 @@
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { flawsOf, openPage } from "../support/chromium.ts";
+import { PASSWORD, signIn, startVisits, type Visits } from "../support/visits.ts";
+
+let visits: Visits;
+beforeAll(async () => {
+  visits = await startVisits("b");
+});
+afterAll(() => visits.close());
+
+const verificationLink = async (email: string) => `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
+
+async function signUp(page: Page, email: string): Promise<void> {
+  await page.getByRole("link", { name: "Create an account" }).click();
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByLabel("First name").fill("Ada");
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("heading", { name: "Check your mail" }).waitFor();
+}
+
+const back = async (page: Page) => {
+  await page.getByRole("heading", { name: "Back at the client" }).waitFor();
+  return Object.fromEntries(new URL(page.url()).searchParams);
+};
+
+/** A page of someone who is signed in, on the way to the client. */
+async function atConsent(options: BrowserContextOptions = {}) {
+  const opened = await openPage(visits.browser, options);
+  const email = visits.freshEmail();
+  await opened.page.goto(visits.ask());
+  await signUp(opened.page, email);
+  await opened.page.getByRole("link", { name: "Continue to sign in" }).click();
+  await signIn(opened.page, email);
+  return { ...opened, email };
+}
+
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user with a browser, %o", (options) => {
+  test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
+    const { page, wrongs, close } = await openPage(visits.browser, options);
+    const email = visits.freshEmail();
+    await page.goto(visits.ask());
+    const waiting = page.url();
+    await signUp(page, email);
+    await page.goto(await verificationLink(email));
+    await page.getByRole("heading", { name: "Your address is confirmed" }).waitFor();
+    await page.goto(waiting);
+    await signIn(page, email);
+    await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
+    expect(await page.getByText(email).isVisible()).toBe(true);
+    expect(await page.getByText("Know who you are").isVisible()).toBe(true);
+    await page.getByRole("button", { name: "Allow" }).click();
+    const answer = await back(page);
+    expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: visits.server.url });
+
+    await page.goto(visits.ask());
+    expect((await back(page)).code).not.toBe(answer.code);
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("denies", async () => {
+    const { page, wrongs, close } = await atConsent(options);
+    await page.getByRole("button", { name: "Deny" }).click();
+    expect(await back(page)).toMatchObject({ error: "access_denied", state: "st&1" });
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+
+  test("takes access back on the account page and signs out everywhere", async () => {
+    const { page, wrongs, close } = await atConsent(options);
+    await page.getByRole("button", { name: "Allow" }).click();
+    await back(page);
+    await page.goto(`${visits.server.url}/account`);
+    await page.getByRole("button", { name: "Remove access from Field Notes" }).click();
+    await page.getByText("No application has access").waitFor();
+    await page.goto(visits.ask());
+    await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
+    await page.goto(`${visits.server.url}/account`);
+    await page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name: "Security" }).click();
+    await page.getByRole("button", { name: "Sign out everywhere" }).click();
+    await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+    await page.goto(`${visits.server.url}/account`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(wrongs).toEqual([]);
+    await close();
+  });
+});
+
+describe("with the keyboard alone", () => {
+  test("sign-in, and the decision, deny first", async () => {
+    const { page, close } = await openPage(visits.browser);
+    const email = visits.freshEmail();
+    await page.goto(visits.ask());
+    await signUp(page, email);
+    await page.goto(visits.ask());
+    await page.locator("#email:focus").waitFor();
+    await page.keyboard.type(email);
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
+    const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+    const stops: (string | undefined)[] = [];
+    for (let stop = 0; stop < 8 && (await focused()) !== "Deny"; stop++) {
+      await page.keyboard.press("Tab");
+      stops.push(await focused());
+    }
+    await page.keyboard.press("Tab");
+    expect([...stops.slice(-1), await focused()]).toEqual(["Deny", "Allow"]);
+    const outline = await page.evaluate(() => getComputedStyle(document.activeElement as Element).outlineStyle);
+    expect(outline).toBe("solid");
+    await page.keyboard.press("Enter");
+    expect(await back(page)).toHaveProperty("code");
+    await close();
+  });
+
+  test("a fault at the head of the form leads to its field", async () => {
+    const { page, close } = await openPage(visits.browser);
+    await page.goto(`${visits.server.url}/signup`);
+    await page.getByLabel("E-mail address").fill(visits.freshEmail());
+    await page.getByLabel("Password").fill("iloveyou");
+    await page.getByRole("button", { name: "Create account" }).click();
+    await page.getByRole("alert").getByRole("link").click();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("password");
+    expect(await page.title()).toMatch(/^Error:/);
+    expect(await page.getByLabel("Password").getAttribute("aria-invalid")).toBe("true");
+    await close();
+  });
+});
+
+test("the eye that looks for flaws sees them", async () => {
+  const { page, close } = await openPage(visits.browser);
+  await page.setContent('<h1>A</h1><h3>B</h3><p style="color:#999;background:#fff">grey</p><input name="x"><button></button>');
+  const flaws = (await flawsOf(page)).join("\n");
+  for (const flaw of ["no language", "no title", "not one main", "jumps to B", "contrast 2.85: grey", "no label: x", "without a name"]) {
+    expect(flaws).toContain(flaw);
+  }
+  await close();
+});

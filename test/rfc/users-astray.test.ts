@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
+
+let server: PagesServer;
+beforeAll(async () => {
+  server = await startPagesServer();
+});
+afterAll(() => server.close());
+
+const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+const ask = async (path: string, headers: Record<string, string> = {}, method = "GET") => {
+  const response = await fetch(server.url + path, { method, headers });
+  return {
+    status: response.status,
+    type: response.headers.get("content-type"),
+    vary: response.headers.get("vary"),
+    text: await response.text(),
+  };
+};
+
+test("an unknown path is a page for a browser, and JSON for everyone else", async () => {
+  const page = await ask("/nowhere", HTML);
+  expect(page).toMatchObject({ status: 404, type: "text/html; charset=utf-8", vary: expect.stringContaining("Accept") });
+  expect(page.text).toContain("Page not found");
+  for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+    const { status, text } = await ask("/nowhere", headers as Record<string, string>);
+    expect([status, JSON.parse(text)]).toMatchObject([404, { statusCode: 404 }]);
+  }
+});
+
+test("specification §7.2: without wallets their paths are 404 with a message alone", async () => {
+  for (const [method, path] of [
+    ["POST", "/auth/link/wallet"],
+    ["GET", "/auth/link/wallet/handle"],
+    ["GET", "/auth/link/wallet/request/state"],
+    ["POST", "/auth/link/wallet/request/state"],
+    ["POST", "/auth/link/wallet/response"],
+  ] as const) {
+    const { status, text } = await ask(path, HTML, method);
+    expect([status, JSON.parse(text)]).toEqual([404, { message: expect.any(String) }]);
+  }
+});
+
+test("without wallets the account has no page for them", async () => {
+  const browser = aBrowser(server.url);
+  await browser.json("/auth/register", { email: "no-wallet@example.test", password: "correct horse battery" });
+  await browser.json("/auth/login", { email: "no-wallet@example.test", password: "correct horse battery" });
+  expect((await browser.follow("/account")).html).not.toContain("/account/wallet");
+  expect((await browser.follow("/account/wallet")).status).toBe(404);
+});
+
+test("an old verification link leads to a new mail and to sign-in", async () => {
+  const browser = aBrowser(server.url);
+  const email = "late@example.test";
+  await browser.json("/auth/register", { email, password: "correct horse battery" });
+  const response = await fetch(`${server.url}/auth/verify?token=${"a".repeat(64)}`, { headers: HTML });
+  const page = await response.text();
+  expect([response.status, page.includes('href="/login"'), page.includes('action="/signup/resend"')]).toEqual([400, true, true]);
+  const token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+  const cookie = response.headers
+    .getSetCookie()
+    .map((each) => each.split(";")[0])
+    .join("; ");
+  const sent = await fetch(`${server.url}/signup/resend`, {
+    method: "POST",
+    headers: { cookie, origin: server.url },
+    body: new URLSearchParams({ form_token: token, email }),
+  });
+  expect(sent.status).toBe(200);
+  expect(await server.mailsTo(email, 2)).toHaveLength(2);
+});
+
+test("a scope that we know nothing of is a permission at the places it is for", async () => {
+  const browser = aBrowser(server.url);
+  await browser.json("/auth/register", { email: "ida@example.test", password: "correct horse battery" });
+  await browser.json("/auth/login", { email: "ida@example.test", password: "correct horse battery" });
+  const at = await browser.follow(authorizePath({ scope: "notes:read", resource: "https://notes.example.test/mcp" }));
+  expect(at.html).toContain("A permission at notes.example.test/mcp.");
+  expect((await browser.follow(authorizePath({ scope: "notes:read" }))).html).toContain("A permission of the application itself.");
+});

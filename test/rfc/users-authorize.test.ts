@@ -1,0 +1,466 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { csrfToken } from "../../src/accounts/sessions.ts";
+import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
+
+const PASSWORD = "correct horse battery";
+
+let server: PagesServer;
+beforeAll(async () => {
+  server = await startPagesServer();
+});
+afterAll(() => server.close());
+
+let count = 0;
+async function account() {
+  const email = `p${++count}@example.test`;
+  await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD }, "POST", { "x-forwarded-for": `192.0.2.${count}` });
+  return email;
+}
+
+async function signedIn() {
+  const email = await account();
+  const browser = aBrowser(server.url);
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  return { email, browser };
+}
+
+/** Signed in, and the client has been allowed what it asks for. */
+async function consented(members: Parameters<typeof authorizePath>[0] = {}) {
+  const user = await signedIn();
+  const visit = await user.browser.submit(await user.browser.follow(authorizePath(members)), { decision: "approve" });
+  expect(visit.status).toBe(303);
+  return user;
+}
+
+/** What the client is told, each parameter with all its values. */
+function told({ url }: Pick<Visit, "url">): Record<string, string[]> {
+  expect(url).toMatch(/^https:\/\/app\.example\.test\/cb\?/);
+  const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
+  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+}
+
+const told302 = async (browser: Browser, path: string) => {
+  const visit = await browser.follow(path);
+  expect(visit.status).toBe(302);
+  return told(visit);
+};
+
+describe("specification §4.6: the way through sign-in and consent", () => {
+  test("row 10: code, state and iss come back, each exactly once", async () => {
+    const email = await account();
+    const browser = aBrowser(server.url);
+    const form = await browser.follow(authorizePath());
+    expect(form.url).toContain("/login?request=");
+    expect(form.html).toContain("Field Notes");
+    expect(form.html).toContain("app.example.test");
+    const consent = await browser.submit(form, { email, password: PASSWORD });
+    expect(consent.url).toContain("/consent?request=");
+    const done = await browser.submit(consent, { decision: "approve" });
+    expect(done.status).toBe(303);
+    expect(told(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
+  });
+
+  test("a consent that covers the request is not asked for again: one redirect, no page", async () => {
+    const { browser } = await consented();
+    const response = await browser.request(authorizePath());
+    expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
+    expect(told({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [server.url] });
+  });
+
+  test("denying gives access_denied and keeps nothing", async () => {
+    const { browser } = await signedIn();
+    const done = await browser.submit(await browser.follow(authorizePath()), { decision: "deny" });
+    expect(done.status).toBe(303);
+    expect(told(done)).toEqual({ error: ["access_denied"], error_description: [expect.any(String)], state: ["st&1"], iss: [server.url] });
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+  });
+
+  test("row 14: wider scope or another resource asks again, and shows what is new", async () => {
+    const { browser } = await consented();
+    const wider = await browser.follow(authorizePath({ scope: "openid notes:read notes:write" }));
+    expect(wider.html).toContain("asks for more access");
+    const [asked = "", known = ""] = wider.html.split("Already allowed");
+    expect(asked).toContain("notes:write");
+    expect(asked).not.toContain("notes:read");
+    expect(known).toContain("notes:read");
+    const elsewhere = await browser.follow(authorizePath({ resource: "https://mail.example.test/mcp" }));
+    expect(elsewhere.html).toContain("mail.example.test/mcp");
+    expect(elsewhere.html).toContain('name="decision"');
+  });
+
+  test("row 14: what was allowed at one place is asked for again at another, and without a place", async () => {
+    const { browser } = await signedIn();
+    const allow = async (fields: Parameters<typeof authorizePath>[0]) => {
+      const page = await browser.follow(authorizePath(fields));
+      expect(page.html).toContain('name="decision"');
+      expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+    };
+    const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"] as const;
+    await allow({ scope: "openid notes:read", resource: notes });
+    await allow({ scope: "openid", resource: mail });
+    await allow({ scope: "notes:read", resource: mail });
+    await allow({ scope: "notes:read" });
+    for (const resource of [notes, mail, undefined]) {
+      const skipped = await browser.request(authorizePath({ scope: "notes:read", resource }));
+      expect([resource, skipped.status, skipped.headers.get("location")]).toEqual([resource, 302, expect.stringContaining("code=")]);
+    }
+  });
+
+  test("an answer counts once, and for what was shown", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const again = await browser.submit(page, { decision: "approve", offer: "something else" });
+    expect(again.url).toBe(page.url);
+    expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+    const other = await browser.submit(page, { decision: "deny" });
+    expect([other.status, other.headers.get("location")]).toEqual([400, null]);
+    const wait = "update pending_requests set expires_at = expires_at - interval '31 seconds'";
+    await server.database.sql.query({ name: "wait_for_answers", text: wait }, []);
+    const late = await browser.submit(page, { decision: "approve" });
+    expect([late.status, late.headers.get("location")]).toEqual([400, null]);
+    expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
+  });
+
+  test.for(["approve", "deny"] as const)(
+    "%s sent twice, as by a double click, is told the browser twice and done once",
+    async (decision) => {
+      const { browser } = await signedIn();
+      const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
+      const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
+      expect([second.status, second.url]).toEqual([first.status, first.url]);
+      expect(told(first)).toHaveProperty(decision === "approve" ? "code" : "error");
+      const event = decision === "approve" ? "consent.given" : "consent.denied";
+      const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+      expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
+      const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
+      const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
+      const last = rows.at(-1)?.user_id;
+      expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
+    },
+  );
+
+  test("who denies is not taken to have allowed, also where she has allowed the same in another tab meanwhile", async () => {
+    const { browser } = await signedIn();
+    const [one, other] = [await browser.follow(authorizePath()), await browser.follow(authorizePath())];
+    await browser.submit(other, { decision: "approve" });
+    expect(told(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
+  });
+
+  test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const decisions = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? "approve" : "deny"));
+    const answers = await Promise.all(decisions.map(async (decision) => ({ decision, ...(await browser.submit(page, { decision })) })));
+    const accepted = new Set(answers.filter(({ status }) => status === 303).map(({ decision }) => decision));
+    expect(answers.filter(({ decision, status }) => accepted.has(decision) && status !== 303)).toEqual([]);
+    expect(accepted.size).toBe(1);
+    expect(new Set(answers.filter(({ status }) => status === 303).map(({ url }) => url)).size).toBe(1);
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
+  });
+
+  test("what one user has answered cannot be answered again by another in the same browser", async () => {
+    const [{ browser }, other] = [await signedIn(), await account()];
+    const page = await browser.follow(authorizePath());
+    await browser.submit(page, { decision: "approve" });
+    await browser.json("/auth/login", { email: other, password: PASSWORD });
+    const form_token = csrfToken(browser.cookies.get("countersign") ?? "", `consent ${new URL(page.url).searchParams.get("request")}`);
+    expect((await browser.submit(page, { decision: "approve", form_token })).status).toBe(400);
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+  });
+
+  test("a consent page needs the session; a request that no one knows is a page with 400", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    browser.cookies.delete("countersign");
+    expect((await browser.follow(page.url)).url).toContain("/login?request=");
+    for (const path of ["/consent", "/consent?request=unknown", "/login?request=unknown"]) {
+      const answer = await browser.request(path);
+      expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
+      expect(answer.headers.get("content-type")).toContain("text/html");
+    }
+  });
+
+  test("a request is for the browser that began it: in another one it has expired, whoever is signed in there", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const id = new URL(page.url).searchParams.get("request") ?? "";
+    const { browser: thief } = await signedIn();
+    const own = await thief.follow(authorizePath());
+    for (const other of [thief, aBrowser(server.url)]) {
+      for (const path of [`/consent?request=${id}`, `/login?request=${id}`, `/login?request=${id}&switch=1`]) {
+        const answer = await other.request(path);
+        expect([path, answer.status, answer.headers.get("location")]).toEqual([path, 400, null]);
+      }
+    }
+    const form_token = csrfToken(thief.cookies.get("countersign") ?? "", `consent ${id}`);
+    const taken = await thief.submit(own, { decision: "approve", request: id, form_token });
+    expect([taken.status, taken.headers.get("location")]).toEqual([400, null]);
+    expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
+  });
+
+  test("requests that a signed-in browser begins at the same time all go on", async () => {
+    const { browser } = await signedIn();
+    const begun = await Promise.all([1, 2, 3].map(() => browser.request(authorizePath())));
+    for (const { headers } of begun) expect((await browser.follow(headers.get("location") ?? "")).html).toContain('name="decision"');
+  });
+
+  test("what waits is what is known of the request, and no more", async () => {
+    const browser = aBrowser(server.url);
+    await browser.follow(authorizePath({ nonce: "only-here", unknown: "x".repeat(8000) }));
+    const text = "select query from pending_requests where query like '%only-here%'";
+    const rows = await server.database.sql.query<{ query: string }>({ name: "kept_of_a_request", text }, []);
+    expect(rows.map(({ query }) => query.length < 500 && query.includes("state=st%261"))).toEqual([true]);
+  });
+
+  test.for([
+    ["state", "s".repeat(2049)],
+    ["nonce", "n".repeat(513)],
+    ["nonce", "ü".repeat(100)],
+    ["login_hint", "h".repeat(513)],
+    ["id_token_hint", "h".repeat(2049)],
+    ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
+  ] as const)("%s that is too long is invalid_request, and the client is told", async ([name, value]) => {
+    const error = await told302(aBrowser(server.url), authorizePath({ [name]: value }));
+    expect(error).toMatchObject({ error: ["invalid_request"], error_description: [expect.stringMatching(/is too long: at most \d+/)] });
+  });
+
+  test("another account can be chosen on the consent page", async () => {
+    const other = await account();
+    const { email, browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    expect(page.html).toContain(email);
+    const form = await browser.follow(`${page.url}&switch=1`.replace("/consent?", "/login?"));
+    const consent = await browser.submit(form, { email: other, password: PASSWORD });
+    expect(consent.html).toContain(other);
+  });
+
+  test("POST waits for a GET of our own, since the cookie does not come along", async () => {
+    const { browser } = await consented();
+    const query = authorizePath().split("?")[1] ?? "";
+    const body = new URLSearchParams(query);
+    const response = await fetch(`${server.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
+    expect(response.status).toBe(303);
+    expect(told(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
+  });
+});
+
+describe("a request that may not be answered by redirect", () => {
+  const wrong = [
+    [authorizePath({ client_id: "nobody" }), "invalid_client", "this client is not known here"],
+    [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client"],
+    [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing"],
+  ] as const;
+
+  test.for(wrong)("%s is a page for a browser, with the facts of the JSON, in its language", async ([path, error, description]) => {
+    for (const [language, title] of [
+      ["en", error === "invalid_client" ? "Unknown application" : "This app&#39;s link does not work"],
+      ["de", error === "invalid_client" ? "Unbekannte Anwendung" : "Der Link dieser App funktioniert nicht"],
+    ] as const) {
+      const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", "accept-language": language };
+      const page = await fetch(server.url + path, { headers, redirect: "manual" });
+      expect([page.status, page.headers.get("location"), page.headers.get("www-authenticate")]).toEqual([400, null, null]);
+      expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+      const text = await page.text();
+      for (const fact of [title, error, description]) expect(text).toContain(fact);
+      expect(text).not.toContain("evil.test");
+    }
+  });
+
+  test.for(wrong)("%s is JSON for everyone else", async ([path, error, error_description]) => {
+    for (const accept of [undefined, "*/*", "application/json", "application/json, text/html;q=0.9", "image/png"]) {
+      const response = await fetch(server.url + path, { headers: accept === undefined ? {} : { accept }, redirect: "manual" });
+      expect([accept, response.status, response.headers.get("content-type")]).toEqual([accept, 400, "application/json"]);
+      expect(await response.json()).toEqual({ error, error_description });
+    }
+  });
+});
+
+describe("OIDC Core §3.1.2.1", () => {
+  test("prompt=none: login_required, consent_required, or a code; never a page", async () => {
+    expect(await told302(aBrowser(server.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
+    const { browser } = await signedIn();
+    expect(await told302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
+    const { browser: ready } = await consented();
+    expect(await told302(ready, authorizePath({ prompt: "none" }))).toMatchObject({ code: [expect.any(String)] });
+    expect(await told302(ready, authorizePath({ prompt: "none login" }))).toMatchObject({ error: ["invalid_request"] });
+  });
+
+  test.for<Parameters<typeof authorizePath>[0]>([{ prompt: "login" }, { max_age: "0" }])(
+    "%o asks for the password again",
+    async (members) => {
+      const { browser, email } = await consented();
+      const before = browser.cookies.get("countersign");
+      const form = await browser.follow(authorizePath(members));
+      expect(form.html).toContain("Confirm that it is you");
+      expect(form.html).not.toContain("Create an account");
+      expect(form.html).toContain(`value="${email}"`);
+      expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
+      const wrong = await browser.submit(form, { email, password: "wrong" });
+      expect(wrong.status).toBe(401);
+      const done = await browser.submit(wrong, { email, password: PASSWORD });
+      expect(told(done)).toMatchObject({ code: [expect.any(String)] });
+      expect(browser.cookies.get("countersign")).not.toBe(before);
+    },
+  );
+
+  test("login_hint fills in the address; max_age that holds asks for nothing", async () => {
+    const form = await aBrowser(server.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
+    expect(form.html).toContain('value="a&quot;b@example.test"');
+    const { browser } = await consented();
+    expect(await told302(browser, authorizePath({ max_age: "10000" }))).toMatchObject({ code: [expect.any(String)] });
+  });
+});
+
+describe("errors of the authorization request", () => {
+  const CLIENT_UNKNOWN = { client_id: "nobody" };
+  test.for<[Parameters<typeof authorizePath>[0], string]>([
+    [CLIENT_UNKNOWN, "invalid_client"],
+    [{ client_id: undefined }, "invalid_request"],
+    [{ client_id: ["web", "web"] }, "invalid_request"],
+    [{ ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
+    [{ redirect_uri: undefined }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
+    [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
+  ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
+    for (const browser of [aBrowser(server.url), (await signedIn()).browser]) {
+      const response = await browser.request(authorizePath(members));
+      expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+      expect(response.headers.get("content-type")).toContain("application/json");
+      expect(await response.json()).toMatchObject({ error });
+    }
+  });
+
+  test.for<[Parameters<typeof authorizePath>[0], string]>([
+    [{ code_challenge: undefined }, "invalid_request"],
+    [{ code_challenge_method: undefined }, "invalid_request"],
+    [{ code_challenge_method: "plain" }, "invalid_request"],
+    [{ code_challenge_method: "s256" }, "invalid_request"],
+    [{ response_type: undefined }, "invalid_request"],
+    [{ response_type: "token" }, "unsupported_response_type"],
+    [{ response_type: "id_token" }, "unsupported_response_type"],
+    [{ response_type: "code token" }, "unsupported_response_type"],
+    [{ scope: "admin" }, "invalid_scope"],
+    [{ scope: ["openid", "openid"] }, "invalid_request"],
+    [{ resource: "https://x.test/#f" }, "invalid_target"],
+    [{ request: "x" }, "request_not_supported"],
+    [{ response_mode: "form_post" }, "invalid_request"],
+    [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
+    [{ response_mode: ["query", "query"] }, "invalid_request"],
+    [{ id_token_hint: "x" }, "invalid_request"],
+  ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
+    const answer = await told302(aBrowser(server.url), authorizePath(members));
+    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
+    expect(answer).not.toHaveProperty("code");
+  });
+
+  test("row 17: a repeated state is invalid_request", async () => {
+    expect(await told302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
+  });
+
+  test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j comes back percent-encoded", async (state) => {
+    const { browser } = await consented();
+    const response = await browser.request(authorizePath({ state }));
+    const location = response.headers.get("location") ?? "";
+    expect(location).toMatch(/^[\x21-\x7e]+$/);
+    expect(location).not.toContain("<");
+    expect(told({ url: location }).state).toEqual([state]);
+    expect(response.headers.getSetCookie()).toEqual([]);
+  });
+});
+
+describe("row 12: forms of elsewhere", () => {
+  const FOREIGN: readonly Record<string, string>[] = [
+    { origin: "https://evil.test" },
+    { origin: "null" },
+    { origin: "null", "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ];
+
+  async function send(browser: Browser, page: Visit, entries: Record<string, string>, headers: Record<string, string>) {
+    const [form] = formsOf(page.html, page.url);
+    const body = new URLSearchParams({ ...form?.fields, ...entries });
+    return browser.request(form?.action ?? "", { method: "POST", body, headers });
+  }
+
+  test("sign-in without our token, with a token of another browser, or from another origin: 403, no session", async () => {
+    const email = await account();
+    const browser = aBrowser(server.url);
+    const other = await aBrowser(server.url).follow("/login");
+    const page = await browser.follow("/login");
+    const entries = { email, password: PASSWORD };
+    const foreign = await Promise.all(FOREIGN.map((headers) => send(browser, page, entries, headers)));
+    const bare = await send(browser, page, { ...entries, form_token: "" }, {});
+    const borrowed = await send(browser, other, entries, {});
+    for (const response of [...foreign, bare, borrowed]) {
+      expect([response.status, response.headers.get("location")]).toEqual([403, null]);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      expect(response.headers.get("content-type")).toContain("text/html");
+    }
+    expect((await send(browser, page, entries, { origin: "null", "sec-fetch-site": "same-origin" })).status).toBe(303);
+  });
+
+  test("consent without our token or from another origin: 403, no code", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    for (const headers of FOREIGN) expect((await send(browser, page, { decision: "approve" }, headers)).status).toBe(403);
+    expect((await send(browser, page, { decision: "approve", form_token: "x" }, {})).status).toBe(403);
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+    const { browser: another } = await signedIn();
+    expect((await send(another, page, { decision: "approve" }, {})).status).toBe(403);
+  });
+
+  test("sign-out and taking back need the token too", async () => {
+    const { browser } = await consented();
+    const page = await browser.follow("/account");
+    const sent = await browser.request("/logout", { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // where she is asked
+    for (const path of ["/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
+      const response = await browser.request(path, { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
+      expect(response.status).toBe(403);
+    }
+    expect((await browser.follow("/account")).html).toBe(page.html);
+  });
+});
+
+describe("row 13", () => {
+  test("a session planted before sign-in is replaced and dead afterwards", async () => {
+    const { browser: attacker } = await signedIn();
+    const planted = attacker.cookies.get("countersign") ?? "";
+    const email = await account();
+    const victim = aBrowser(server.url);
+    victim.cookies.set("countersign", planted);
+    const form = await victim.follow(`${(await victim.follow(authorizePath())).url.replace("/consent?", "/login?")}&switch=1`);
+    await victim.submit(form, { email, password: PASSWORD });
+    expect(victim.cookies.get("countersign")).not.toBe(planted);
+    expect((await attacker.json("/consents", undefined, "GET")).status).toBe(401);
+  });
+});
+
+describe("row 15: names that clients give themselves", () => {
+  test("are escaped, without controls, and hosts stand beside them in punycode", async () => {
+    const { browser } = await signedIn();
+    const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    const stranger = await aBrowser(server.url).follow(authorizePath(members));
+    const page = await browser.follow(authorizePath(members));
+    for (const { html } of [stranger, page]) {
+      expect(html).toContain("&lt;img src=x onerror=alert(1)&gt;knaB");
+      for (const gone of ["<img src=x", "\u202e", "\u200d", "\u0007"]) expect(html).not.toContain(gone);
+      expect(html).toContain("xn--pple-43d.example");
+    }
+    expect(page.html).toContain("We have not verified who made this app");
+    expect(page.html).toContain("Name not verified");
+    expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
+  });
+
+  test("a redirect to the user's own device is told", async () => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
+    expect(page.html).toContain("127.0.0.1:49152");
+    expect(page.html).toContain("The app runs on this device");
+    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("Preview version");
+  });
+});

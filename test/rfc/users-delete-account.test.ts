@@ -1,0 +1,141 @@
+import { describe, expect } from "vitest";
+import { aBrowser, type Browser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { type TestServer, test, testOn } from "../support/server.ts";
+
+const close = async (browser: Browser, currentPassword = PASSWORD) =>
+  browser.submit(await browser.follow("/account/delete"), { currentPassword });
+const bearer = (token: string) => ({ authorization: `Bearer ${token}`, "content-type": "application/json" });
+
+async function ownClient(server: TestServer, accessToken: string) {
+  const request = (path: string, body: object) =>
+    fetch(`${server.url}${path}`, { method: "POST", headers: bearer(accessToken), body: JSON.stringify(body) }).then((answer) =>
+      answer.json(),
+    );
+  const scopes = ["openid", "notes:read"];
+  const redirectUris = ["https://app.example.test/cb"];
+  const client = await request("/api/clients/", {
+    name: "My own tool",
+    scopes,
+    redirectUris,
+    grantTypes: ["authorization_code", "client_credentials"],
+  });
+  const { key } = await request(`/api/clients/${client.id}/api-keys`, { name: "k" });
+  return { client, key };
+}
+
+describe("deleting an account", () => {
+  test("the page says what would happen, and names the user's own applications", async ({ server }) => {
+    const { browser, login } = await server.signedInUser();
+    await ownClient(server, login.access_token);
+    const { html } = await browser.follow("/account/delete");
+    for (const words of ["cannot be undone", "audit log stays", "My own tool"]) expect(html).toContain(words);
+  });
+
+  test("wants the password: a wrong one counts like a failed sign-in and deletes nothing", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    for (let guess = 0; guess < 10; guess++) expect((await close(browser, "wrong")).status).toBe(401);
+    expect((await close(browser)).status).toBe(429);
+    expect((await browser.follow("/account")).html).toContain("Profile");
+  });
+
+  test("every token of the user is refused from then on, everywhere", async ({ server }) => {
+    const { email, browser, login } = await server.signedInUser();
+    const tokens = await server.tokens(server.clients.web, browser, { scope: "openid email offline_access" });
+    expect((await server.introspect(server.clients.web, tokens.access_token)).body.active).toBe(true);
+    const done = await close(browser);
+    expect([new URL(done.url).pathname, done.html.includes("Your account has been deleted")]).toEqual(["/account/deleted", true]);
+    expect(browser.cookies.has("countersign")).toBe(false);
+    expect((await server.introspect(server.clients.web, tokens.access_token)).body).toEqual({ active: false });
+    expect((await server.userinfo(tokens.access_token)).status).toBe(401);
+    expect((await server.refresh(server.clients.web, tokens.refresh_token)).body).toMatchObject({ error: "invalid_grant" });
+    expect((await server.get("/api/clients/", bearer(login.access_token))).status).toBe(401);
+    expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(401);
+    const marks = await runText<{ key: string }>(server.database.sql, "select key from revocation_events where kind = 'user'");
+    const { sub } = JSON.parse(Buffer.from(tokens.access_token.split(".")[1], "base64url").toString());
+    expect(marks.map(({ key }) => key)).toContain(sub);
+  });
+
+  test("its clients and API keys end with it, and what others allowed these clients", async ({ server }) => {
+    const { browser, login } = await server.signedInUser();
+    const { client, key } = await ownClient(server, login.access_token);
+    const own = { clientId: client.clientId, secret: client.clientSecret, redirectUri: "https://app.example.test/cb" };
+    const visitor = await server.signedInUser();
+    const theirs = await server.tokens(own, visitor.browser, { scope: "openid notes:read" });
+    expect((await server.introspect(own, theirs.access_token)).body.active).toBe(true);
+    expect((await visitor.browser.follow("/account")).html).toContain("My own tool");
+    await close(browser);
+    expect((await server.token(own, { grant_type: "client_credentials", scope: "notes:read" })).status).toBe(401);
+    expect((await server.userinfo(theirs.access_token)).status).toBe(401);
+    expect((await visitor.browser.follow("/account")).html).not.toContain("My own tool");
+    const [kept] = await runText<{ n: number }>(server.database.sql, "select count(*)::int as n from api_keys where last4 = $1", [
+      key.slice(-4),
+    ]);
+    expect(kept?.n).toBe(0);
+  });
+
+  test("nothing of the user is left but the audit trail, which knows neither name nor address; the e-mail becomes free", async ({
+    server,
+  }) => {
+    const { email, id, browser } = await server.signedInUser();
+    await browser.submit(await browser.follow("/account"), { firstName: "Vanishing", lastName: "Person" });
+    await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
+    await aBrowser(server.url).json("/auth/forgot-password", { email });
+    await close(browser);
+    const { sql } = server.database;
+    const columns = await runText<{ table_name: string; column_name: string }>(
+      sql,
+      `select table_name, column_name from information_schema.columns
+       where table_schema = 'public' and data_type = 'uuid' and column_name = 'user_id'`,
+    );
+    expect(columns.length).toBeGreaterThan(5);
+    for (const { table_name } of columns) {
+      expect([table_name, await runText(sql, `select 1 from ${table_name} where user_id = $1::uuid`, [id])]).toEqual([table_name, []]);
+    }
+    expect(await runText(sql, "select 1 from users where id = $1::uuid", [id])).toEqual([]);
+    const trail = await runText<{ event: string; all: string }>(
+      sql,
+      `select event, to_jsonb(audit_records)::text as "all" from audit_records where user_id = $1 order by audit_records.id`,
+      [id],
+    );
+    expect(trail.map(({ event }) => event)).toEqual(expect.arrayContaining(["user.registered", "token.issued", "user.deleted"]));
+    for (const { all } of trail) for (const personal of [email, "Vanishing", "Person"]) expect(all).not.toContain(personal);
+
+    const again = await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD });
+    expect(again.status).toBe(201);
+    expect(again.body.id).not.toBe(id);
+  });
+
+  test("a form from elsewhere is 403, and without a session one is sent to sign in", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const body = new URLSearchParams({ form_token: "x", currentPassword: PASSWORD });
+    expect((await browser.request("/account/delete", { method: "POST", body })).status).toBe(403);
+    expect((await aBrowser(server.url).request("/account/delete")).headers.get("location")).toBe("/login?next=%2Faccount%2Fdelete");
+    expect((await browser.follow("/account")).status).toBe(200);
+  });
+});
+
+const OPERATOR = "operator password 1";
+const operators = ["one@example.test", "two@example.test"].map((email) => ({
+  email,
+  password: OPERATOR,
+  emailVerified: true,
+  role: "operator",
+}));
+
+testOn({ provision: { users: operators, clients: [] } })(
+  "the last operator cannot delete the account, also of two that try at once",
+  async ({ server }) => {
+    const browsers = await Promise.all(
+      operators.map(async ({ email }) => {
+        const browser = aBrowser(server.url);
+        await browser.json("/auth/login", { email, password: OPERATOR });
+        return browser;
+      }),
+    );
+    const answers = await Promise.all(browsers.map((browser) => close(browser, OPERATOR)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(answers.find(({ status }) => status === 409)?.html).toContain("You are the last operator.");
+  },
+);

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pageRoutes } from "../../src/front/pages/routes.ts";
+import { siteOf } from "../../src/front/pages/site.ts";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
+
+const PASSWORD = "correct horse battery";
+
+let server: PagesServer;
+beforeAll(async () => {
+  server = await startPagesServer();
+});
+afterAll(() => server.close());
+
+/** Every path of a page and the methods that it takes, read off the routes themselves: a new page is walked too. */
+const routes = pageRoutes({ ports: {}, site: siteOf("http://localhost") } as Parameters<typeof pageRoutes>[0])
+  .map(({ method, path }) => [method, String(path)] as const)
+  .filter(([, path]) => !path.startsWith("/assets/"));
+
+let count = 0;
+async function signedIn() {
+  const email = `h${++count}@example.test`;
+  const browser = aBrowser(server.url, { accept: "text/html" });
+  await browser.json("/auth/register", { email, password: PASSWORD });
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  return browser;
+}
+
+const POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
+
+function expectGuarded(headers: Headers): void {
+  expect(headers.get("content-security-policy")).toBe(POLICY);
+  expect(headers.get("x-frame-options")).toBe("DENY");
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("referrer-policy")).toBe("no-referrer");
+  expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(headers.get("access-control-allow-origin")).toBeNull();
+}
+
+/** What a policy cannot see to: nothing in the page runs or is styled by itself, and nothing of it lies elsewhere. */
+function expectPlain(html: string): void {
+  expect(html).not.toMatch(/<script(?! src="\/assets\/once\.[0-9a-f]{16}\.js" defer><\/script>)|<style|<iframe|<base\b|<object/i);
+  const tags = [...html.matchAll(/<[a-z][^<>]*>/gi)].map(([tag]) => tag.replaceAll(/"[^"]*"/g, '""'));
+  expect(tags.filter((tag) => /\s(?:on\w+|style)\s*=|=[^"]/i.test(tag))).toEqual([]);
+  for (const [, address = ""] of html.matchAll(/(?:src|href|action)="([^"]*)"/g)) expect(address).toMatch(/^[/#](?!\/)/);
+}
+
+async function expectGuardedPage(response: Response): Promise<void> {
+  if (response.status >= 300 && response.status < 400) {
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    return expect(await response.text()).toBe("");
+  }
+  expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expectGuarded(response.headers);
+  expectPlain(await response.text());
+}
+
+describe("row 11 and section 2: every page, in every way that it can answer", () => {
+  test.for(routes)("%s %s, signed in and not", async ([method, path]) => {
+    const bodies = method === "GET" ? [undefined] : ["form_token=x", "a=b&a=c", "%ff"];
+    for (const browser of [await signedIn(), aBrowser(server.url)]) {
+      for (const body of bodies) {
+        const headers = body === undefined ? undefined : { "content-type": "application/x-www-form-urlencoded" };
+        const response = await browser.request(path, { method, ...(body !== undefined && { body }), ...(headers && { headers }) });
+        expect(response.status).toBeLessThan(500);
+        await expectGuardedPage(response);
+      }
+      await expectGuardedPage(await browser.request(path, { method: "PUT", body: "" }));
+    }
+  });
+
+  test.for([
+    ["consent", authorizePath(), 200],
+    ["sign-in on the way to an application", authorizePath({ prompt: "login" }), 200],
+    ["a request that has expired", "/consent?request=x", 400],
+    ["a verification link that is no longer good", "/auth/verify?token=x", 400],
+    ["a sign-out that an application asks for wrongly", "/logout?id_token_hint=x", 400],
+    ["nothing there", "/nowhere", 404],
+  ] as const)("%s", async ([, path, status]) => {
+    const page = await (await signedIn()).follow(path);
+    expect(page.status).toBe(status);
+    expectGuarded(page.headers);
+    expectPlain(page.html);
+  });
+
+  test("a page whose form is at fault", async () => {
+    const browser = aBrowser(server.url);
+    const page = await browser.submit(await browser.follow("/login"), { email: "nobody@example.test", password: "wrong" });
+    expect(page.status).toBe(401);
+    expectGuarded(page.headers);
+    expectPlain(page.html);
+  });
+});
+
+describe("row 15: what users and clients write shows, and does nothing else", () => {
+  const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>'&`;
+  const names = { firstName: HOSTILE, lastName: "\u2067\u202e" };
+
+  test("in a sign-up that is refused, in the account, in a failed sign-in, in the query", async () => {
+    const browser = aBrowser(server.url, { accept: "text/html" });
+    const refused = await browser.submit(await browser.follow("/signup"), { email: HOSTILE, password: PASSWORD, ...names });
+    expect(refused.status).toBe(400);
+    const failed = await browser.submit(await browser.follow("/login"), { email: HOSTILE, password: PASSWORD });
+    expect(failed.html).toContain("&quot;&gt;&lt;script&gt;");
+    const email = "hostile@example.test";
+    await browser.json("/auth/register", { email, password: PASSWORD, firstName: HOSTILE.slice(0, 60) });
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    const account = await browser.follow(`/account?done=${encodeURIComponent(HOSTILE)}`);
+    expect(account.status).toBe(200);
+    const query = new URLSearchParams({ request: HOSTILE, token: HOSTILE, state: HOSTILE });
+    const asked = await Promise.all(
+      ["/login", "/signup", "/consent", "/auth/verify"].map((path) => aBrowser(server.url).follow(`${path}?${query}`)),
+    );
+    for (const { html } of [refused, failed, account, ...asked]) expectPlain(html);
+  });
+
+  test("a client's name, on the pages of sign-in and of consent", async () => {
+    const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
+    const pages = [await aBrowser(server.url).follow(authorizePath(members)), await (await signedIn()).follow(authorizePath(members))];
+    for (const { html } of pages) {
+      expect(html).toContain("xn--pple-43d.example");
+      expect(html).not.toMatch(/[\p{Bidi_Control}\u200b-\u200d]/u);
+      expect(html).not.toContain("\u0007");
+      expectPlain(html);
+    }
+  });
+});

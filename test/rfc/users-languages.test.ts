@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
+
+const PASSWORD = "correct horse battery";
+
+let server: PagesServer;
+beforeAll(async () => {
+  server = await startPagesServer();
+});
+afterAll(() => server.close());
+
+let count = 0;
+async function german() {
+  const email = `l${++count}@example.test`;
+  const browser = aBrowser(server.url, { "accept-language": "de-AT,de;q=0.9,en;q=0.5", accept: "text/html" });
+  await browser.json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  return { email, browser };
+}
+
+const anonymous = (language: string) => aBrowser(server.url, { "accept-language": language, accept: "text/html" });
+
+describe("pages speak the language of Accept-Language", () => {
+  test.for([
+    ["/login", "Anmelden", 200],
+    ["/signup", "Konto anlegen", 200],
+    ["/logout", "Sie sind abgemeldet", 200],
+    ["/consent?request=x", "Dieser Link ist abgelaufen", 400],
+    ["/nowhere", "Seite nicht gefunden", 404],
+    ["/auth/verify?token=x", "Dieser Link gilt nicht mehr", 400],
+  ] as const)("%s in German", async ([path, words, status]) => {
+    const page = await anonymous("de").follow(path);
+    expect(page.status).toBe(status);
+    expect(page.html).toContain('<html lang="de">');
+    expect(page.html).toContain(words);
+    expect(page.headers.get("content-language")).toBe("de");
+    expect(page.headers.get("vary")).toContain("Accept-Language");
+    const english = await anonymous("fr").follow(path);
+    expect([english.headers.get("content-language"), english.html.includes('<html lang="en">')]).toEqual(["en", true]);
+  });
+
+  test("the pages of someone who is signed in", async () => {
+    const { browser, email } = await german();
+    const consent = await browser.follow(authorizePath({ scope: "openid profile notes:read", resource: "https://notes.example.test/mcp" }));
+    for (const words of ["bittet um Zugriff", "Wissen, wer Sie sind", "Eine Berechtigung bei notes.example.test/mcp.", "Ablehnen"]) {
+      expect(consent.html).toContain(words);
+    }
+    expect((await browser.follow("/logout")).html).toContain(`Sie sind angemeldet als <strong>${email}</strong>`);
+    expect((await browser.follow("/account")).html).toContain('<html lang="de">');
+  });
+});
+
+describe("refusals on pages are told in the page's language", () => {
+  test("a sign-in that fails", async () => {
+    const browser = anonymous("de");
+    const page = await browser.submit(await browser.follow("/login"), { email: "nobody@example.test", password: PASSWORD });
+    expect([page.status, page.html.includes("E-Mail-Adresse oder Passwort ist falsch.")]).toEqual([401, true]);
+    expect(page.html).toContain("<title>Fehler: Anmelden");
+  });
+
+  test("faults of a sign-up, each at its field, and an address that is taken", async () => {
+    const browser = anonymous("de");
+    const { email } = await german();
+    const bad = await browser.submit(await browser.follow("/signup"), { email: "x@", password: PASSWORD, firstName: "a".repeat(101) });
+    expect(bad.html).toContain('<a href="#email">Geben Sie eine E-Mail-Adresse ein');
+    expect(bad.html).toContain('<a href="#firstName">Der Vorname darf höchstens 100 Zeichen lang sein.');
+    const weak = await browser.submit(bad, { email: "new@example.test", password: "iloveyou", firstName: "" });
+    expect(weak.html).toContain("Dieses Passwort ist zu leicht zu erraten.");
+    const taken = await browser.submit(weak, { email, password: "another horse battery", firstName: "" });
+    expect([taken.status, taken.html.includes("gibt es schon ein Konto")]).toEqual([409, true]);
+    const sent = await browser.submit(taken, { email: "new@example.test", password: PASSWORD, firstName: "" });
+    expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([200, true]);
+  });
+
+  test("a form that came from elsewhere", async () => {
+    const browser = anonymous("de");
+    const response = await browser.request("/login", { method: "POST", body: new URLSearchParams({ email: "a", form_token: "x" }) });
+    expect([response.status, (await response.text()).includes("Dieses Formular gilt nicht mehr")]).toEqual([403, true]);
+  });
+});

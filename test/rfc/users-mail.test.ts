@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { startSmtpServer } from "../support/smtp-server.ts";
+
+const PASSWORD = "correct horse battery";
+
+let smtp: Awaited<ReturnType<typeof startSmtpServer>>;
+let server: TestServer;
+/** Recipients whose mails the server does not take for now. */
+const busy = new Set<string>();
+beforeAll(async () => {
+  smtp = await startSmtpServer((command) => ([...busy].some((one) => command === `RCPT TO:<${one}>`) ? "451 later" : undefined));
+  server = await startServer({ env: { SMTP_URL: smtp.url, MAIL_FROM: "Countersign <no-reply@id.example.test>", TRUST_PROXY: "true" } });
+});
+afterAll(async () => {
+  await server.close();
+  await smtp.close();
+});
+
+/** The outbox is looked at each second. */
+const eventually = <T>(probe: () => T) => expect.poll(probe, { timeout: 20_000 });
+
+let count = 0;
+const freshEmail = () => `m${++count}@example.test`;
+const register = (email: string, headers: Record<string, string> = {}) =>
+  aBrowser(server.url).json("/auth/register", { email, password: PASSWORD }, "POST", headers);
+const decoded = (source: string) =>
+  Buffer.from(
+    source.replaceAll(/=\r\n/g, "").replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+    "latin1",
+  ).toString("utf8");
+const received = (email: string) => smtp.received.filter(({ to }) => to.includes(`<${email}>`)).map(({ source }) => decoded(source));
+const rows = (email: string) =>
+  runText<{ text: string; attempts: number; pause: number }>(
+    server.database.sql,
+    "select text, attempts, extract(epoch from due_at - now())::float8 as pause from outbox where recipient = $1",
+    [email],
+  );
+const due = (email: string) => runText(server.database.sql, "update outbox set due_at = now() where recipient = $1", [email]);
+
+describe("mails go by SMTP", () => {
+  test("as text and HTML, in the language of the request; the row goes with the link when the server has taken it", async () => {
+    const email = freshEmail();
+    expect((await register(email, { "accept-language": "de" })).status).toBe(201);
+    await eventually(() => received(email).length).toBe(1);
+    const [mail = ""] = received(email);
+    expect(mail).toMatch(/Content-Type: multipart\/alternative[\s\S]+text\/plain[\s\S]+text\/html/);
+    expect(mail).toContain("Öffnen Sie diesen Link");
+    expect(mail).toContain('<html lang="de">');
+    expect(mail).toContain("From: Countersign <no-reply@id.example.test>");
+    await eventually(() => rows(email)).toEqual([]);
+    const token = /token=([0-9a-f]{64})/.exec(mail)?.[1];
+    expect((await fetch(`${server.url}/auth/verify?token=${token}`)).status).toBe(200);
+  });
+
+  test("one that is not taken waits, longer each time, and arrives in the end; no response tells of it", async () => {
+    const email = freshEmail();
+    busy.add(email);
+    expect((await register(email)).status).toBe(201);
+    const pauses: number[] = [];
+    for (let tries = 1; tries <= 3; tries++) {
+      await eventually(async () => (await rows(email))[0]?.attempts).toBe(tries);
+      pauses.push(Math.round((await rows(email))[0]?.pause ?? 0));
+      if (tries < 3) await due(email);
+    }
+    expect(pauses.map((pause) => Math.round(pause / 10) * 10)).toEqual([30, 60, 120]);
+    busy.delete(email);
+    await due(email);
+    await eventually(() => received(email).length).toBe(1);
+    await eventually(() => rows(email)).toEqual([]);
+  });
+
+  test("a link that has expired meanwhile is not sent, and does not stay", async () => {
+    const email = freshEmail();
+    busy.add(email);
+    await register(email);
+    await eventually(async () => (await rows(email))[0]?.attempts).toBe(1);
+    await runText(server.database.sql, "update outbox set expires_at = now(), due_at = now() where recipient = $1", [email]);
+    busy.delete(email);
+    await eventually(() => rows(email)).toEqual([]);
+    expect(received(email)).toEqual([]);
+  });
+
+  test("a newer link takes the place of one that still waits", async () => {
+    const email = freshEmail();
+    busy.add(email);
+    await register(email);
+    await eventually(async () => (await rows(email))[0]?.attempts).toBe(1);
+    await aBrowser(server.url).json("/auth/resend-verification", { email });
+    const waiting = await rows(email);
+    expect(waiting).toHaveLength(1);
+    busy.delete(email);
+    await due(email);
+    await eventually(() => received(email).length).toBe(1);
+    expect(received(email)[0]).toContain(/token=([0-9a-f]{64})/.exec(waiting[0]?.text ?? "")?.[1]);
+  });
+});
+
+test("a mail server that is away changes no response", async () => {
+  const gone = await startSmtpServer();
+  await gone.close();
+  const other = await startServer({ env: { SMTP_URL: gone.url, MAIL_FROM: "no-reply@id.example.test" } });
+  try {
+    const post = (path: string, body: object) => aBrowser(other.url).json(path, body);
+    const email = freshEmail();
+    expect((await post("/auth/register", { email, password: PASSWORD })).status).toBe(201);
+    expect((await post("/auth/resend-verification", { email })).status).toBe(200);
+    expect((await post("/auth/forgot-password", { email })).status).toBe(200);
+    expect((await post("/auth/forgot-password", { email: freshEmail() })).status).toBe(200);
+    const waiting = await runText<{ about: string }>(other.database.sql, "select about from outbox order by about", []);
+    expect(waiting).toEqual([{ about: "reset" }, { about: "verification" }]);
+    expect(other.faults()).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});

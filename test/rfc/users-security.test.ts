@@ -1,0 +1,186 @@
+import { describe, expect } from "vitest";
+import { aBrowser, type Browser, formsOf } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { type TestServer, test } from "../support/server.ts";
+
+const NEW = "a brand new battery";
+const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+const alive = async (browser: Browser) => (await browser.json("/consents", undefined, "GET")).status === 200;
+const signIn = async (server: TestServer, email: string, password: string, agent = FIREFOX) => {
+  const browser = aBrowser(server.url, { "user-agent": agent });
+  const { status, body } = await browser.json("/auth/login", { email, password });
+  return { browser, status, tokens: body };
+};
+const refresh = (server: TestServer, refreshToken: string) =>
+  server.form("/oauth/token", { grant_type: "refresh_token", refresh_token: refreshToken, client_id: "countersign" });
+const security = (browser: Browser) => browser.follow("/account/security");
+
+describe("changing the password", () => {
+  test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
+    const { email, browser, login } = await server.signedInUser();
+    const other = await signIn(server, email, PASSWORD);
+    const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
+    const before = browser.cookies.get("countersign") ?? "";
+    const done = await browser.submit(await security(browser), { currentPassword: PASSWORD, password: NEW });
+    expect([done.status, done.html.includes("Your password has been changed")]).toEqual([200, true]);
+    expect(browser.cookies.get("countersign")).not.toBe(before);
+    expect([await alive(browser), await alive(other.browser)]).toEqual([true, false]);
+    const planted = aBrowser(server.url);
+    planted.cookies.set("countersign", before);
+    expect(await alive(planted)).toBe(false);
+    for (const { refresh_token } of [login, other.tokens]) expect((await refresh(server, refresh_token)).status).toBe(400);
+    expect((await server.refresh(server.clients.web, tokens.refresh_token)).body.error).toBe("invalid_grant");
+    expect([(await signIn(server, email, PASSWORD)).status, (await signIn(server, email, NEW)).status]).toEqual([401, 200]);
+  });
+
+  test("a wrong current password is told at its field, counts like a failed sign-in, and changes nothing", async ({ server }) => {
+    const { email, browser } = await server.signedInUser();
+    let page = await security(browser);
+    for (let guess = 0; guess < 10; guess++) {
+      page = await browser.submit(page, { currentPassword: "wrong", password: NEW });
+      expect([page.status, page.html.includes('<a href="#currentPassword">That password is not right.')]).toEqual([401, true]);
+    }
+    page = await browser.submit(page, { currentPassword: PASSWORD, password: NEW });
+    expect(page.status).toBe(429);
+    expect(Number(page.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await signIn(server, email, PASSWORD)).status).toBe(429);
+    expect(await alive(browser)).toBe(true);
+  });
+
+  test.for(["short", "iloveyou", "x".repeat(129)])(
+    "the rules of registration hold: %j is refused at its field",
+    async (password, { server }) => {
+      const { email, browser } = await server.signedInUser();
+      const page = await browser.submit(await security(browser), { currentPassword: PASSWORD, password });
+      expect([page.status, page.html.includes('<a href="#password">')]).toEqual([400, true]);
+      expect((await signIn(server, email, PASSWORD)).status).toBe(200);
+    },
+  );
+
+  test("the owner's own address is no password", async ({ server }) => {
+    const { email, browser } = await server.signedInUser();
+    expect((await browser.submit(await security(browser), { currentPassword: PASSWORD, password: email })).status).toBe(400);
+  });
+});
+
+describe("where one is signed in", () => {
+  test("each session tells its program, address and time; this one cannot be signed out from the list", async ({ server }) => {
+    const { email } = await server.signedInUser();
+    const { browser } = await signIn(server, email, PASSWORD);
+    const { html, url } = await security(browser);
+    expect(html).toContain("<bdi>Firefox on Linux</bdi>");
+    expect(html).toContain("127.0.0.1");
+    expect(html.match(/This browser/g)).toHaveLength(1);
+    expect(formsOf(html, url).filter(({ fields }) => "session" in fields)).toHaveLength(1);
+  });
+
+  test("a browser may call itself anything: what is shown is short, plain and escaped", async ({ server }) => {
+    const { email, browser } = await server.signedInUser();
+    await signIn(server, email, PASSWORD, `<script>alert(1)</script>/${"9".repeat(3000)} `);
+    const { html } = await security(browser);
+    expect(html).not.toContain("<script>");
+    expect(html).not.toContain("9".repeat(50));
+  });
+
+  test("one elsewhere is signed out at once, with the token set that it began with, and no other", async ({ server }) => {
+    const { email, browser } = await server.signedInUser();
+    const lost = await signIn(server, email, PASSWORD, FIREFOX);
+    const kept = await signIn(server, email, PASSWORD, "curl/8.0 ");
+    const page = await security(browser);
+    const item = page.html.split("<li>").find((one) => one.includes("Firefox on Linux")) ?? "";
+    const id = /name="session" value="([^"]+)"/.exec(item)?.[1] ?? "";
+    const done = await browser.submit(page, { session: id });
+    expect(done.html).toContain("The session has been signed out.");
+    expect([await alive(lost.browser), await alive(kept.browser), await alive(browser)]).toEqual([false, true, true]);
+    expect((await refresh(server, lost.tokens.refresh_token)).status).toBe(400);
+    expect((await refresh(server, kept.tokens.refresh_token)).status).toBe(200);
+    const again = await browser.submit(page, { session: id });
+    expect([again.status, again.html.includes("The session has been signed out.")]).toEqual([200, true]);
+  });
+
+  test("someone else's session is answered like one that never was or has ended, and lives on", async ({ server }) => {
+    const [victim, stranger] = [await server.signedInUser(), await server.signedInUser()];
+    await signIn(server, victim.email, PASSWORD);
+    const id = /name="session" value="([^"]+)"/.exec((await security(victim.browser)).html)?.[1] ?? "";
+    await signIn(server, stranger.email, PASSWORD);
+    const page = await security(stranger.browser);
+    const [foreign, unknown, none] = await Promise.all(
+      [id, "01900000-0000-7000-8000-00000000dead", "x"].map((session) => stranger.browser.submit(page, { session })),
+    );
+    expect([foreign?.status, unknown?.status, none?.status]).toEqual([200, 200, 200]);
+    expect(foreign?.html).toBe(unknown?.html);
+    expect((await security(victim.browser)).html).toContain(id);
+  });
+
+  test("all others at once; applications keep what they were allowed", async ({ server }) => {
+    const { email, browser, login } = await server.signedInUser();
+    const others = [await signIn(server, email, PASSWORD), await signIn(server, email, PASSWORD)];
+    const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
+    const page = await security(browser);
+    const form = formsOf(page.html, page.url).find(({ action }) => action.endsWith("/account/sessions/end-others"));
+    const done = await browser.follow(form?.action ?? "", {
+      method: "POST",
+      body: new URLSearchParams(form?.fields),
+      headers: { origin: server.url },
+    });
+    expect(done.html).toContain("All other sessions have been signed out.");
+    for (const one of others) {
+      expect(await alive(one.browser)).toBe(false);
+      expect((await refresh(server, one.tokens.refresh_token)).status).toBe(400);
+    }
+    expect(await alive(browser)).toBe(true);
+    expect((await refresh(server, login.refresh_token)).status).toBe(200);
+    expect((await server.refresh(server.clients.web, tokens.refresh_token)).status).toBe(200);
+    expect((await security(browser)).html).not.toContain("Sign out all others");
+  });
+});
+
+describe("applications with access", () => {
+  test("the last use of a consent follows its refresh tokens, to the minute", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { web } = server.clients;
+    const tokens = await server.tokens(web, browser, { scope: "openid offline_access" });
+    const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+    const age = async (set: string) => {
+      await runText(server.database.sql, `update consents set last_used_at = ${set} where id = $1::uuid`, [consents[0].id]);
+    };
+    const lastUsed = async () => (await browser.json("/consents", undefined, "GET")).body.consents[0].lastUsedAt;
+    await age("now() - interval '1 day'");
+    const before = await lastUsed();
+    const renewed = await server.refresh(web, tokens.refresh_token);
+    const after = await lastUsed();
+    expect(after - before).toBeGreaterThan(86_000_000);
+    await server.refresh(web, renewed.body.refresh_token);
+    expect(await lastUsed()).toBe(after);
+  });
+});
+
+describe("the profile", () => {
+  test("first and last name can be changed and taken away; ID tokens follow", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const named = await browser.submit(await browser.follow("/account"), { firstName: " Grace ", lastName: 'Ho"pper' });
+    expect([named.status, named.html.includes("Your name has been saved."), named.html.includes('value="Ho&quot;pper"')]).toEqual([
+      200,
+      true,
+      true,
+    ]);
+    const { id_token } = await server.tokens(server.clients.web, browser, { scope: "openid" });
+    expect(JSON.parse(Buffer.from(id_token.split(".")[1], "base64url").toString()).name).toBe('Grace Ho"pper');
+    const gone = await browser.submit(named, { firstName: "", lastName: "  " });
+    expect(gone.html).not.toContain("Ho&quot;pper");
+  });
+
+  test.for(["a\u0007b", "\u202eknaB", "a\u2028b", "x".repeat(101)])(
+    "a name of %j is refused at its field, and stays as it was typed",
+    async (lastName, { server }) => {
+      const { browser } = await server.signedInUser();
+      const page = await browser.submit(await browser.follow("/account"), { firstName: "Ada", lastName });
+      expect([page.status, page.html.includes('<a href="#lastName">'), page.html.includes('value="Ada"')]).toEqual([400, true, true]);
+      expect((await browser.follow("/account")).html).not.toContain('value="Ada"');
+      const signUp = await aBrowser(server.url).json("/auth/register", { email: "name@example.test", password: PASSWORD, lastName });
+      expect(signUp.status).toBe(400);
+    },
+  );
+});

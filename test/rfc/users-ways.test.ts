@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { aBrowser, type Browser, formsOf } from "../support/browser.ts";
+import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
+
+const PASSWORD = "correct horse battery";
+const PAGE = { accept: "text/html" };
+const AGENTS = "?next=%2Faccount%2Fagents";
+
+let server: PagesServer;
+beforeAll(async () => {
+  server = await startPagesServer();
+});
+afterAll(() => server.close());
+
+let count = 0;
+/** A browser with an address of its own, and of no one yet. */
+function newcomer() {
+  const email = `way${++count}@example.test`;
+  return { email, browser: aBrowser(server.url, { ...PAGE, "x-forwarded-for": `198.51.100.${count}` }) };
+}
+
+/** What leads on from sign-in, in the query. */
+const toSignUp = async (browser: Browser, path: string) => {
+  const login = await browser.follow(path);
+  const { search } = new URL(login.url);
+  expect(login.html).toContain(`href="/signup${search}"`);
+  expect(login.html).toContain(`href="/forgot${search}"`);
+  return { search, page: await browser.follow(`/signup${search}`) };
+};
+
+const linkTo = (email: string, mails = 1) => server.tokenFor(email, mails).then((token) => `/auth/verify?token=${token}`);
+const hrefs = (html: string) => [...html.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
+
+describe("who signs up on the way to something comes back to it", () => {
+  test.for([
+    ["an application's request", authorizePath(), "/consent?request="],
+    ["a page of her own", "/account/agents", "/account/agents"],
+  ] as const)("%s: by the link of the mail and sign-in", async ([, path, end]) => {
+    const { email, browser } = newcomer();
+    const { search, page } = await toSignUp(browser, path);
+    const sent = await browser.submit(page, { email, password: PASSWORD });
+    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent${search}`, [`/login${search}`]]);
+    const verified = await browser.follow(await linkTo(email));
+    expect(hrefs(verified.html)).toEqual([`/login${search}`]);
+    const there = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
+    expect(there.url.startsWith(server.url + end)).toBe(true);
+  });
+
+  test("another browser, as on a telephone, opens the link too, and is led to its own account by sign-in", async () => {
+    const { email, browser } = newcomer();
+    await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
+    const telephone = aBrowser(server.url, PAGE);
+    const verified = await telephone.follow(await linkTo(email));
+    expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
+    const login = await telephone.follow("/account");
+    expect(login.url).toBe(`${server.url}/login`);
+    expect((await telephone.submit(login, { email, password: PASSWORD })).url).toBe(`${server.url}/account`);
+  });
+
+  test("a request waits for an hour then, and one that is over is not led to", async () => {
+    const { email, browser } = newcomer();
+    const { search, page } = await toSignUp(browser, authorizePath());
+    const left = async () => {
+      const rows = await server.database.sql.query<{ left: number }>(
+        {
+          name: "left_to_wait",
+          text: "select extract(epoch from expires_at - created_at)::int as left from pending_requests order by created_at desc limit 1",
+        },
+        [],
+      );
+      return rows[0]?.left;
+    };
+    expect(await left()).toBe(600);
+    await browser.submit(page, { email, password: PASSWORD });
+    expect(await left()).toBe(3600);
+    const consent = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
+    await browser.submit(consent, { decision: "approve" });
+    expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
+  });
+
+  test("another mail, also after a link that is no longer good, does not lose it", async () => {
+    const { email, browser } = newcomer();
+    await browser.submit((await toSignUp(browser, "/account/agents")).page, { email, password: PASSWORD });
+    const stale = await browser.follow(`/auth/verify?token=${"0".repeat(64)}`);
+    const again = await browser.submit(stale, { email });
+    expect(again.url).toBe(`${server.url}/signup/sent?done=again&next=%2Faccount%2Fagents`);
+    expect(again.html).toContain("A new message is on its way.");
+    expect(hrefs((await browser.follow(await linkTo(email, 2))).html)).toEqual([`/login${AGENTS}`]);
+  });
+
+  test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("none is led to %j", async (next) => {
+    const { email, browser } = newcomer();
+    const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
+    const sent = await browser.submit(page, { email, password: PASSWORD, next });
+    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent`, ["/login"]]);
+    browser.cookies.set("countersign-errand", new URLSearchParams({ email, next }).toString());
+    expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
+  });
+
+  test.for(["%", "next=%2Faccount%2Fagents&next=%2Faccount%2Fagents", "request=nobody", "x".repeat(3000)])(
+    "what the browser says that it began, %j, harms nothing",
+    async (said) => {
+      const { email, browser } = newcomer();
+      await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
+      browser.cookies.set("countersign-errand", said);
+      expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/login`);
+      const verified = await browser.follow(await linkTo(email));
+      expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
+    },
+  );
+});
+
+describe("a sign-up is sent once", () => {
+  test("the page after it is its own: loaded anew, it asks for nothing again", async () => {
+    const { email, browser } = newcomer();
+    const form = formsOf((await browser.follow("/signup")).html, server.url).find(({ fields }) => "password" in fields);
+    const body = new URLSearchParams({ ...form?.fields, email, password: PASSWORD });
+    const response = await browser.request("/signup", { method: "POST", body, headers: { origin: server.url } });
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/signup/sent"]);
+    for (let load = 0; load < 3; load++) expect((await browser.follow("/signup/sent")).html).toContain(email);
+    expect(await server.mailsTo(email, 1)).toHaveLength(1);
+  });
+
+  test("the cookie that knows the address is for the server alone, and gone with sign-in", async () => {
+    const { email, browser } = newcomer();
+    await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
+    expect(browser.cookies.get("countersign-errand")).toBe(`email=${encodeURIComponent(email)}`);
+    await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+    expect(browser.cookies.has("countersign-errand")).toBe(false);
+  });
+
+  test("one that a double click sent twice, even at once, is answered alike: one account, one mail", async () => {
+    const { email, browser } = newcomer();
+    const page = await browser.follow("/signup");
+    const twice = await Promise.all([1, 2, 3].map(() => browser.submit(page, { email, password: PASSWORD })));
+    for (const { status, url } of twice) expect([status, url]).toEqual([200, `${server.url}/signup/sent`]);
+    expect(await server.mailsTo(email, 1)).toHaveLength(1);
+    expect((await browser.submit(page, { email, password: "another horse battery" })).status).toBe(409);
+  });
+
+  test("one that comes half a minute later finds the address taken, also with its password", async () => {
+    const { email, browser } = newcomer();
+    const page = await browser.follow("/signup");
+    await browser.submit(page, { email, password: PASSWORD });
+    const age = { name: "age_users", text: "update users set created_at = created_at - interval '35 seconds' where email = $1" };
+    await server.database.sql.query(age, [email]);
+    expect((await browser.submit(page, { email, password: PASSWORD })).status).toBe(409);
+  });
+});
+
+describe("who has forgotten her password on the way to something comes back to it", () => {
+  test.for([
+    ["an application's request", authorizePath(), "/consent?request="],
+    ["a page of her own", "/account/agents", "/account/agents"],
+  ] as const)("%s", async ([, path, end]) => {
+    const { email, browser } = newcomer();
+    await browser.json("/auth/register", { email, password: PASSWORD });
+    const { search } = new URL((await browser.follow(path)).url);
+    const sent = await browser.submit(await browser.follow(`/forgot${search}`), { email });
+    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/forgot/sent${search}`, [`/login${search}`]]);
+    await browser.follow(sent.url);
+    const stale = await browser.follow("/reset?token=nobody");
+    expect(hrefs(stale.html)).toEqual([`/forgot${search}`]);
+    const token = await server.resetTokenFor(email, 2);
+    expect(await server.mailsTo(email, 2)).toHaveLength(2);
+    const changed = await browser.submit(await browser.follow(`/reset?token=${token}`), { password: "a brand new battery" });
+    expect([changed.url, hrefs(changed.html)]).toEqual([`${server.url}/reset?done=changed`, [`/login${search}`]]);
+    const there = await browser.submit(await browser.follow(`/login${search}`), { email, password: "a brand new battery" });
+    expect(there.url.startsWith(server.url + end)).toBe(true);
+  });
+});
