@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
 import { freePort } from "../support/free-port.ts";
+import { COMPILED } from "../support/processes.ts";
 
 // Each test starts whole processes, each with a database of its own.
 vi.setConfig({ testTimeout: 120_000 });
@@ -14,7 +15,9 @@ const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 /** Runs the command line to its end. */
 async function countersign(args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], { env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], {
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
+  });
   let [out, err] = ["", ""];
   child.stdout.on("data", (text: Buffer) => (out += text.toString()));
   child.stderr.on("data", (text: Buffer) => (err += text.toString()));
@@ -30,7 +33,7 @@ const aDirectory = (): string => {
   return directory;
 };
 const serve = async (env: Record<string, string>): Promise<ServerProcess> => {
-  const server = await startServerProcess(env);
+  const server = await startServerProcess({ NODE_COMPILE_CACHE: COMPILED, ...env });
   opened.push(server);
   return server;
 };
