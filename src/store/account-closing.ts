@@ -1,4 +1,4 @@
-import type { AccountClosing } from "../accounts/closing-ports.ts";
+import type { AccountClosing } from "../accounts/account.ts";
 import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { record } from "./audit-rows.ts";

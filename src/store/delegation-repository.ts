@@ -13,7 +13,7 @@ const MOST = 1_000;
 /** Why a grant counts no more. What counts is null. */
 const GRANT_END = `case
      when grants.revoked_at is not null then 'grant_ended'
-     when not users.enabled then 'person_disabled'
+     when not users.enabled then 'user_disabled'
      when not ${clientStands("grants.client_id", "grants.document_client")} then 'application_disabled'
    end`;
 

@@ -31,4 +31,4 @@ export const madeBy = (change: string, entry: string): string =>
   `${change}_by_type = ${entry}::jsonb -> 0 ->> 'actor_type', ${change}_by = ${entry}::jsonb -> 0 ->> 'actor_id'`;
 
 /** The person to whom a query is bound; null: to nobody. */
-export const userOf = (whose: Whose): string | null => (whose.kind === "person" ? whose.userId : null);
+export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);

@@ -1,4 +1,4 @@
-import type { PasswordChanges } from "../accounts/password-ports.ts";
+import type { PasswordChanges } from "../accounts/password-change.ts";
 import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";

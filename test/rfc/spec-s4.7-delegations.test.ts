@@ -243,7 +243,7 @@ describe("countersign delegations and countersign agents", () => {
   test("resume says for whom the agent stays paused, since a user's pause is hers to end", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
-    const hers = users.map(({ id }) => ({ kind: "person", userId: id }) as const);
+    const hers = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
     const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
     onTestFinished(async () => {
       for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));

@@ -4,7 +4,7 @@ import { identifier, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { agentPauseView, pageView } from "../views.ts";
 
-const EVERYBODY = { kind: "everybody" } as const;
+const EVERYBODY = { kind: "everyone" } as const;
 const Agent = z.strictObject({ clientId: identifier.unwrap() });
 
 /**

@@ -4,7 +4,7 @@ import { identifier, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { delegationView, pageView, rootGrantView } from "../views.ts";
 
-const EVERYBODY = { kind: "everybody" } as const;
+const EVERYBODY = { kind: "everyone" } as const;
 
 const Id = z.uuid().transform((id) => id.toLowerCase());
 const ClientId = identifier.unwrap();
