@@ -52,7 +52,7 @@ export interface AuditActor {
 }
 
 /**
- * One record of the append-only trail (specification §2.12). It is written in the transaction of the effect that it tells of.
+ * One record of the append-only trail (docs/protocol.md#audit). It is written in the transaction of the effect that it tells of.
  * Never holds a secret, a token, a code or a password.
  */
 export interface AuditEntry {

@@ -17,7 +17,7 @@ export function found<Thing>(thing: Thing | undefined): Thing {
   return thing;
 }
 
-/** A client is read by its developer, or by a static API key of its own; for any other key it is not there (specification §4.4). */
+/** A client is read by its developer, or by a static API key of its own; for any other key it is not there (docs/protocol.md#api-keys). */
 async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
   const bearer = bearerToken(ctx.authorization);
   if (!isApiKey(bearer)) {
@@ -36,7 +36,7 @@ export function assertHasSecret(client: Client): void {
   }
 }
 
-/** What a developer does with the clients that she owns (specification §4.3). */
+/** What a developer does with the clients that she owns (docs/protocol.md#client-management). */
 export const clientsRouter = router({
   list: developerProcedure.query(async ({ ctx }) => ({
     clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView),

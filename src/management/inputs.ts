@@ -16,13 +16,13 @@ import {
 
 const selfServiceGrants = z.array(z.enum(SELF_SERVICE_GRANT_TYPES)).min(1).transform(distinct);
 
-/** PKCE is required of everybody, so that this member is taken and changes nothing (specification §5). */
+/** PKCE is required of everybody, so that this member is taken and changes nothing (docs/protocol.md#clients). */
 const requirePkce = z.boolean().optional();
 
 /** A record's internal id. Whatever is no id is the id of nothing: it is looked up, and not found. */
 export const RecordId = z.string().transform((id) => id.toLowerCase());
 
-/** POST /api/clients (specification §4.3): what a developer may say of a new client. */
+/** POST /api/clients (docs/protocol.md#client-management): what a developer may say of a new client. */
 export const CreateClientInput = z.strictObject({
   name: DisplayName,
   description: description.default(null),
@@ -35,7 +35,7 @@ export const CreateClientInput = z.strictObject({
 });
 export type CreateClientInput = z.output<typeof CreateClientInput>;
 
-/** PATCH /api/clients/{id} (specification §4.3): client_id and secret are not among it. */
+/** PATCH /api/clients/{id} (docs/protocol.md#client-management): client_id and secret are not among it. */
 export const ClientPatch = z.strictObject({
   name: DisplayName.optional(),
   description: description.optional(),
@@ -69,7 +69,7 @@ export const OperatorClientPatch = z.strictObject({
 });
 export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
-/** POST /api/clients/{id}/api-keys (specification §4.4). */
+/** POST /api/clients/{id}/api-keys (docs/protocol.md#api-keys). */
 export const CreateApiKeyInput = z.strictObject({ name: DisplayName });
 export const RegistrationScopes = scopes.nullable();
 

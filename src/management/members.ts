@@ -36,7 +36,7 @@ const jwk = z
     if (message !== undefined) issues.push({ code: "custom", message, input: value });
   });
 
-/** Attributes that an operator alone sets (specification §2.2). */
+/** Attributes that an operator alone sets (docs/protocol.md#clients). */
 export const operatorAttributes = {
   environment: z.enum(ENVIRONMENTS).nullable().optional(),
   postLogoutRedirectUris: redirectUris.optional(),

@@ -11,7 +11,7 @@ import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
-/** A client as its developer sees it, member by member (specification §2.2): there is no member through which a secret could leave. */
+/** A client as its developer sees it, member by member (docs/protocol.md#clients): there is no member through which a secret could leave. */
 export const clientView = (client: Client) => ({
   id: client.id,
   clientId: client.clientId,
@@ -44,7 +44,7 @@ export const operatorClientView = (client: Client) => ({ ...clientView(client), 
 const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
   Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
-/** A static API key without the key (specification §2.3). */
+/** A static API key without the key (docs/protocol.md#api-keys). */
 export const apiKeyView = (key: ApiKey) => ({
   id: key.id,
   clientId: key.clientId,

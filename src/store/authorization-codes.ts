@@ -28,7 +28,7 @@ const covers = `consents.user_id = i.user_id and ${unindexedText("consents.clien
 
 // Session and consent are held until the code is there: an ending of either waits for it, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are held before its consents, for what is sorted is read to its end before its first row is
-// locked (decision 0021). Of two issues of one code the second waits for the first, so codes are inserted in order.
+// locked (docs/decisions/0014-locks-in-one-order.md). Of two issues of one code the second waits for the first, so codes are inserted in order.
 const ISSUE = statement(
   "code_issue",
   `with input as (

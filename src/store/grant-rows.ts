@@ -61,7 +61,7 @@ export const dropConsents = (which: string): string => deleteInOrder("consents",
 
 /**
  * Writing CTEs that end the grants for which `which` holds, and their refresh families: for ever, or until the person signs in again.
- * Whoever ends both holds the grants first, and either in the order of their ids (decision 0021).
+ * Whoever ends both holds the grants first, and either in the order of their ids (docs/decisions/0014-locks-in-one-order.md).
  * `ended` has the columns id, user_id and client_id.
  */
 export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>

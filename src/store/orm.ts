@@ -24,7 +24,7 @@ export interface Database {
   readonly sql: Sql;
   /**
    * The same database through the entities, opened at the first call. For migrations and for questions of many shapes; never for what
-   * decides, and never with a transaction (decision 0006).
+   * decides, and never with a transaction (docs/decisions/0006-sql-where-it-decides-mikro-orm-where-it-lists.md).
    */
   orm(): Promise<MikroORM>;
   /** Brings the schema up to date; several processes may ask at once. @returns the names of the migrations that ran */

@@ -10,7 +10,7 @@ import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { endUnproven } from "./unproven-accounts.ts";
 import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
 
-// The link is held before the letters about it, as whoever uses it does (decision 0021).
+// The link is held before the letters about it, as whoever uses it does (docs/decisions/0014-locks-in-one-order.md).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
@@ -34,7 +34,7 @@ const OWNER = statement(
    where token_hash = $1::bytea and expires_at > now()`,
 );
 
-// The person is held before the link and all else (decision 0021).
+// The person is held before the link and all else (docs/decisions/0014-locks-in-one-order.md).
 const HOLD_OWNER = statement(
   "password_reset_hold_owner",
   `select users.id::text, users.email_verified from password_resets join users on users.id = user_id

@@ -21,7 +21,7 @@ type FileScope = ProvisionFile["scopes"][number];
 /** Several processes may start with the same file at once: one after the other. */
 const oneAtATime = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
-// Whoever is named is held before anything is changed, in the order in which others take more than one (decision 0021).
+// Whoever is named is held before anything is changed, in the order in which others take more than one (docs/decisions/0014-locks-in-one-order.md).
 const holdUsers = statement(
   "provision_hold_people",
   "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",

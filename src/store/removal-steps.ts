@@ -110,7 +110,7 @@ const DELETE_USER = statement("removal_user", "delete from users where id = $1::
 /**
  * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left as they are (null: access tokens of a
  * client that is enabled again count again); their refresh families are revoked in any case. Grants are locked before families, either in
- * the order of their ids (docs/decisions/0021). Parameters: key, epoch, client_id and id of the last grant of the page before.
+ * the order of their ids (docs/decisions/0014-locks-in-one-order.md). Parameters: key, epoch, client_id and id of the last grant of the page before.
  */
 const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "signed_out_at" | null): Statement => {
   const still = end === null ? "true" : `grants.revoked_at is null${end === "signed_out_at" ? " and grants.signed_out_at is null" : ""}`;

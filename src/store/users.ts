@@ -46,7 +46,7 @@ const ISSUE_VERIFICATION = statement(
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from person`,
 );
 
-// The person is held before her tokens, as whoever issues one does (decision 0021).
+// The person is held before her tokens, as whoever issues one does (docs/decisions/0014-locks-in-one-order.md).
 const VERIFY_EMAIL = statement(
   "user_verify_email",
   `with person as materialized (

@@ -24,7 +24,7 @@ const after = z.int().min(0).default(0);
 
 const seconds = (milliseconds: number | undefined): number | undefined => (milliseconds === undefined ? undefined : milliseconds / 1000);
 
-/** The audit trail (specification §2.12). */
+/** The audit trail (docs/protocol.md#audit). */
 export const operatorAuditRouter = router({
   /** Newest first. */
   list: operatorProcedure

@@ -29,7 +29,7 @@ async function assertSomebody(ownerId: string | null | undefined, users: Pick<Ma
   throw new Refusal("invalid_request", "owner_unknown", { description: "There is no such owner.", issues });
 }
 
-/** Every client of the service, with the attributes that operators alone set (specification §2.2). */
+/** Every client of the service, with the attributes that operators alone set (docs/protocol.md#clients). */
 export const operatorClientsRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
     const { items, nextCursor } = pageView(await ctx.ports.clients.list(filter, limit, cursor), operatorClientView);
