@@ -24,7 +24,9 @@ describe("docs/protocol.md#introspection", () => {
     });
   });
 
-  test("docs/protocol.md#introspection: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({ server }) => {
+  test("docs/protocol.md#introspection: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({
+    server,
+  }) => {
     const { web, agent } = server.clients;
     const ada = await server.signedInUser();
     const forCrm = await server.tokens(web, ada.browser, { resource: RESOURCE });

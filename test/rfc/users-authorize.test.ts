@@ -350,11 +350,14 @@ describe("errors of the authorization request", () => {
     [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
     [{ response_mode: ["query", "query"] }, "invalid_request"],
     [{ id_token_hint: "x" }, "invalid_request"],
-  ])("rows 7, 8, docs/protocol.md#authorization-request-errors: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
-    const answer = await told302(aBrowser(server.url), authorizePath(members));
-    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
-    expect(answer).not.toHaveProperty("code");
-  });
+  ])(
+    "rows 7, 8, docs/protocol.md#authorization-request-errors: %o goes by redirect with state and iss, before anyone signs in",
+    async ([members, error]) => {
+      const answer = await told302(aBrowser(server.url), authorizePath(members));
+      expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
+      expect(answer).not.toHaveProperty("code");
+    },
+  );
 
   test("row 17: a repeated state is invalid_request", async () => {
     expect(await told302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
