@@ -9,7 +9,7 @@ const INACTIVE = { active: false };
 
 /**
  * What a resource server is told of a static API key: whether it counts at this moment, and for which client.
- * @see specification §2.3, §4.4
+ * @see docs/protocol.md#api-keys
  */
 export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {
   const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;

@@ -13,7 +13,7 @@ const refuse = (reason: string): never => {
 /**
  * What a route of the service itself asks of a bearer beyond being good. Pure.
  * @throws {Refusal} invalid_token, insufficient_scope
- * @see specification §5, OIDC Core §5.3
+ * @see docs/protocol.md#client-management, OIDC Core §5.3
  */
 export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer: string): void {
   const scopes = parseScope(claims.scope);

@@ -19,7 +19,7 @@ export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolea
 
 /**
  * Whether a caller may learn of a token: the client that it was issued to, or one that stands for a resource of its audience. Pure.
- * @see specification §2.9
+ * @see docs/protocol.md#introspection
  */
 export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolean => {
   const audience = audienceList(claims);
@@ -77,7 +77,7 @@ export function introspection(tokens: readonly string[], core: Core) {
 
 /**
  * What a caller is told of a token.
- * @see RFC 7662 §2.2, RFC 8693 §4.1, specification §2.9
+ * @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection
  */
 async function introspect({ token, claims: known, state: begun }: Asked, caller: Client, core: Core) {
   const claims = known ?? verified(token, core);

@@ -111,7 +111,7 @@ describe("what operators see", () => {
   });
 });
 
-describe("specification §3: what is cut ends at once, with all below it and nothing above", () => {
+describe("docs/protocol.md#delegations: what is cut ends at once, with all below it and nothing above", () => {
   test("a delegation", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, first, second } = await aLine(server, admin);

@@ -15,7 +15,7 @@ const LOGIN_SCOPES = ["openid", "profile", "email"];
 /**
  * The token set of a person who has just signed in with the service itself; its tokens are for the issuer.
  * @throws {Refusal} access_denied when the person or the session is no longer good
- * @see specification §2.5
+ * @see docs/protocol.md#login-tokens
  */
 export async function loginTokens({ userId, sessionId, authTime, requestId }: LoginTokensRequest, core: Core) {
   const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);

@@ -6,7 +6,7 @@ const agentScope = (mode: AgentMode): string => `agent:${mode}`;
 /**
  * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling only bounds which of them may be asked for.
  * @param ceiling null: no agent mode at all
- * @see specification §5
+ * @see docs/protocol.md#agents
  */
 export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
   const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);

@@ -16,7 +16,7 @@ export function missingConsent(
 }
 
 /**
- * Whether a prior consent covers the request, so that the screen may be skipped (specification §4.6): each scope at each of the places.
+ * Whether a prior consent covers the request, so that the screen may be skipped (docs/protocol.md#consent): each scope at each of the places.
  * What was allowed at one place says nothing about another.
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>

@@ -15,7 +15,7 @@ export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
   demand:
     "Of the scope something is left that the client's allowlist and ceiling let it have, more than offline_access alone; the rest is dropped.",
-  source: "specification §4.6, RFC 6749 §3.3",
+  source: "docs/protocol.md#scopes, RFC 6749 §3.3",
 };
 
 /** Scopes that an authorization request names and the client may not have. Pure. */
@@ -34,7 +34,7 @@ export interface RequestableScopes {
  * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
  * `offline_access`.
  * @throws {Refusal} invalid_scope when nothing is left of a request, or nothing but `offline_access`, or the client may have nothing
- * @see specification §4.6, RFC 6749 §3.3
+ * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */
 export function requestableScopes(scope: string | undefined, client: Client): RequestableScopes {
   const allowed = allowedScopes(client);
@@ -57,7 +57,7 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
 /**
  * The scopes of a client's own token. At least one, all from the allowlist, none that needs a person.
  * @throws {Refusal} invalid_scope
- * @see specification §4.7, RFC 6749 §4.4.2
+ * @see docs/protocol.md#client-credentials, RFC 6749 §4.4.2
  */
 export function clientScopes(scope: string | undefined, client: Client): readonly string[] {
   const requested = parseScope(scope);
@@ -87,7 +87,7 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
  * The scopes of a token that an agent gets in exchange for another: those that it names, or else all of that token's that are in the agent's
  * allowlist. To name one above its ceiling or outside its allowlist is refused.
  * @throws {Refusal} invalid_scope
- * @see specification §4.7 rule 4 and §5, RFC 8693 §2.1
+ * @see docs/protocol.md#token-exchange-rules, docs/protocol.md#agents, RFC 8693 §2.1
  */
 export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
   const requested = parseScope(scope);

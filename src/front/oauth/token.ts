@@ -5,8 +5,7 @@ import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
 import { parseForm } from "../../protocol/form.ts";
-import type { GrantType } from "../../protocol/grants.ts";
-import { parseGrant } from "../../protocol/grants.ts";
+import { type GrantType, parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
 import { credentialFields, form, json, oauthBodyErrors, oauthErrors, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
@@ -37,7 +36,7 @@ async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOpti
   }
 }
 
-/** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
+/** `POST /oauth/token`. @see docs/protocol.md#token-endpoint, RFC 6749 §3.2 */
 export const tokenRoute = (options: TokenRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/token",
@@ -52,7 +51,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   },
 });
 
-/** Specification §2.6. Absent members stay absent: clients choke on `null`. */
+/** docs/protocol.md#token-response. Absent members stay absent: clients choke on `null`. */
 const tokenResponseJson = (response: TokenResponse) => ({
   access_token: response.accessToken,
   issued_token_type: response.issuedTokenType,

@@ -67,7 +67,7 @@ const withActor = { actorToken: "actor", actorTokenType: ACCESS_TOKEN_TYPE };
 const assertion = (members: Parameters<typeof exchangeGrant>[0] = {}) =>
   exchangeGrant({ requestedTokenType: ID_JAG_TYPE, audience: [OTHER], ...members });
 
-describe("specification §4.7 token exchange: each rule refuses by itself, with its own reason", () => {
+describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, with its own reason", () => {
   test.for<readonly [Partial<ExchangeFacts>, readonly [string, string] | "granted"]>([
     [{}, "granted"],
     [{ client: { ...agent, tokenEndpointAuthMethod: "none" } }, ["invalid_client", "public_client"]],

@@ -3,9 +3,9 @@ import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { accountForm, accountPageHandler } from "../account-page.ts";
-import { agentCards, namedIn } from "../agent-cards.ts";
 import type { PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
+import { sendPage } from "../views/layout.ts";
+import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";
 
 /** Delegations and pauses of one page: what counts, and beside it what was lately. */

@@ -7,8 +7,7 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, with the password. */
