@@ -2,8 +2,8 @@ import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
-import type { Core } from "./core.ts";
 import { stateHolds } from "./introspection.ts";
+import type { Core } from "./ports.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 const refuse = (reason: string): never => {

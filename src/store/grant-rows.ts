@@ -1,6 +1,6 @@
 import type { Client } from "../clients/client.ts";
 import type { NewFamily } from "../core/ports.ts";
-import type { NewGrant } from "../core/user-grant.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 

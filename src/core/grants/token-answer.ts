@@ -1,6 +1,6 @@
 import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenClaims, type Actor, type AncestorToken, accessTokenClaims } from "../tokens/access-token.ts";
 
