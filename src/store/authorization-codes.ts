@@ -3,7 +3,7 @@ import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../c
 import { scopesByResource } from "../core/scopes-by-resource.ts";
 import type { NewGrant } from "../core/user-grant.ts";
 import type { SecretHash } from "../secret.ts";
-import { insertAudit, newAuditRow } from "./audit-rows.ts";
+import { insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import {
   clientEpoch,
@@ -120,7 +120,7 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   ttl,
   client_fingerprint: binding.clientFingerprint,
   requested: scopesByResource(binding.scopes, binding.resources),
-  audit: newAuditRow(audit),
+  audit: newAuditEntry(audit),
 });
 
 type Issue = Parameters<AuthorizationCodes["issue"]>;
@@ -135,7 +135,7 @@ export function authorizationCodes(sql: Sql): AuthorizationCodes {
       n,
       code_hash: hex(codeHash),
       ...grantRow(grant, family),
-      audit: newAuditRow(audit),
+      audit: newAuditEntry(audit),
     }));
     return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(inOrder(rows, "code_hash"))]));
   });

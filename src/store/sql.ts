@@ -72,7 +72,7 @@ export type Json = string | number | boolean | null | undefined | readonly Json[
 /**
  * Rows as one jsonb parameter, for jsonb_to_recordset. What jsonb cannot hold (NUL, unpaired surrogates) is replaced by U+FFFD.
  */
-export function jsonRows(rows: readonly { readonly [member: string]: Json }[]): string {
+export function jsonRows(rows: readonly object[]): string {
   const json = JSON.stringify(rows);
   return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: Json) => storable(value)) : json;
 }
