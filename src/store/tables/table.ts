@@ -106,6 +106,9 @@ export interface Table<C extends Columns = Columns> {
   ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { [column: string]: Json };
 }
 
+/** What a description says, for any table. */
+export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "column">;
+
 const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** SQL that reads a column as both drivers give it alike. */
