@@ -3,13 +3,13 @@ import { metaOf, SETTING_NAMES, SETTINGS, type SettingName } from "../src/config
 
 const HEAD = `# Settings
 
-All settings are environment variables, read once at the start. An empty value counts as unset. A setting that is unknown, malformed or in
-contradiction to another stops the start, with one line for each fault; no value is ever repeated in such a line.
+All settings are environment variables, read once at start-up. An empty value counts as unset. A setting that is unknown, malformed or in
+contradiction to another stops the start, with one line for each fault; no line ever repeats a value.
 
-Where a row says \`@path\`, the value may be \`@\` and the path of a file with the content. Prefer that for secrets: what stands in the
-environment of a process can be read by whoever may inspect the process. A PEM text in the environment may spell its line ends \`\\n\`.
+Where a row says \`@path\`, the value may be \`@\` and the path of a file with the content. Prefer that for secrets: others on the machine may be
+able to read the environment of a process. A PEM text in the environment may write its line ends as \`\\n\`.
 
-A setting of true or false also takes \`1\`, \`yes\`, \`on\`, \`y\` and \`enabled\`, or \`0\`, \`no\`, \`off\`, \`n\` and \`disabled\`, in capitals or not.
+A setting of true or false also accepts \`1\`, \`yes\`, \`on\`, \`y\` and \`enabled\`, or \`0\`, \`no\`, \`off\`, \`n\` and \`disabled\`, in upper or lower case.
 
 This file is written by \`npm run generate:docs\` from the schema in \`src/config/settings.ts\`.
 `;

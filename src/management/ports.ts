@@ -85,7 +85,7 @@ export interface Provisioner {
    * already.
    * @param actor who is told to have done it; the service itself when left out
    * @throws {Refusal} invalid_request, naming every client that would contradict itself or hold a grant of no use to it, and every
-   * `ownerEmail` that belongs to nobody; else a realm of `scopes` that is not there
+   * `ownerEmail` that belongs to no user; else a realm of `scopes` that is not there
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }

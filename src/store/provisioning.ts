@@ -81,7 +81,7 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
   for (const [index, client] of clients.entries()) {
     const tell = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
     const owner = await ownerOf(client.ownerEmail, tx);
-    if (owner === false) tell({ path: "ownerEmail", message: "belongs to nobody" });
+    if (owner === false) tell({ path: "ownerEmail", message: "belongs to no user" });
     try {
       outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
     } catch (error) {

@@ -374,7 +374,7 @@ describe("keys and provisioning", () => {
     const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
     const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "nobody@example.test" }] };
     await running(terminal, provisionThroughServer)(file, terminal, false);
-    expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to nobody")]);
+    expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to no user")]);
   });
 });
 

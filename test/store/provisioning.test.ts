@@ -125,7 +125,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
         issues: [
           { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment" },
           { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri" },
-          { path: "clients.3.ownerEmail", message: "belongs to nobody" },
+          { path: "clients.3.ownerEmail", message: "belongs to no user" },
           { path: "clients.4", message: "A built-in client cannot be changed." },
         ],
       },

@@ -2,7 +2,7 @@
 // @generated from file countersign/errors/v1/errors.proto (package countersign.errors.v1, syntax proto3)
 /* eslint-disable */
 
-// How a refusal travels over gRPC: as a detail of the status, so that every language can read the OAuth error code.
+// A refusal over gRPC is a detail of the status, so that every language can read the OAuth error code.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -15,27 +15,27 @@ export const file_countersign_errors_v1_errors: GenFile = /*@__PURE__*/
   fileDesc("CiJjb3VudGVyc2lnbi9lcnJvcnMvdjEvZXJyb3JzLnByb3RvEhVjb3VudGVyc2lnbi5lcnJvcnMudjEingEKC0Vycm9yRGV0YWlsEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQESDQoFc2NvcGUYBCABKAkSLAoGaXNzdWVzGAUgAygLMhwuY291bnRlcnNpZ24uZXJyb3JzLnYxLklzc3VlQg4KDF9yZXRyeV9hZnRlciImCgVJc3N1ZRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAliBnByb3RvMw");
 
 /**
- * Why a call was refused, in the words of the standards.
+ * Why a call was refused.
  *
  * @generated from message countersign.errors.v1.ErrorDetail
  */
 export type ErrorDetail = Message<"countersign.errors.v1.ErrorDetail"> & {
   /**
-   * An OAuth error code such as `invalid_grant` (RFC 6749 §5.2), or one of the service's own, such as `not_found`.
+   * An OAuth error code such as `invalid_grant` (RFC 6749 §5.2), or another code of docs/protocol.md#errors.
    *
    * @generated from field: string error = 1;
    */
   error: string;
 
   /**
-   * A sentence for people, where the standard permits one. Absent when empty.
+   * A sentence for users, where the standard permits one. Absent when empty.
    *
    * @generated from field: string error_description = 2;
    */
   errorDescription: string;
 
   /**
-   * Seconds after which a further try makes sense.
+   * Seconds after which a retry makes sense.
    *
    * @generated from field: optional uint32 retry_after = 3;
    */
@@ -49,7 +49,7 @@ export type ErrorDetail = Message<"countersign.errors.v1.ErrorDetail"> & {
   scope: string;
 
   /**
-   * What is wrong with which member of a request.
+   * What is wrong with which member of the request.
    *
    * @generated from field: repeated countersign.errors.v1.Issue issues = 5;
    */
@@ -75,7 +75,7 @@ export type Issue = Message<"countersign.errors.v1.Issue"> & {
   path: string;
 
   /**
-   * A sentence for people.
+   * A sentence for users.
    *
    * @generated from field: string message = 2;
    */

@@ -40,7 +40,7 @@ export const IntrospectRequestSchema: GenMessage<IntrospectRequest> = /*@__PURE_
  */
 export type IntrospectResponse = Message<"countersign.introspection.v1.IntrospectResponse"> & {
   /**
-   * Always set, so that an inactive token is told as `{"active":false}` in JSON too.
+   * Always set, so that an inactive token is `{"active":false}` in JSON too.
    *
    * @generated from field: optional bool active = 1;
    */
@@ -95,14 +95,14 @@ export type IntrospectResponse = Message<"countersign.introspection.v1.Introspec
   tokenType: string;
 
   /**
-   * The current actor, outermost first (RFC 8693 §4.1). Absent for a token that was not delegated.
+   * The current actor outermost (RFC 8693 §4.1). Absent for a token that was not exchanged.
    *
    * @generated from field: countersign.introspection.v1.Actor act = 10;
    */
   act?: Actor | undefined;
 
   /**
-   * Detached ML-DSA-65 signature, unpadded base64url, where hybrid signing recorded one. Never decides `active`.
+   * Detached ML-DSA-65 signature in unpadded base64url, where hybrid signing recorded one. It never affects `active`.
    *
    * @generated from field: string pqc_signature = 11;
    */
@@ -122,7 +122,7 @@ export const IntrospectResponseSchema: GenMessage<IntrospectResponse> = /*@__PUR
   messageDesc(file_countersign_introspection_v1_introspection, 1);
 
 /**
- * Who acts, and on whose behalf they were acting before (RFC 8693 §4.1).
+ * An actor, with the earlier actors nested in `act` (RFC 8693 §4.1).
  *
  * @generated from message countersign.introspection.v1.Actor
  */
@@ -205,14 +205,14 @@ export const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest> = /*@__P
  */
 export type VerifyApiKeyResponse = Message<"countersign.introspection.v1.VerifyApiKeyResponse"> & {
   /**
-   * Always set, so that a key that does not count is told as `{"active":false}` in JSON too.
+   * Always set, so that an inactive key is `{"active":false}` in JSON too.
    *
    * @generated from field: optional bool active = 1;
    */
   active?: boolean | undefined;
 
   /**
-   * OAuth client_id of the client that the key stands for.
+   * OAuth client_id of the client that the key belongs to.
    *
    * @generated from field: string client_id = 2;
    */
@@ -226,7 +226,7 @@ export type VerifyApiKeyResponse = Message<"countersign.introspection.v1.VerifyA
   keyId: string;
 
   /**
-   * What the client may do at most: its scope allowlist, space-separated.
+   * The client's scope allowlist, space-separated.
    *
    * @generated from field: string scope = 4;
    */
@@ -245,7 +245,7 @@ export const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse> = /*@_
  */
 export type WatchRevocationsRequest = Message<"countersign.introspection.v1.WatchRevocationsRequest"> & {
   /**
-   * The last cursor that was told, to go on from there. Empty: from the beginning.
+   * The last cursor received, to continue from there. Empty: from the beginning.
    *
    * @generated from field: string cursor = 1;
    */
@@ -264,21 +264,21 @@ export const WatchRevocationsRequestSchema: GenMessage<WatchRevocationsRequest> 
  */
 export type WatchRevocationsResponse = Message<"countersign.introspection.v1.WatchRevocationsResponse"> & {
   /**
-   * In any order, and perhaps told before.
+   * In any order, and possibly sent before.
    *
    * @generated from field: repeated countersign.introspection.v1.RevocationMark marks = 1;
    */
   marks: RevocationMark[];
 
   /**
-   * All marks up to here have been told. Empty while those of the beginning are still coming.
+   * All events up to here have been sent. Empty while the initial events are still being sent.
    *
    * @generated from field: string cursor = 2;
    */
   cursor: string;
 
   /**
-   * What was told before counts no more: all that still matters follows.
+   * Discard all earlier events: everything that still matters follows.
    *
    * @generated from field: bool reset = 3;
    */
@@ -293,21 +293,21 @@ export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse
   messageDesc(file_countersign_introspection_v1_introspection, 8);
 
 /**
- * Something ended, or (`lifted`) no longer counts as ended. Of two marks with the same digest the one with the greater sequence counts.
+ * Something was revoked, or (`lifted`) no longer counts as revoked. Of two events with the same digest the one with the greater sequence counts.
  *
  * @generated from message countersign.introspection.v1.RevocationMark
  */
 export type RevocationMark = Message<"countersign.introspection.v1.RevocationMark"> & {
   /**
-   * What ended: the first 16 bytes of SHA-256 over one of these texts, each made of the claims of a token.
+   * What was revoked: the first 16 bytes of SHA-256 over one of these texts, each made of the claims of a token.
    *   `jti:`    and `jti`: this token
-   *   `grant:`  and the part of `jti` before its dot: every token of that person's grant
+   *   `grant:`  and the part of `jti` before its dot: every token of that user's grant
    *   `client:` and `client_id`: every token that this client holds
-   *   `user:`   and `sub`: every token for this person; a token that stands for a person has a dot in its `jti`
+   *   `user:`   and `sub`: every token of this user; a user's token has a dot in its `jti`
    *   `agent:`  and `client_id`: every token that this agent got by exchange
-   *   `agent:`  and `client_id`, a line feed and `sub`: those of them that are for this person
-   * A token that was got by exchange has `d` before the dot, and in `exchanged_from` the `jti` and `client_id` of every token that it came of.
-   * It ends with each of them: the texts are made of them too. One that does not say what it came of has to be asked about.
+   *   `agent:`  and `client_id`, a line feed and `sub`: those of them that are for this user
+   * An exchanged token has `d` before the dot, and in `exchanged_from` the `jti` and `client_id` of every ancestor token.
+   * It is revoked with each of them: make the texts of them too. Introspect an exchanged token that has no `exchanged_from`.
    *
    * @generated from field: bytes digest = 1;
    */
@@ -331,7 +331,7 @@ export type RevocationMark = Message<"countersign.introspection.v1.RevocationMar
   revokedAt: number;
 
   /**
-   * Seconds since the epoch. From then on no token is left that the mark could be about.
+   * Seconds since the epoch. By then every token that the event concerns has expired.
    *
    * @generated from field: uint32 expires_at = 5;
    */
@@ -346,13 +346,13 @@ export const RevocationMarkSchema: GenMessage<RevocationMark> = /*@__PURE__*/
   messageDesc(file_countersign_introspection_v1_introspection, 9);
 
 /**
- * For resource servers. Every call carries the metadata `authorization: Basic …` of a confidential client.
+ * For resource servers. Every call carries the metadata `authorization: Basic …` of a confidential client (docs/grpc.md).
  *
  * @generated from service countersign.introspection.v1.IntrospectionService
  */
 export const IntrospectionService: GenService<{
   /**
-   * The state of one token, as POST /oauth/introspect answers it.
+   * Returns the state of one token, as POST /oauth/introspect does (docs/protocol.md#introspection).
    *
    * @generated from rpc countersign.introspection.v1.IntrospectionService.Introspect
    */
@@ -362,7 +362,7 @@ export const IntrospectionService: GenService<{
     output: typeof IntrospectResponseSchema;
   },
   /**
-   * The states of 1 to 100 tokens, in the order of the request. Another number, and a token that is empty, is INVALID_ARGUMENT.
+   * Returns the states of 1 to 100 tokens, in the order of the request. Any other number, or an empty token, is INVALID_ARGUMENT.
    *
    * @generated from rpc countersign.introspection.v1.IntrospectionService.IntrospectBatch
    */
@@ -372,7 +372,7 @@ export const IntrospectionService: GenService<{
     output: typeof IntrospectBatchResponseSchema;
   },
   /**
-   * Whether a static API key may be used now, and which client it stands for. Such keys exist in development alone and are no OAuth tokens.
+   * Returns whether a static API key is active and which client it belongs to. Such keys exist in development only and are no OAuth tokens.
    *
    * @generated from rpc countersign.introspection.v1.IntrospectionService.VerifyApiKey
    */
@@ -382,8 +382,8 @@ export const IntrospectionService: GenService<{
     output: typeof VerifyApiKeyResponseSchema;
   },
   /**
-   * What ended before its time, told as it happens, for whoever verifies tokens without asking about each. Something is told at least every
-   * second; who has heard nothing for longer knows nothing of the present. The server ends the stream now and then: call again with the cursor.
+   * Streams what was revoked before it expired, for resource servers that verify tokens themselves. A message arrives at least every
+   * second; after a longer silence the reader is out of date. The server ends the stream now and then: call again with the cursor.
    *
    * @generated from rpc countersign.introspection.v1.IntrospectionService.WatchRevocations
    */

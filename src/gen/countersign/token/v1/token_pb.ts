@@ -49,7 +49,7 @@ export type ClientCredential = Message<"countersign.token.v1.ClientCredential"> 
   assertion?: ClientAssertion | undefined;
 
   /**
-   * The address that the request came from; failures are throttled per client and address.
+   * The address that the request came from; failures are limited by client and address.
    *
    * @generated from field: string address = 5;
    */
@@ -158,7 +158,7 @@ export type TokenRequest = Message<"countersign.token.v1.TokenRequest"> & {
     case: "jwtBearer";
   } | {
     /**
-     * Not to be granted: for its record alone. It is refused as the front says.
+     * Never granted: sent for its audit record only, and refused as the front says.
      *
      * @generated from field: countersign.token.v1.RefusedTokenExchange refused_token_exchange = 8;
      */
@@ -382,7 +382,7 @@ export const JwtBearerGrantSchema: GenMessage<JwtBearerGrant> = /*@__PURE__*/
   messageDesc(file_countersign_token_v1_token, 9);
 
 /**
- * Specification §2.6.
+ * docs/protocol.md#token-response
  *
  * @generated from message countersign.token.v1.TokenResponse
  */
@@ -548,14 +548,14 @@ export type ValidateAuthorizationRequest = Message<"countersign.token.v1.Validat
   request?: AuthorizationRequest | undefined;
 
   /**
-   * The signed-in person, where there is one: the answer then says what is left to consent to.
+   * The signed-in user, if any: the response then says what is left to consent to.
    *
    * @generated from field: optional string user_id = 2;
    */
   userId?: string | undefined;
 
   /**
-   * The session of that person. With it a code is issued at once for a request that needs nothing but a person who is signed in and has
+   * The session of that user. With it a code is issued at once for a request that needs no more than a user who is signed in and has
    * consented; a core may also leave that to IssueCode.
    *
    * @generated from field: countersign.token.v1.SignedInSession session = 3;
@@ -570,7 +570,7 @@ export type ValidateAuthorizationRequest = Message<"countersign.token.v1.Validat
   requestId: string;
 
   /**
-   * Who asks, as far as it is counted: the IPv4 address, or the /64 network of an IPv6 one. Limits what may be fetched for its sake.
+   * The address that limits count: an IPv4 address, or the /64 network of an IPv6 one. Limits what may be fetched on its behalf.
    *
    * @generated from field: string address = 5;
    */
@@ -594,7 +594,7 @@ export type SignedInSession = Message<"countersign.token.v1.SignedInSession"> & 
   id: string;
 
   /**
-   * Seconds since the epoch of the real authentication.
+   * When the user authenticated, in seconds since the epoch.
    *
    * @generated from field: uint32 auth_time = 2;
    */
@@ -623,7 +623,7 @@ export type ValidateAuthorizationResponse = Message<"countersign.token.v1.Valida
     case: "authorization";
   } | {
     /**
-     * Client and redirect URI are good, the rest is not: to be told to the client by redirect.
+     * Client and redirect URI are valid, something else is not: the error goes to the client by redirect.
      *
      * @generated from field: countersign.token.v1.AuthorizationError error = 2;
      */
@@ -648,7 +648,7 @@ export const ValidateAuthorizationResponseSchema: GenMessage<ValidateAuthorizati
   messageDesc(file_countersign_token_v1_token, 14);
 
 /**
- * A good authorization request, in the values that would be granted.
+ * A valid authorization request, with the values that would be granted.
  *
  * @generated from message countersign.token.v1.Authorization
  */
@@ -669,14 +669,14 @@ export type Authorization = Message<"countersign.token.v1.Authorization"> & {
   resources: string[];
 
   /**
-   * Whether a screen must be shown although the person is signed in.
+   * Whether consent must be asked for although the user is signed in.
    *
    * @generated from field: bool consent_required = 4;
    */
   consentRequired: boolean;
 
   /**
-   * Of `scopes` and `resources`, what the person has not consented to before.
+   * Of `scopes` and `resources`, those that the user has not consented to before.
    *
    * @generated from field: repeated string new_scopes = 5;
    */
@@ -732,7 +732,7 @@ export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
   messageDesc(file_countersign_token_v1_token, 15);
 
 /**
- * A client to which what is granted may be handed on. The name is the client's own word.
+ * A client to which the granted access may be passed on. The name is unverified.
  *
  * @generated from message countersign.token.v1.ResourceClient
  */
@@ -748,7 +748,7 @@ export type ResourceClient = Message<"countersign.token.v1.ResourceClient"> & {
   name: string;
 
   /**
-   * Whether it is an agent, so that it may act on the person's behalf.
+   * Whether it is an agent, which may act on the user's behalf.
    *
    * @generated from field: bool agent = 3;
    */
@@ -763,7 +763,7 @@ export const ResourceClientSchema: GenMessage<ResourceClient> = /*@__PURE__*/
   messageDesc(file_countersign_token_v1_token, 16);
 
 /**
- * How long what is granted can be used without the person, in seconds.
+ * How long the granted access works without the user, in seconds.
  *
  * @generated from message countersign.token.v1.AccessLifetimes
  */
@@ -774,7 +774,7 @@ export type AccessLifetimes = Message<"countersign.token.v1.AccessLifetimes"> & 
   accessToken: number;
 
   /**
-   * Of a client that gets refresh tokens: how long one lives unused, and how long the whole family of them.
+   * For a client that gets refresh tokens: how long one lives unused, and how long the whole family lives.
    *
    * @generated from field: optional uint32 refresh_token = 2;
    */
@@ -816,7 +816,7 @@ export const AuthorizationErrorSchema: GenMessage<AuthorizationError> = /*@__PUR
   messageDesc(file_countersign_token_v1_token, 18);
 
 /**
- * What a person sees of a client. Names are the client's own words, and unverified.
+ * What a user sees of a client. Names are unverified.
  *
  * @generated from message countersign.token.v1.ClientView
  */
@@ -832,7 +832,7 @@ export type ClientView = Message<"countersign.token.v1.ClientView"> & {
   name: string;
 
   /**
-   * Host of a client_id that is an URL, which the service verified by fetching it.
+   * Host of a client_id that is a URL, verified by fetching it.
    *
    * @generated from field: optional string verified_host = 3;
    */
@@ -844,7 +844,7 @@ export type ClientView = Message<"countersign.token.v1.ClientView"> & {
   environment?: string | undefined;
 
   /**
-   * Whether the client was registered by anyone (dynamic registration, CIMD) rather than by a developer or an operator.
+   * Whether anyone could have registered the client (dynamic registration, CIMD), without a developer or an operator.
    *
    * @generated from field: bool open_registration = 5;
    */
@@ -878,7 +878,7 @@ export type IssueCodeRequest = Message<"countersign.token.v1.IssueCodeRequest"> 
   sessionId: string;
 
   /**
-   * Seconds since the epoch of the real authentication.
+   * When the user authenticated, in seconds since the epoch.
    *
    * @generated from field: uint32 auth_time = 4;
    */
@@ -897,7 +897,7 @@ export type IssueCodeRequest = Message<"countersign.token.v1.IssueCodeRequest"> 
   address: string;
 
   /**
-   * A secret that stands for one decision of the user: every call with it returns the same code. Without it every call issues another one.
+   * A secret for one decision of the user: every call with it returns the same code. Without it every call issues another one.
    *
    * @generated from field: optional string decision = 7;
    */
@@ -1155,7 +1155,7 @@ export const PublicKeysRequestSchema: GenMessage<PublicKeysRequest> = /*@__PURE_
  */
 export type PublicKeysResponse = Message<"countersign.token.v1.PublicKeysResponse"> & {
   /**
-   * The JWK Set document, ready to serve (specification §2.10).
+   * The JWK Set document, ready to serve (docs/protocol.md#jwk-set).
    *
    * @generated from field: string jwks_json = 1;
    */
@@ -1283,14 +1283,14 @@ export const ValidateLogoutRequestSchema: GenMessage<ValidateLogoutRequest> = /*
  */
 export type ValidateLogoutResponse = Message<"countersign.token.v1.ValidateLogoutResponse"> & {
   /**
-   * The person to whom the hint was issued. Whoever is signed in instead has to be asked.
+   * The user to whom the hint was issued. Another signed-in user has to be asked.
    *
    * @generated from field: string hinted_sub = 1;
    */
   hintedSub: string;
 
   /**
-   * Set when the request names an address, which is then one that the client registered.
+   * Set when the request names an address, which the client then has registered.
    *
    * @generated from field: optional string post_logout_redirect_uri = 2;
    */
@@ -1313,7 +1313,7 @@ export type ExplainRequest = Message<"countersign.token.v1.ExplainRequest"> & {
    */
   subject: {
     /**
-     * Judged as it would be now. Where the client is confidential and nothing proves it, its authentication is taken for granted.
+     * Evaluated as it would be now. Where nothing authenticates a confidential client, its authentication is taken for granted.
      *
      * @generated from field: countersign.token.v1.TokenRequest token_request = 1;
      */
@@ -1321,7 +1321,7 @@ export type ExplainRequest = Message<"countersign.token.v1.ExplainRequest"> & {
     case: "tokenRequest";
   } | {
     /**
-     * `X-Request-Id` of an answer of the token endpoint that was a refusal.
+     * `X-Request-Id` of a refusal of the token endpoint.
      *
      * @generated from field: string request_id = 2;
      */
@@ -1329,7 +1329,7 @@ export type ExplainRequest = Message<"countersign.token.v1.ExplainRequest"> & {
     case: "requestId";
   } | {
     /**
-     * What a code would be for, if the user allows it.
+     * Returns what a code would be for, if the user allows it.
      *
      * @generated from field: countersign.token.v1.AuthorizationRequest authorization_request = 3;
      */
@@ -1338,7 +1338,7 @@ export type ExplainRequest = Message<"countersign.token.v1.ExplainRequest"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Of an authorization request: who asks, for the limits on fetching metadata documents.
+   * For an authorization request: the address that limits on fetching metadata documents count.
    *
    * @generated from field: string address = 4;
    */
@@ -1357,28 +1357,28 @@ export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
  */
 export type ExplainResponse = Message<"countersign.token.v1.ExplainResponse"> & {
   /**
-   * In the order in which they are judged. Empty for a refusal of which only the reason is known.
+   * In the order of evaluation. Empty for a refusal of which only the reason is known.
    *
    * @generated from field: repeated countersign.token.v1.RuleVerdict rules = 1;
    */
   rules: RuleVerdict[];
 
   /**
-   * What the answer would grant; absent when a rule refuses.
+   * What would be granted; absent when a rule refuses.
    *
    * @generated from field: optional countersign.token.v1.WouldBeGranted granted = 2;
    */
   granted?: WouldBeGranted | undefined;
 
   /**
-   * Set when a request of the past was asked about.
+   * Set for a past refusal.
    *
    * @generated from field: optional countersign.token.v1.RefusedTokenRequest refused = 3;
    */
   refused?: RefusedTokenRequest | undefined;
 
   /**
-   * Of an authorization request: the scopes that the client requested and may not have.
+   * For an authorization request: the requested scopes that the client may not have.
    *
    * @generated from field: repeated string dropped_scope = 4;
    */
@@ -1402,14 +1402,14 @@ export type RuleVerdict = Message<"countersign.token.v1.RuleVerdict"> & {
   rule: string;
 
   /**
-   * What has to hold, in a sentence.
+   * What the rule demands, in a sentence.
    *
    * @generated from field: string demand = 2;
    */
   demand: string;
 
   /**
-   * Where that is written.
+   * The standard or document that the rule comes from.
    *
    * @generated from field: string source = 3;
    */
@@ -1421,7 +1421,7 @@ export type RuleVerdict = Message<"countersign.token.v1.RuleVerdict"> & {
   verdict: Verdict;
 
   /**
-   * Of a refusal: the error that is answered, and the reason that is not.
+   * For a refusal: the error on the wire, and the reason, which is not on the wire.
    *
    * @generated from field: optional string error = 5;
    */
@@ -1445,7 +1445,7 @@ export const RuleVerdictSchema: GenMessage<RuleVerdict> = /*@__PURE__*/
  */
 export type WouldBeGranted = Message<"countersign.token.v1.WouldBeGranted"> & {
   /**
-   * Absent for a person whom an identity assertion speaks of and who is not known here yet.
+   * Absent for the user of an identity assertion who is not known here yet.
    *
    * @generated from field: optional string sub = 1;
    */
@@ -1547,7 +1547,7 @@ export type ConverseRequest = Message<"countersign.token.v1.ConverseRequest"> & 
   calls: ConverseCall[];
 
   /**
-   * Ids of calls whose callers have gone. What has not taken effect yet shall not, and no answer is needed.
+   * Ids of calls whose callers have gone. What has not taken effect yet must not, and no response is needed.
    *
    * @generated from field: repeated uint32 cancelled = 2;
    */
@@ -1566,22 +1566,22 @@ export const ConverseRequestSchema: GenMessage<ConverseRequest> = /*@__PURE__*/
  */
 export type ConverseCall = Message<"countersign.token.v1.ConverseCall"> & {
   /**
-   * Chosen by the front, and unique among the calls of the stream that are not answered yet.
+   * Chosen by the front; unique among the unanswered calls of the stream.
    *
    * @generated from field: uint32 id = 1;
    */
   id: number;
 
   /**
-   * Milliseconds that the front still waits for the answer. Absent: as long as the core allows.
+   * Milliseconds that the front still waits for the response. Absent: as long as the core allows.
    *
    * @generated from field: optional uint32 timeout_ms = 2;
    */
   timeoutMs?: number | undefined;
 
   /**
-   * Seconds since the epoch by the database's clock, with their fraction. After it the call must not take effect any more: the front answers
-   * its client later than that. Absent: as the core sees fit. Unary calls carry it as the metadata `countersign-not-after`.
+   * Seconds since the epoch by the database's clock, with their fraction, after which the call must not take effect: the front answers
+   * its client later than that. Absent: the core decides. Unary calls carry it as the metadata `countersign-not-after`.
    *
    * @generated from field: optional double not_after = 15;
    */
@@ -1682,7 +1682,7 @@ export type ConverseResponse = Message<"countersign.token.v1.ConverseResponse"> 
   answers: ConverseAnswer[];
 
   /**
-   * The core is going away: the front should send nothing more here, and end its side. What it has sent is still answered.
+   * The core is shutting down: the front must send nothing more here and end its side. What it has sent is still answered.
    *
    * @generated from field: bool closing = 2;
    */
@@ -1710,7 +1710,7 @@ export type ConverseAnswer = Message<"countersign.token.v1.ConverseAnswer"> & {
    */
   result: {
     /**
-     * The call was refused; with the error `server_error` it failed.
+     * The call was refused, or failed (`server_error`).
      *
      * @generated from field: countersign.errors.v1.ErrorDetail refusal = 2;
      */
@@ -1799,7 +1799,7 @@ export const ConverseAnswerSchema: GenMessage<ConverseAnswer> = /*@__PURE__*/
   messageDesc(file_countersign_token_v1_token, 46);
 
 /**
- * Which of the service's own routes asks; each has its own demands.
+ * Which of the service's own routes the token is for; each has its own conditions.
  *
  * @generated from enum countersign.token.v1.AccessTokenUse
  */
@@ -1810,21 +1810,21 @@ export const AccessTokenUse = {
   UNSPECIFIED: 0,
 
   /**
-   * Any user-context token with scope `openid`.
+   * Any user's token with scope `openid`.
    *
    * @generated from enum value: ACCESS_TOKEN_USE_USERINFO = 1;
    */
   USERINFO: 1,
 
   /**
-   * `aud` contains the issuer, and first-party or scope `clients:manage`.
+   * `aud` contains the issuer; first-party, or scope `clients:manage`.
    *
    * @generated from enum value: ACCESS_TOKEN_USE_MANAGEMENT = 2;
    */
   MANAGEMENT: 2,
 
   /**
-   * A user's token, whose expiry is forgiven.
+   * A user's token, which may have expired.
    *
    * @generated from enum value: ACCESS_TOKEN_USE_LOGOUT = 3;
    */
@@ -1832,7 +1832,7 @@ export const AccessTokenUse = {
 } as const;
 
 /**
- * Which of the service's own routes asks; each has its own demands.
+ * Which of the service's own routes the token is for; each has its own conditions.
  *
  * @generated from enum countersign.token.v1.AccessTokenUse
  */
@@ -1871,7 +1871,7 @@ export const Verdict = {
   NOT_REACHED: 3,
 
   /**
-   * Nothing was presented by which it could be judged.
+   * The request has nothing that the rule could be evaluated by.
    *
    * @generated from enum value: VERDICT_TAKEN_FOR_GRANTED = 4;
    */
@@ -1896,7 +1896,7 @@ export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
  */
 export const TokenCoreService: GenService<{
   /**
-   * POST /oauth/token: authenticates the client, decides the grant, signs the answer.
+   * POST /oauth/token: authenticates the client, evaluates the grant, signs the tokens (docs/protocol.md#token-endpoint).
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.Token
    */
@@ -1906,7 +1906,7 @@ export const TokenCoreService: GenService<{
     output: typeof TokenResponseSchema;
   },
   /**
-   * Is this authorization request good, for which client, and what would the person have to consent to?
+   * Validates an authorization request: for which client it is and what the user has to consent to (docs/protocol.md#authorization-request).
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.ValidateAuthorization
    */
@@ -1916,7 +1916,7 @@ export const TokenCoreService: GenService<{
     output: typeof ValidateAuthorizationResponseSchema;
   },
   /**
-   * Issues an authorization code, once the person has signed in and consented.
+   * Issues an authorization code, once the user has signed in and consented.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.IssueCode
    */
@@ -1926,7 +1926,7 @@ export const TokenCoreService: GenService<{
     output: typeof IssueCodeResponseSchema;
   },
   /**
-   * The token set of a first-party sign-in (specification §2.5). The front has verified the password.
+   * Issues the token set of a first-party sign-in (docs/protocol.md#login-tokens). The front has verified the password.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.LoginTokens
    */
@@ -1936,7 +1936,7 @@ export const TokenCoreService: GenService<{
     output: typeof LoginTokensResponseSchema;
   },
   /**
-   * POST /oauth/introspect and its gRPC form: authenticates the caller, answers for every token in order.
+   * POST /oauth/introspect and its gRPC form: authenticates the caller, returns the state of every token in order.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.Introspect
    */
@@ -1946,7 +1946,7 @@ export const TokenCoreService: GenService<{
     output: typeof IntrospectResponseSchema;
   },
   /**
-   * Whether a static API key counts; authenticates the caller as Introspect does.
+   * Returns whether a static API key is active; authenticates the caller as Introspect does.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.VerifyApiKey
    */
@@ -1966,7 +1966,7 @@ export const TokenCoreService: GenService<{
     output: typeof RevokeResponseSchema;
   },
   /**
-   * Judges a bearer token of one of the service's own routes.
+   * Validates a bearer token for one of the service's own routes.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.VerifyAccessToken
    */
@@ -1976,7 +1976,7 @@ export const TokenCoreService: GenService<{
     output: typeof VerifyAccessTokenResponseSchema;
   },
   /**
-   * Every public key that verifies tokens of this issuer, retired ones included.
+   * Returns every public key that verifies tokens of this issuer, retired ones included.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.PublicKeys
    */
@@ -1986,7 +1986,7 @@ export const TokenCoreService: GenService<{
     output: typeof PublicKeysResponseSchema;
   },
   /**
-   * What may be shown of a client to a person or in a log.
+   * Returns what may be shown of a client to a user or in a log.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.ResolveClient
    */
@@ -1996,7 +1996,7 @@ export const TokenCoreService: GenService<{
     output: typeof ResolveClientResponseSchema;
   },
   /**
-   * Whether a request to sign a person out comes from a client that she signed in to, and where it may send her afterwards.
+   * Validates a client's request to sign a user out, and the address to which it may send them afterwards.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.ValidateLogout
    */
@@ -2006,7 +2006,7 @@ export const TokenCoreService: GenService<{
     output: typeof ValidateLogoutResponseSchema;
   },
   /**
-   * What Token says to a request, rule by rule: to one as it would be made now, or to one that was refused. Writes nothing, uses nothing up.
+   * Explains a request rule by rule: one as it would be made now, or one that was refused. Writes nothing and consumes nothing.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.Explain
    */
@@ -2016,8 +2016,8 @@ export const TokenCoreService: GenService<{
     output: typeof ExplainResponseSchema;
   },
   /**
-   * The calls above, many at a time on one stream: what waits when the socket is free travels together. Answers come in any order.
-   * A core that does not know it answers UNIMPLEMENTED, and the front uses the unary methods, which mean the same.
+   * Carries the calls above on one stream, in batches of what is waiting when the socket is free. Responses arrive in any order.
+   * A core without this method returns UNIMPLEMENTED, and the front uses the unary methods instead.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.Converse
    */
