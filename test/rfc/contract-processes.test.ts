@@ -94,7 +94,7 @@ describe("contract: the process", () => {
     expect(err).toMatch(/^JWT_ISSUER: /m);
   });
 
-  test("a port that is taken is told by its setting, and nothing is left running", async () => {
+  test("a port that is taken is reported by its setting, and nothing is left running", async () => {
     const first = await serve({ DATA_DIR: await aDataDirectory() });
     const taken = new URL(first.url).port;
     for (const setting of ["PORT", "GRPC_PORT"]) {
@@ -105,7 +105,7 @@ describe("contract: the process", () => {
     }
   });
 
-  test("storage that cannot be had is told by its setting", async () => {
+  test("storage that cannot be had is reported by its setting", async () => {
     const refused = await countersign(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
     expect([refused.code, refused.err]).toEqual([1, expect.stringMatching(/^DATABASE_URL: the database does not answer; [^\n]+\n$/)]);
     const path = join(aDirectory(), "a-file");
@@ -116,7 +116,7 @@ describe("contract: the process", () => {
     expect([malformed.code, malformed.err]).toEqual([1, `PROVISION_FILE ${path}: the file is not JSON\n`]);
   });
 
-  test("provisioning beside a running server names --server; the version is told", async () => {
+  test("provisioning beside a running server names --server; the version is printed", async () => {
     const dataDir = await aDataDirectory();
     await serve({ DATA_DIR: dataDir });
     const plan = join(aDirectory(), "plan.json");
@@ -141,7 +141,7 @@ describe("contract: the process", () => {
     }
   });
 
-  test("an unknown command or file is told, with exit code 1", async () => {
+  test("an unknown command or file is reported, with exit code 1", async () => {
     expect((await countersign(["serv"])).code).toBe(1);
     const missing = await countersign(["provision", "/nowhere.json"]);
     expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
@@ -219,7 +219,7 @@ describe("contract: provisioning", () => {
 
   test("an owner who is no one undoes the whole file", async () => {
     const env = { DATA_DIR: await aDataDirectory() };
-    const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "nobody@example.test" }] };
+    const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "unknown@example.test" }] };
     expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);
     expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
   });

@@ -72,7 +72,7 @@ describe("specification §4.7 private_key_jwt", () => {
         by(made({ jti: undefined })),
         by(made({}, {}, stranger)),
         by(made({}, { typ: "at+jwt" })),
-        by(made({}, {}, key, "nobody")),
+        by(made({}, {}, key, "unknown")),
         by("rubbish"),
         { ...by(made()), client_assertion_type: "urn:other" },
         { client_assertion: made() },
