@@ -294,7 +294,7 @@ describe("specification §4.2: POST /auth/resend-verification", () => {
     expect((await verify(await server.tokenFor(unverified.email, 2))).status).toBe(200);
   });
 
-  test.for(["unknown@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
+  test.for(["no-account@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
     const email = who === "known" ? (await user()).email : who;
     const allowed = await Promise.all([resend(email), resend(email), resend(email)]);
     expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);
