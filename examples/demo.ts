@@ -14,7 +14,7 @@ const REDIRECT = "http://127.0.0.1:9876/callback";
 const NOTES_SECRET = "only-for-the-tour";
 const AGENT_SECRET = "only-for-the-tour-as-well";
 
-/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for people. */
+/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for users. */
 const provisioned = (resource: string) => ({
   clients: [
     {

@@ -35,7 +35,7 @@ interface Caller {
 }
 
 const callers = (accessToken: string): readonly Caller[] => [
-  { name: "nobody", credential: [] },
+  { name: "anonymous", credential: [] },
   { name: "developer", credential: ["--header", `Authorization: Bearer ${accessToken}`] },
   { name: "confidential client", credential: ["--auth", `${CLIENT.clientId}:${CLIENT.clientSecret}`] },
 ];

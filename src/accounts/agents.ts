@@ -1,35 +1,35 @@
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { AgentPauses, Cut, DelegationRepository } from "./delegations.ts";
-import { type Caller, whence } from "./sessions.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
 
-/** What a person needs to see and stop those who act for her. */
+/** What the pages need to show and stop the agents of a user. */
 export interface AgentPorts {
   readonly delegations: DelegationRepository;
   readonly agentPauses: AgentPauses;
 }
 
-const byHerself = (event: AuditEvent, userId: string, caller: Caller): AuditEntry => ({
+const byUser = (event: AuditEvent, userId: string, caller: Caller): AuditEntry => ({
   event,
   outcome: "success",
   actor: { type: "user", id: userId },
   userId,
-  ...whence(caller),
+  ...auditOrigin(caller),
 });
 
-/** Ends what an agent holds of this person, one delegation or all. @throws {Refusal} not_found, for what is another's too */
-export async function endOtherSessions(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {
-  const ended = await delegations.cut({ kind: "person", userId }, what, byHerself("delegation.cut", userId, caller));
-  if (ended === undefined) throw new Refusal("not_found", "delegation_unknown", { description: "There is no such delegation." });
+/** Ends one delegation of a user or all of an agent. @throws {Refusal} not_found, also for another user's */
+export async function cutOwnDelegations(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {
+  const cut = await delegations.cut({ kind: "user", userId }, what, byUser("delegation.cut", userId, caller));
+  if (cut === undefined) throw new Refusal("not_found", "delegation_unknown", { description: "There is no such delegation." });
 }
 
-/** From now on the agent does nothing for this person, until she lets it go on. @throws {Refusal} not_found */
-export async function pauseForOneself(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
-  const paused = await agentPauses.pause({ kind: "person", userId }, agent, byHerself("agent.paused", userId, caller));
+/** Pauses an agent for a user until the user resumes it. @throws {Refusal} not_found */
+export async function pauseForUser(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
+  const paused = await agentPauses.pause({ kind: "user", userId }, agent, byUser("agent.paused", userId, caller));
   if (paused === undefined) throw new Refusal("not_found", "agent_unknown", { description: "There is no such agent." });
 }
 
-/** Ends a pause of the person's own; one that operators made stays. */
-export async function resumeForOneself(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
-  await agentPauses.resume({ kind: "person", userId }, agent, byHerself("agent.resumed", userId, caller));
+/** Ends a user's own pause of an agent. A pause by operators stays. */
+export async function resumeForUser(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
+  await agentPauses.resume({ kind: "user", userId }, agent, byUser("agent.resumed", userId, caller));
 }

@@ -2,7 +2,7 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid, newId } from "../identifier.ts";
 import type { Consents, RefusalLog } from "./ports.ts";
-import { type Caller, whence } from "./sessions.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
 
 export interface ConsentPorts {
   readonly consents: Consents;
@@ -18,7 +18,7 @@ export interface GivenConsent {
   readonly resources: readonly string[];
 }
 
-/** Keeps what the person allowed, beside what was allowed before. */
+/** Stores what a user allowed, in addition to what they allowed before. */
 export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: ConsentPorts, caller: Caller): Promise<void> {
   const { userId, clientId, scopes, resources } = consent;
   await consents.give(
@@ -31,12 +31,12 @@ export async function giveConsent(consent: GivenConsent, { consents, clock, rand
       clientId,
       scope: scopes.join(" "),
       resources,
-      ...whence(caller),
+      ...auditOrigin(caller),
     },
   );
 }
 
-/** Remembers that the person said no. Nothing else comes of it: she is asked again the next time. */
+/** Records that a user denied a request. The next request asks again. */
 export async function denyConsent(
   { userId, clientId, scopes, resources }: Omit<GivenConsent, "clientName">,
   refusals: RefusalLog,
@@ -45,19 +45,19 @@ export async function denyConsent(
   await refusals.record({
     event: "consent.denied",
     outcome: "failure",
-    reason: "denied_by_person",
+    reason: "denied_by_user",
     actor: { type: "user", id: userId },
     userId,
     clientId,
     scope: scopes.join(" "),
     resources,
-    ...whence(caller),
+    ...auditOrigin(caller),
   });
 }
 
 /**
- * Takes a consent back, with everything that the client got by it.
- * @throws {Refusal} not_found, alike for an unknown consent and for somebody else's
+ * Revokes a consent, with everything that the client got by it.
+ * @throws {Refusal} not_found for an unknown consent and for another user's
  */
 export async function revokeConsent(id: string, userId: string, consents: Consents, caller: Caller): Promise<void> {
   const revoked =
@@ -67,7 +67,7 @@ export async function revokeConsent(id: string, userId: string, consents: Consen
       outcome: "success",
       actor: { type: "user", id: userId },
       userId,
-      ...whence(caller),
+      ...auditOrigin(caller),
     }));
   if (!revoked) throw new Refusal("not_found", "consent_unknown", { description: "There is no such consent." });
 }

@@ -1,11 +1,10 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 
-/** Whose delegations a caller can reach: a person her own, an operator everybody's. It is part of every query. */
-export type Whose = { readonly kind: "person"; readonly userId: string } | { readonly kind: "everybody" };
+/** The delegations that a caller can reach: a user their own, an operator all. Every query includes it. */
+export type Whose = { readonly kind: "user"; readonly userId: string } | { readonly kind: "everyone" };
 
 /**
- * Why a delegation counts no more: cut itself, or brought to an end by something behind it. Of the pauses it is told only while nothing
- * else stands against it.
+ * Why a delegation is no longer valid: it was cut, or something that it depends on ended. A pause is the reason only if there is no other.
  */
 export type EndReason =
   | "cut"
@@ -15,10 +14,10 @@ export type EndReason =
   | "ended_above"
   | "paused_above"
   | "grant_ended"
-  | "person_disabled"
+  | "user_disabled"
   | "application_disabled";
 
-/** `at` in seconds since the epoch with their fraction; null where no moment is kept. `by` only of a cut. */
+/** `at` in seconds since the epoch with their fraction; null if not recorded. `by` is set for a cut only. */
 export interface End {
   readonly reason: EndReason;
   readonly at: number | null;
@@ -31,31 +30,31 @@ export interface NamedClient {
   readonly name: string | null;
 }
 
-/** What one agent holds on a person's behalf. Times in seconds since the epoch with their fraction. */
+/** An agent's right to act for a user. Times in seconds since the epoch with their fraction. */
 export interface Delegation {
   readonly id: string;
-  /** An identity assertion is good at another server, where no cut reaches it; what it was made of ends here all the same. */
+  /** An identity assertion is used at another server, which a cut does not reach. The delegation itself ends here all the same. */
   readonly kind: "access_token" | "id_jag";
   readonly jti: string;
-  /** The delegation whose token was exchanged; null for the topmost. */
+  /** The delegation whose token was exchanged; null at the top. */
   readonly parentId: string | null;
   readonly grantId: string;
   readonly userId: string;
   readonly email: string;
-  /** To which the person gave the grant at the root. */
+  /** The client to which the user gave the root grant. */
   readonly application: NamedClient;
   readonly agent: NamedClient;
-  /** client_ids of all agents from the topmost to this one. */
+  /** client_ids of all agents from the top to this one. */
   readonly chain: readonly string[];
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Null while it counts. */
+  /** Null while it is valid. */
   readonly ended: End | null;
 }
 
-/** The grant from which a tree grows. Times in seconds since the epoch with their fraction. */
+/** The grant at the root of a tree of delegations. Times in seconds since the epoch with their fraction. */
 export interface RootGrant {
   readonly id: string;
   readonly userId: string;
@@ -64,16 +63,16 @@ export interface RootGrant {
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly issuedAt: number;
-  /** The person has signed out since: nothing more is exchanged. */
+  /** When the user signed out: since then, exchanges are refused. */
   readonly signedOutAt: number | null;
   readonly ended: End | null;
 }
 
-/** A grant with what agents got out of it: each delegation after the one that it came of. */
+/** A grant with the delegations derived from it, parents before children. */
 export interface DelegationTree {
   readonly root: RootGrant;
   readonly delegations: readonly Delegation[];
-  /** Whether these are all; a grant may have more than anybody can read. */
+  /** False if the grant has more delegations than are listed. */
   readonly complete: boolean;
 }
 
@@ -82,19 +81,19 @@ export interface DelegationFilter {
   /** client_id of the agent that holds it. */
   readonly agent?: string | undefined;
   readonly grantId?: string | undefined;
-  /** True: those that count; false: those that have ended. */
+  /** True: valid ones; false: ended ones. */
   readonly live?: boolean | undefined;
 }
 
-/** Which part of the tree is to end. */
+/** The part of a tree to end. */
 export type Cut =
   | { readonly kind: "delegation"; readonly id: string }
-  /** All that the agent holds, of one person or of everybody in reach. What it is given later stands by itself. */
+  /** All delegations of an agent, for one user or for all in reach. Later ones are not affected. */
   | { readonly kind: "agent"; readonly clientId: string; readonly userId?: string | undefined }
   /** The grant at the root, with the application's own tokens. */
   | { readonly kind: "grant"; readonly id: string };
 
-/** Delegations as people and operators see and end them. They are kept for a day after their expiry. */
+/** Delegations as users and operators see and end them. They are kept for a day after expiry. */
 export interface DelegationRepository {
   /** Newest first. @param after `next` of the page before */
   list(
@@ -106,36 +105,36 @@ export interface DelegationRepository {
   /** @returns undefined for a grant that is unknown or out of reach */
   tree(whose: Whose, grantId: string, live?: boolean): Promise<DelegationTree | undefined>;
   /**
-   * Ends it, at once and for good, and with it all below it. One audit record for each delegation or grant that this call ended.
-   * @returns how many those were; undefined for what is unknown or out of reach
+   * Ends a part of a tree with everything below it, permanently. Writes one audit record for each delegation or grant that this call ended.
+   * @returns their number; undefined for an unknown part, or one out of reach
    */
   cut(whose: Whose, what: Cut, audit: AuditEntry): Promise<number | undefined>;
 }
 
-/** An agent that may not act for now. `pausedAt` in seconds since the epoch with their fraction. */
+/** A pause of an agent. `pausedAt` in seconds since the epoch with their fraction. */
 export interface AgentPause {
   readonly id: string;
   readonly agent: NamedClient;
-  /** For whom it may not act; null: for nobody. */
+  /** The user for whom the agent must not act; null: for all users. */
   readonly userId: string | null;
   readonly pausedAt: number;
   readonly by: AuditActor;
 }
 
 /**
- * Pauses of agents: a person's hold for herself, an operator's for everybody, and each ends its own alone. While paused an agent exchanges
- * nothing and its delegations do not count; resumed, those that have neither expired nor been cut count again.
+ * Pauses of agents, by users for themselves and by operators for all users. Each side ends only its own. A paused agent cannot exchange
+ * tokens, and its delegations are invalid; on resumption they are valid again unless they have expired or been cut.
  */
 export interface AgentPauses {
-  /** Newest first. A person is told of her own, and of pauses for everybody of agents that act for her. */
+  /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
   list(
     whose: Whose,
     filter: { readonly agent?: string | undefined; readonly userId?: string | undefined },
     limit: number,
     after?: string,
   ): Promise<{ readonly items: readonly AgentPause[]; readonly next: string | null }>;
-  /** Idempotent, one record for each change. @returns whether this call paused it; undefined when there is no such agent */
+  /** Idempotent. Writes one record for each change. @returns whether this call paused it; undefined for an unknown agent */
   pause(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean | undefined>;
-  /** Idempotent, one record for each change. @returns whether this call ended a pause */
+  /** Idempotent. Writes one record for each change. @returns whether this call ended a pause */
   resume(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean>;
 }

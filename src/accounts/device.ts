@@ -1,6 +1,6 @@
 import Bowser from "bowser";
 
-/** What a browser calls itself, in words by which its owner knows it again; none where it does not say. */
+/** Browser and system of a device, in words that its user recognizes; null if unknown. */
 export interface Device {
   /** Such as `Firefox`. */
   readonly browser: string | null;
@@ -8,14 +8,14 @@ export interface Device {
   readonly system: string | null;
 }
 
-/** More of a User-Agent is not looked at. */
+/** The rest of a longer User-Agent is ignored. */
 const MAX_AGENT = 512;
 const MAX_WORD = 40;
 
-/** What a program that is no browser begins with (RFC 9110 §10.1.5). */
+/** The product of a program that is not a browser (RFC 9110 §10.1.5). */
 const PRODUCT = /^[A-Za-z][\w.-]*(?=\/)/;
 
-/** Browser and system of a User-Agent, which may say anything: the words are short and of letters, digits and the marks of a name. Pure. */
+/** Browser and system of a User-Agent, which may contain anything. The words are short, without markup or control characters. Pure. */
 export function deviceOf(userAgent: string): Device {
   if (userAgent === "") return { browser: null, system: null };
   const agent = userAgent.slice(0, MAX_AGENT);

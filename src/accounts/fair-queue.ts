@@ -12,9 +12,9 @@ export interface QueueLimits {
 }
 
 /**
- * Runs jobs, a few at a time. Keys take turns, so that a key with many jobs delays the others by one job each.
- * @param key whose job it is, such as a network address
- * @throws {Refusal} temporarily_unavailable when there is no room to wait, or the wait was too long; the job has then not begun
+ * Runs jobs, a few at a time. Keys take turns, so a key with many jobs delays each other key by one job only.
+ * @param key the owner of the job, such as a network address
+ * @throws {Refusal} temporarily_unavailable when the queue is full or the wait was too long; the job has then not started
  */
 export type FairQueue = <T>(key: string, job: () => Promise<T>) => Promise<T>;
 
@@ -27,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * A queue of bounded length that one key cannot fill: when it is full, the newest job of the key with the most jobs makes room for a key
- * that has fewer.
+ * A bounded queue that one key cannot fill: when it is full, the newest job of the key with the most jobs gives way to a key with fewer.
+ * `concurrencyLimit` is the limit for work without competing callers; this one adds turns, shares and a longest wait for each key.
  */
 export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue {
   /** Keys in the order of their turns, the jobs of each in the order of their arrival. */
@@ -37,22 +37,22 @@ export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue
   let running = 0;
 
   const add = (entry: Waiting): void => {
-    const own = waiting.get(entry.key) ?? new Set();
-    waiting.set(entry.key, own.add(entry));
+    const jobs = waiting.get(entry.key) ?? new Set();
+    waiting.set(entry.key, jobs.add(entry));
     length += 1;
   };
   const remove = (entry: Waiting): void => {
-    const own = waiting.get(entry.key);
-    if (own?.delete(entry)) length -= 1;
-    if (own?.size === 0) waiting.delete(entry.key);
+    const jobs = waiting.get(entry.key);
+    if (jobs?.delete(entry)) length -= 1;
+    if (jobs?.size === 0) waiting.delete(entry.key);
   };
 
   function hasRoom(key: string): boolean {
-    const own = waiting.get(key)?.size ?? 0;
-    if (own >= share) return false;
+    const count = waiting.get(key)?.size ?? 0;
+    if (count >= share) return false;
     if (length < queue) return true;
     const longest = [...waiting.values()].reduce((most, each) => (each.size > most.size ? each : most), new Set<Waiting>());
-    if (longest.size <= own + 1) return false;
+    if (longest.size <= count + 1) return false;
     [...longest].at(-1)?.refuse("queue_full");
     return true;
   }
@@ -70,17 +70,17 @@ export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue
       add(entry);
     });
 
-  /** Hands the place of a job that has ended to the next key, so that `running` stays the same while any job waits. */
-  function handOn(): void {
+  /** Gives the place of a finished job to the next key. `running` stays the same while any job waits. */
+  function release(): void {
     const [first] = waiting;
     if (first === undefined) {
       running -= 1;
       return;
     }
-    const [key, own] = first;
-    const [next] = own;
+    const [key, jobs] = first;
+    const [next] = jobs;
     next?.start();
-    if (waiting.delete(key)) waiting.set(key, own);
+    if (waiting.delete(key)) waiting.set(key, jobs);
   }
 
   return async (key, job) => {
@@ -89,7 +89,7 @@ export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue
     try {
       return await job();
     } finally {
-      handOn();
+      release();
     }
   };
 }

@@ -3,14 +3,13 @@ import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
 import { passwordChangedMail, resetMail } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
+import type { PasswordChanges } from "./password-change.ts";
 import type { PasswordHashing } from "./password-hash.ts";
-import type { PasswordChanges } from "./password-ports.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { User } from "./ports.ts";
 import { assertMayMail, evenly, type MailLimits } from "./rates.ts";
-import { type Caller, whence } from "./sessions.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
 
-/** The link for a forgotten password works for half an hour. */
 const RESET_MINUTES = 30;
 
 export interface ForgottenPasswordPorts {
@@ -19,13 +18,13 @@ export interface ForgottenPasswordPorts {
   readonly attempts: PasswordAttempts;
   readonly forgottenLimits: MailLimits;
   readonly randomBytes: RandomBytes;
-  /** Base URL of the service: links are built from it and from nothing that a request says. */
+  /** Base URL of the service. Links are built from it, never from anything in a request. */
   readonly issuer: string;
 }
 
 /**
- * Sends a link for a new password, if there is an account with this address. What the caller sees says nothing about that: the limits count
- * alike, and the work is the same.
+ * Sends a link for a new password, if there is an account with this address. Limits and work are the same for an unknown address, so that
+ * the caller cannot see a difference.
  * @throws {Refusal} too_many_requests
  */
 export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
@@ -38,8 +37,8 @@ export async function forgotPassword(email: string, ports: ForgottenPasswordPort
     {
       event: "password.reset_requested",
       outcome: "success",
-      actor: { type: "service", id: "forgotten-password" }, // nobody has proved to be the person
-      ...whence(caller),
+      actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
+      ...auditOrigin(caller),
     },
   );
   await evenly(issued);
@@ -50,18 +49,18 @@ const RESET_TOKEN = /^[0-9a-fA-F]{64}$/;
 const unusable = (reason: string) =>
   new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
 
-/** Whether it is the link that is at fault. */
+/** Whether an error is due to the link. */
 export const isStaleReset = (error: unknown): boolean =>
   isRefusal(error) && (error.reason === "reset_malformed" || error.reason === "reset_unusable");
 
-/** What a token of the right form is stored as. @throws {Refusal} invalid_request */
+/** @throws {Refusal} invalid_request for a malformed token */
 function tokenHashOf(token: string): SecretHash {
   if (!RESET_TOKEN.test(token)) throw unusable("reset_malformed");
   return hashSecret(token.toLowerCase());
 }
 
 /**
- * Whose link it is; it stays unused.
+ * The user of a link. The link stays unused.
  * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
  */
 export async function ownerOfReset(token: string, { passwordChanges }: Pick<ForgottenPasswordPorts, "passwordChanges">): Promise<User> {
@@ -71,8 +70,8 @@ export async function ownerOfReset(token: string, { passwordChanges }: Pick<Forg
 }
 
 /**
- * Uses the link up and sets the password. Every session and refresh family of the person ends, and she is told by mail. A password that is
- * refused leaves the link as it was.
+ * Consumes the link and sets the password. Every session and refresh family of the user ends, and they are notified by mail. A refused
+ * password leaves the link unused.
  * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired, and for a bad password;
  * temporarily_unavailable
  */
@@ -89,7 +88,7 @@ export async function resetPassword(token: string, password: string, ports: Forg
       reason: "by_mail",
       actor: { type: "user", id: owner.id },
       userId: owner.id,
-      ...whence(caller),
+      ...auditOrigin(caller),
     },
   );
   if (!user) throw unusable("reset_unusable");

@@ -1,33 +1,32 @@
-import type { Language } from "../language.ts";
-import { accountClosedTexts, type MailTexts, mailFrameTexts, passwordChangedTexts, resetTexts, verificationTexts } from "./mail-texts.ts";
+import type { Catalogue, Language } from "../language.ts";
 import type { MailMessage } from "./ports.ts";
 
-/** Where a verification link leads. @param issuer the service's base URL */
+/** @param issuer base URL of the service */
 export const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
 
-/** Where the link for a forgotten password leads. @param issuer the service's base URL */
+/** @param issuer base URL of the service */
 export const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
 
 const hostOf = (issuer: string): string => new URL(issuer).host;
 
-/** The letter that proves an address. */
+/** The message that verifies an e-mail address. */
 export const verificationMail = (language: Language, issuer: string, token: string, hours: number): MailMessage =>
-  letter(language, verificationTexts[language](hostOf(issuer), hours), verificationLink(issuer, token));
+  message(language, verificationTexts[language](hostOf(issuer), hours), verificationLink(issuer, token));
 
-/** The letter that leads to a new password. */
+/** The message with the link to choose a new password. */
 export const resetMail = (language: Language, issuer: string, token: string, minutes: number): MailMessage =>
-  letter(language, resetTexts[language](hostOf(issuer), minutes), resetLink(issuer, token));
+  message(language, resetTexts[language](hostOf(issuer), minutes), resetLink(issuer, token));
 
-/** The letter that tells the owner of a new password; whoever did not choose it can choose another one. */
+/** Notifies the user of a new password. Its link leads to another one, for a user who did not choose it. */
 export const passwordChangedMail = (language: Language, issuer: string): MailMessage =>
-  letter(language, passwordChangedTexts[language](hostOf(issuer)), `${issuer}/forgot`);
+  message(language, passwordChangedTexts[language](hostOf(issuer)), `${issuer}/forgot`);
 
-/** The letter that says good-bye. */
+/** Notifies the user that the account was deleted. */
 export const accountClosedMail = (language: Language, issuer: string): MailMessage =>
-  letter(language, accountClosedTexts[language](hostOf(issuer)));
+  message(language, accountClosedTexts[language](hostOf(issuer)));
 
-/** A letter as text, and as HTML of a kind that every mail program shows. Nothing in it is fetched from anywhere. */
-function letter(language: Language, texts: MailTexts, link?: string): MailMessage {
+/** A message as text and as HTML that every mail program can show. The HTML loads nothing. */
+function message(language: Language, texts: MailTexts, link?: string): MailMessage {
   const { hello, copyLink } = mailFrameTexts[language];
   const { subject, lead, action, close } = texts;
   const text = [hello, ...lead, ...(link === undefined ? [] : [link]), close.join("\n")].join("\n\n");
@@ -53,10 +52,113 @@ const SMALL = "margin:0 0 8px;font-size:14px;line-height:1.5;color:#4a5568";
 
 const paragraph = (words: string, style: string): string => `<p style="${style}">${escapeHtml(words)}</p>`;
 
-/** A button for those who see one, and the same link to copy. */
+/** A button, and the same link as text to copy. */
 const button = (link: string, action: string, copyLink: string): string =>
   `<p style="margin:0 0 24px"><a href="${escapeHtml(link)}" style="display:inline-block;padding:12px 20px;border-radius:8px;background:#1f4fd8;color:#ffffff;font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(action)}</a></p>
 ${paragraph(copyLink, SMALL)}
 <p style="margin:0 0 24px;font-size:14px;line-height:1.5;word-break:break-all">${escapeHtml(link)}</p>`;
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
+
+/** The sentences of a message. `message` adds the link. */
+interface MailTexts {
+  readonly subject: string;
+  /** Before the link. */
+  readonly lead: readonly string[];
+  /** The label of the button. */
+  readonly action?: string;
+  /** After the link. */
+  readonly close: readonly string[];
+}
+
+interface MailFrameTexts {
+  readonly hello: string;
+  readonly copyLink: string;
+}
+
+const mailFrameTexts: Catalogue<MailFrameTexts> = {
+  en: { hello: "Hello,", copyLink: "If the button does not work, copy this link into your browser:" },
+  de: { hello: "Guten Tag,", copyLink: "Wenn die Schaltfläche nicht funktioniert, kopieren Sie diesen Link in Ihren Browser:" },
+};
+
+/** @param host of the service @param hours for which the link works */
+const verificationTexts: Catalogue<(host: string, hours: number) => MailTexts> = {
+  en: (host, hours) => ({
+    subject: "Confirm your e-mail address",
+    lead: [`Someone signed up at ${host} with this e-mail address. If it was you, open this link to confirm the address:`],
+    action: "Confirm this address",
+    close: [
+      `The link works once, within ${hours} hours.`,
+      "If it was not you, do not open the link: someone else chose the password of this account. Without the link, the address stays unconfirmed.",
+    ],
+  }),
+  de: (host, hours) => ({
+    subject: "Bestätigen Sie Ihre E-Mail-Adresse",
+    lead: [
+      `Jemand hat sich bei ${host} mit dieser E-Mail-Adresse registriert. Wenn Sie es waren, öffnen Sie diesen Link, um die Adresse zu bestätigen:`,
+    ],
+    action: "Adresse bestätigen",
+    close: [
+      `Der Link funktioniert einmal, innerhalb von ${hours} Stunden.`,
+      "Wenn Sie es nicht waren, öffnen Sie den Link nicht: Das Passwort dieses Kontos hat jemand anderes gewählt. Ohne den Link bleibt die Adresse unbestätigt.",
+    ],
+  }),
+};
+
+/** @param minutes for which the link works */
+const resetTexts: Catalogue<(host: string, minutes: number) => MailTexts> = {
+  en: (host, minutes) => ({
+    subject: "Choose a new password",
+    lead: [`Someone asked for a new password for your account at ${host}. If it was you, open this link to choose one:`],
+    action: "Choose a new password",
+    close: [
+      `The link works once, within ${minutes} minutes. Only the newest link works.`,
+      "If it was not you, you do not need to do anything: your password stays the same.",
+    ],
+  }),
+  de: (host, minutes) => ({
+    subject: "Wählen Sie ein neues Passwort",
+    lead: [
+      `Jemand hat für Ihr Konto bei ${host} ein neues Passwort angefordert. Wenn Sie es waren, öffnen Sie diesen Link, um eines zu wählen:`,
+    ],
+    action: "Neues Passwort wählen",
+    close: [
+      `Der Link funktioniert einmal, innerhalb von ${minutes} Minuten. Nur der neueste Link funktioniert.`,
+      "Wenn Sie es nicht waren, müssen Sie nichts tun: Ihr Passwort bleibt gleich.",
+    ],
+  }),
+};
+
+const passwordChangedTexts: Catalogue<(host: string) => MailTexts> = {
+  en: (host) => ({
+    subject: "Your password was changed",
+    lead: [
+      `The password of your account at ${host} was just changed. Every browser and application that was signed in with the old password has been signed out.`,
+      "If it was you, you do not need to do anything. If it was not, choose a new password now:",
+    ],
+    action: "I did not change it",
+    close: ["Check the security of your mailbox too: anyone who can read your mail can reset your password."],
+  }),
+  de: (host) => ({
+    subject: "Ihr Passwort wurde geändert",
+    lead: [
+      `Das Passwort Ihres Kontos bei ${host} wurde soeben geändert. Alle Browser und Anwendungen, die mit dem alten Passwort angemeldet waren, sind jetzt abgemeldet.`,
+      "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, wählen Sie sofort ein neues Passwort:",
+    ],
+    action: "Das war ich nicht",
+    close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
+  }),
+};
+
+const accountClosedTexts: Catalogue<(host: string) => MailTexts> = {
+  en: (host) => ({
+    subject: "Your account was deleted",
+    lead: [`Your account at ${host} was deleted on its account page, with your password. This is the last message to this address.`],
+    close: ["If it was not you, someone knows your password: change it everywhere else you use it."],
+  }),
+  de: (host) => ({
+    subject: "Ihr Konto wurde gelöscht",
+    lead: [`Ihr Konto bei ${host} wurde auf der Kontoseite mit Ihrem Passwort gelöscht. Dies ist die letzte Nachricht an diese Adresse.`],
+    close: ["Wenn Sie es nicht waren, kennt jemand Ihr Passwort: Ändern Sie es überall, wo Sie es sonst noch verwenden."],
+  }),
+};

@@ -10,27 +10,27 @@ const WINDOW = 15 * 60;
 /** Failures that one address may cause to one account. */
 const PAIR_BUDGET: FailureBudget = { limit: 10, window: WINDOW };
 /**
- * Failures that one address may cause to all accounts together. A school or an office behind one address mistypes a few dozen passwords in a
- * quarter of an hour; someone who tries common passwords on many accounts needs thousands.
+ * Failures that one address may cause to all accounts together. The users of a school or an office behind one address mistype a few dozen
+ * passwords in a quarter of an hour; an attacker who tries common passwords on many accounts needs thousands.
  */
 const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
 
 /**
- * Attempts that are under way in this process. Four keep two hashing threads busy while the others are at the database, and take at most
- * half of its connections. What waits holds nothing but memory.
+ * Attempts in progress in this process. Four keep two hashing threads busy while the others use the database, and take at most half of its
+ * connections. Waiting attempts hold only memory.
  */
 const IN_FLIGHT = { width: 4, queue: 128, share: 96, wait: 1000 } as const;
 /**
- * Refusals wait before they are answered: a client that sends again at once would otherwise keep the event loop from everyone else. With
- * the attempts that wait they are fewer than the 512 requests that a front answers at a time.
+ * Refusals wait before they are answered: a client that retries at once would otherwise keep the event loop busy. Together with waiting
+ * attempts they are fewer than the 512 requests that a front answers at a time.
  */
-const HELD = { width: 0, queue: 320, share: 300, wait: 500 } as const;
+const DELAYED_REFUSALS = { width: 0, queue: 320, share: 300, wait: 500 } as const;
 
 const REMEMBERED = 10_000;
-/** Seconds for which a pair counts as spent without asking the database, where a new password may have cleared it. */
+/** Seconds for which a pair counts as spent without a query. A new password may have cleared it in the database. */
 const PAIR_REMEMBERED = 5;
 
-type Whence = Pick<Caller, "limitKey">;
+type Origin = Pick<Caller, "limitKey">;
 
 interface Keys {
   readonly pair: SecretHash;
@@ -38,7 +38,7 @@ interface Keys {
 }
 
 /** One budget for each account and address, so that no stranger can lock an owner out, and one for the address. */
-const keysOf = (email: string, { limitKey }: Whence): Keys => ({
+const keysOf = (email: string, { limitKey }: Origin): Keys => ({
   pair: hashSecret(`sign-in\n${email.trim().toLowerCase()}\n${limitKey}`),
   address: hashSecret(`sign-in address\n${limitKey}`),
 });
@@ -49,23 +49,27 @@ function assertNoWait(retryAfter: number): void {
   throw new Refusal("too_many_requests", "sign_in_failures", { description, retryAfter });
 }
 
-/** Attempts to prove a password, within the budgets of account and address. */
+/** Attempts to prove a password, within the failure budgets of account and address. */
 export interface PasswordAttempts {
   /**
-   * Runs one attempt. Only a wrong password counts: an attempt that throws has no verdict, and gives its places back.
+   * Runs one attempt. Only a wrong password counts: an attempt that throws has no verdict and releases its reservations.
    * @throws {Refusal} too_many_requests when a budget is spent, temporarily_unavailable when too many attempts wait
    */
-  run<Judged extends { readonly verdict: AttemptVerdict }>(email: string, caller: Whence, judge: () => Promise<Judged>): Promise<Judged>;
-  /** The caller has proved in another way who they are: their failures are forgotten. */
-  clear(email: string, caller: Whence): Promise<void>;
+  run<Outcome extends { readonly verdict: AttemptVerdict }>(
+    email: string,
+    caller: Origin,
+    attempt: () => Promise<Outcome>,
+  ): Promise<Outcome>;
+  /** Clears the failures of a caller who has proved in another way who they are. */
+  clear(email: string, caller: Origin): Promise<void>;
 }
 
-/** Budgets that are known to be spent, so that a flood does not reach the database. */
+/** Remembers spent budgets, so that a flood does not reach the database. */
 function spentBudgets(now: () => number) {
   const spent = new LRUCache<string, { readonly knownUntil: number; readonly spentUntil: number }>({ max: REMEMBERED });
   const name = (key: SecretHash): string => Buffer.from(key).toString("base64");
   return {
-    /** @param wait seconds until the budget has room again  @param remembered seconds for which the database is not asked */
+    /** @param wait seconds until the budget has room again  @param remembered seconds without a query */
     add: (key: SecretHash, wait: number, remembered: number): void =>
       void spent.set(name(key), { knownUntil: now() + Math.min(wait, remembered), spentUntil: now() + wait }),
     remove: (key: SecretHash): void => void spent.delete(name(key)),
@@ -79,15 +83,19 @@ function spentBudgets(now: () => number) {
 
 /**
  * @param now seconds of a clock that never steps back
- * @param held where refusals wait; no job runs there
+ * @param refusals the queue in which refusals wait; it runs no jobs
  */
-export function passwordAttempts(failures: SignInFailures, now: () => number, held: FairQueue = fairQueue(HELD)): PasswordAttempts {
+export function passwordAttempts(
+  failures: SignInFailures,
+  now: () => number,
+  refusals: FairQueue = fairQueue(DELAYED_REFUSALS),
+): PasswordAttempts {
   const queue = fairQueue(IN_FLIGHT);
   const spent = spentBudgets(now);
 
   async function reserve(key: SecretHash, budget: FailureBudget, remembered: number): Promise<void> {
     const wait = await failures.reserve(key, budget);
-    if (wait > 1) spent.add(key, wait, remembered); // a second is the wait for attempts that are under way
+    if (wait > 1) spent.add(key, wait, remembered); // one second is the wait for attempts in progress
     assertNoWait(wait);
   }
   function assertNotSpent({ pair, address }: Keys): void {
@@ -95,35 +103,38 @@ export function passwordAttempts(failures: SignInFailures, now: () => number, he
     spent.assertNot(pair);
   }
 
-  /** Without an answer the places lapse by themselves, and the caller gets the error that ended the attempt. */
-  const giveBack = (attempt: ReservedAttempt): Promise<void> => failures.settle(attempt, "none", WINDOW).catch(() => undefined);
+  /** Reservations expire if this fails, and the caller gets the error that ended the attempt. */
+  const release = (attempt: ReservedAttempt): Promise<void> => failures.settle(attempt, "none", WINDOW).catch(() => undefined);
 
-  async function attempt<Judged extends { readonly verdict: AttemptVerdict }>(keys: Keys, judge: () => Promise<Judged>): Promise<Judged> {
+  async function reserved<Outcome extends { readonly verdict: AttemptVerdict }>(
+    keys: Keys,
+    attempt: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     assertNotSpent(keys);
     const { pair, address } = keys;
-    await reserve(address, ADDRESS_BUDGET, WINDOW); // no success shortens its wait
-    let reserved: ReservedAttempt = { pair: undefined, address };
-    let judged: Judged;
+    await reserve(address, ADDRESS_BUDGET, WINDOW); // a success does not shorten its wait
+    let reservation: ReservedAttempt = { pair: undefined, address };
+    let outcome: Outcome;
     try {
       await reserve(pair, PAIR_BUDGET, PAIR_REMEMBERED);
-      reserved = keys;
-      judged = await judge();
+      reservation = keys;
+      outcome = await attempt();
     } catch (error) {
-      await giveBack(reserved);
+      await release(reservation);
       throw error;
     }
-    await failures.settle(reserved, judged.verdict, WINDOW); // before the answer: a guess that is not counted must not be answered
-    return judged;
+    await failures.settle(reservation, outcome.verdict, WINDOW); // before the response: an uncounted guess must not get one
+    return outcome;
   }
 
   return {
-    async run(email, caller, judge) {
+    async run(email, caller, attempt) {
       const keys = keysOf(email, caller);
       try {
         assertNotSpent(keys);
-        return await queue(caller.limitKey, () => attempt(keys, judge));
+        return await queue(caller.limitKey, () => reserved(keys, attempt));
       } catch (error) {
-        if (isRefusal(error)) await held(caller.limitKey, async () => undefined).catch(() => undefined);
+        if (isRefusal(error)) await refusals(caller.limitKey, async () => undefined).catch(() => undefined);
         throw error;
       }
     },

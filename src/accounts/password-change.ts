@@ -1,18 +1,51 @@
-import type { Clock, RandomBytes } from "../clock.ts";
+import type { AuditEntry } from "../audit.ts";
+import type { RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { hashSecret, newSecret, type SecretHash } from "../secret.ts";
+import { type ProofPorts, provePassword } from "./authenticators/password.ts";
 import { deviceOf } from "./device.ts";
 import { passwordChangedMail } from "./mails.ts";
-import type { PasswordChanges } from "./password-ports.ts";
-import { type ProofPorts, provePassword } from "./password-proof.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { User } from "./ports.ts";
-import { type Caller, whence } from "./sessions.ts";
+import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
+
+/** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
+export interface PasswordChanges {
+  /**
+   * Issues a reset link for an enabled user in place of the previous one, and queues its message. One statement, whether or not there is
+   * such a user. Addresses are compared case-insensitively.
+   */
+  issueReset(email: string, reset: NewVerification, message: MailMessage, audit: AuditEntry): Promise<void>;
+  /** The user of a valid link. */
+  ownerOfReset(tokenHash: SecretHash): Promise<User | undefined>;
+  /**
+   * Consumes the link in one conditional statement, sets the password, and ends the user's sessions, codes and refresh families. The link
+   * came by mail, so it verifies an unverified address, and ends everything that was started before.
+   * @returns undefined for an unknown, used or expired link
+   */
+  reset(tokenHash: SecretHash, passwordHash: string, message: MailMessage, audit: AuditEntry): Promise<User | undefined>;
+  /**
+   * Replaces the password of that generation, ends the user's sessions, codes, refresh families and reset link, and starts a new session.
+   * @returns undefined when the password has been changed since
+   */
+  change(
+    change: PasswordChange,
+    message: MailMessage,
+    audits: { readonly change: AuditEntry; readonly session: AuditEntry },
+  ): Promise<Session | undefined>;
+}
+
+export interface PasswordChange {
+  readonly userId: string;
+  /** Of the password that was proved. */
+  readonly generation: number;
+  readonly passwordHash: string;
+  readonly session: Omit<NewSessionRecord, "generation">;
+}
 
 export interface PasswordChangePorts extends ProofPorts {
   readonly passwordChanges: PasswordChanges;
-  readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   /** Base URL of the service. */
   readonly issuer: string;
@@ -20,23 +53,23 @@ export interface PasswordChangePorts extends ProofPorts {
   readonly sessionTtl: number;
 }
 
-export interface PasswordsGiven {
+export interface NewPassword {
   readonly currentPassword: string;
-  /** The new one. */
+  /** The new password. */
   readonly password: string;
 }
 
 /**
- * Changes the password of a signed-in person who knows the one that holds. Every session and refresh family ends; this browser goes on
- * under a new session, and the owner is told by mail.
+ * Changes the password of a signed-in user who proves the current one. Ends every session and refresh family, starts a new session for this
+ * browser, and notifies the user by mail.
  * @returns the value of the new session's cookie
  * @throws {Refusal} invalid_request for a bad new password, unauthenticated for a wrong current one, too_many_requests, conflict when it
- * has been changed meanwhile
+ * has been changed since
  */
-export async function changePassword(user: User, given: PasswordsGiven, ports: PasswordChangePorts, caller: Caller): Promise<string> {
+export async function changePassword(user: User, change: NewPassword, ports: PasswordChangePorts, caller: Caller): Promise<string> {
   const { passwordChanges, passwords, clock, randomBytes, issuer, sessionTtl } = ports;
-  await assertGoodPassword(given.password, user.email);
-  const { generation } = await provePassword(user, given.currentPassword, "password.changed", ports, caller);
+  await assertGoodPassword(change.password, user.email);
+  const { generation } = await provePassword(user, change.currentPassword, "password.changed", ports, caller);
   const secret = newSecret(randomBytes);
   const session = {
     id: newId(clock, randomBytes),
@@ -45,16 +78,16 @@ export async function changePassword(user: User, given: PasswordsGiven, ports: P
     ttl: sessionTtl,
     place: { address: caller.address, ...deviceOf(caller.userAgent) },
   };
-  const passwordHash = await passwords.hash(given.password, caller.limitKey);
-  const told = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...whence(caller) } as const;
+  const passwordHash = await passwords.hash(change.password, caller.limitKey);
+  const details = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...auditOrigin(caller) } as const;
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },
     passwordChangedMail(caller.language, issuer),
     {
-      change: { event: "password.changed", reason: "by_owner", ...told },
-      session: { event: "session.started", reason: "password_changed", ...told },
+      change: { event: "password.changed", reason: "by_owner", ...details },
+      session: { event: "session.started", reason: "password_changed", ...details },
     },
   );
   if (started) return secret;
-  throw new Refusal("conflict", "password_changed_meanwhile", { description: "The password has been changed meanwhile. Try again." });
+  throw new Refusal("conflict", "password_changed_since", { description: "The password was changed by another request. Try again." });
 }

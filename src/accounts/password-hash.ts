@@ -13,17 +13,17 @@ export interface PasswordCost {
 /** 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
 const PRODUCTION_COST: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 
-/** Two of the four threads that Node has for such work, so that look-ups and files are never starved. Addresses take turns. */
+/** Two of the four threads in Node's pool, so that name look-ups and files always have the others. Addresses take turns. */
 const HASHING = { width: 2, queue: 32, share: 16, wait: 1000 } as const;
 
 export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "right"; readonly outdated: boolean };
 
 export interface PasswordHashing {
-  /** @param address whose turn it takes  @returns the encoded hash */
+  /** @param address the key in the fair queue  @returns the encoded hash */
   hash(password: string, address: string): Promise<string>;
   /**
-   * Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than today's.
-   * @param address whose turn it takes
+   * Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than the current ones.
+   * @param address the key in the fair queue
    */
   verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
@@ -44,12 +44,12 @@ export function passwordHashing({
 }): PasswordHashing {
   const encode = (password: string, address: string) =>
     queue(address, () => argon2.hash(normalizePassword(password), { ...cost, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }));
-  // A hash of chance, for addresses without one: nothing that anyone can type matches it.
-  const nobody = argon2Text(cost, randomBytes(16), randomBytes(32));
+  // A random hash for unknown accounts, which no password matches.
+  const unmatchable = argon2Text(cost, randomBytes(16), randomBytes(32));
   return {
     hash: encode,
     async verify(encoded, password, address) {
-      const right = await queue(address, () => argon2.verify(encoded ?? nobody, normalizePassword(password)));
+      const right = await queue(address, () => argon2.verify(encoded ?? unmatchable, normalizePassword(password)));
       if (!right || !encoded) return { kind: "wrong" };
       return { kind: "right", outdated: argon2.needsRehash(encoded, cost) };
     },

@@ -3,7 +3,7 @@ import type { SecretHash } from "../secret.ts";
 
 export type Role = "developer" | "operator";
 
-/** An account (specification §2.1). Times are seconds since the epoch, with their fraction. */
+/** An account (docs/protocol.md#accounts). Times are seconds since the epoch, with their fraction. */
 export interface User {
   readonly id: string;
   readonly email: string;
@@ -17,36 +17,36 @@ export interface User {
   readonly updatedAt: number | null;
 }
 
-/** A message, whoever it goes to. */
+/** A message without its recipient. */
 export interface MailMessage {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** A message that waits in the outbox until a mail server has taken it. */
+/** A message that waits in the outbox until a mail server accepts it. */
 export interface Mail extends MailMessage {
   readonly to: string;
 }
 
-/** A message taken out of the outbox to be sent. */
+/** A message claimed from the outbox. */
 export interface QueuedMail extends Mail {
   readonly id: string;
-  /** Tries that failed before. */
+  /** Failed attempts so far. */
   readonly attempts: number;
-  /** Seconds until it is pointless, by the database's clock: the link in it is then dead, or it has waited for a day. */
+  /** Seconds, by the database's clock, until the message is pointless: its link has expired, or it has waited for a day. */
   readonly left: number;
 }
 
-/** The messages that wait for a mail server. Rows come into it in the transaction that caused them. */
+/** Messages that wait for a mail server. They are written in the transaction that caused them. */
 export interface Outbox {
-  /** Takes up to `limit` messages that are due, for `lease` seconds: as long nobody else gets them, and then again whoever asks. */
+  /** Claims up to `limit` messages that are due. Leased for `lease` seconds, then claimable again. */
   claim(limit: number, lease: number): Promise<readonly QueuedMail[]>;
-  /** The mail server has it: the row goes, and with it the link that it holds. */
+  /** The mail server has the message: deletes the row and the link in it. */
   delivered(id: string): Promise<void>;
-  /** One more try failed; due again in `afterSeconds`. */
+  /** Another attempt failed; the message is due again in `afterSeconds`. */
   postponed(id: string, afterSeconds: number): Promise<void>;
-  /** Given up: the row goes. */
+  /** Gives up: deletes the row. */
   abandoned(id: string): Promise<void>;
 }
 
@@ -68,29 +68,29 @@ export interface NewVerification {
   readonly ttl: number;
 }
 
-/** A person with what proves that it is she. */
+/** A user with their password hash. */
 export interface Account {
   readonly user: User;
-  /** Encoded argon2id hash; null where there is no password. */
+  /** Encoded argon2id hash; null without a password. */
   readonly passwordHash: string | null;
-  /** Grows with every new password. */
+  /** Increases with every new password. */
   readonly generation: number;
 }
 
 export interface Users {
-  /** User, password, verification token, mail and audit record in one transaction. @returns undefined when the address is taken. */
+  /** Stores user, password, verification token, mail and audit record in one transaction. @returns undefined for a taken address */
   register(user: NewUser, verification: NewVerification, mail: Mail, audit: AuditEntry): Promise<User | undefined>;
   byId(id: string): Promise<User | undefined>;
   /** Addresses are compared case-insensitively. */
   byEmail(email: string): Promise<Account | undefined>;
-  /** Replaces the verification tokens of an unverified address, and a mail that still waits, and queues the mail, in one transaction. */
+  /** Replaces the verification tokens of an unverified address and any waiting mail, and queues the mail, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
   /**
-   * Consumes the token and marks the address, in one conditional statement.
-   * @returns undefined for a token that is unknown, used or expired.
+   * Consumes the token and marks the address as verified, in one conditional statement.
+   * @returns undefined for an unknown, used or expired token
    */
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
-  /** A better hash of the same password. */
+  /** Replaces the hash by one of the same password. */
   replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
   rename(userId: string, name: { readonly firstName: string | null; readonly lastName: string | null }, audit: AuditEntry): Promise<void>;
 }
@@ -101,27 +101,27 @@ export interface FailureBudget {
   readonly window: number;
 }
 
-/** What an attempt to prove a password led to. `none`: it ended before the password was looked at. */
+/** The outcome of an attempt to prove a password. `none`: it ended before the password was compared. */
 export type AttemptVerdict = "right" | "wrong" | "none";
 
-/** The budgets in which an attempt holds a place, by the digests of their keys. */
+/** The budgets in which an attempt is reserved, by the digests of their keys. */
 export interface ReservedAttempt {
-  /** Of account and address. Undefined when no place in it was had. */
+  /** Of account and address. Undefined if the reservation failed. */
   readonly pair: SecretHash | undefined;
   /** Of the address over all accounts. */
   readonly address: SecretHash;
 }
 
 /**
- * Budgets of failed attempts. An attempt takes a place before the hash is computed, so that parallel guesses cannot slip past the limit, and
- * gives it back when it ends. A place that is never given back is free again after half a minute, so that no fault can use up a budget.
+ * Budgets of failed attempts. An attempt is reserved before the hash is computed, so that parallel guesses cannot exceed the limit, and
+ * settled when it ends. Unsettled reservations expire after half a minute, so that no fault can use up a budget.
  */
 export interface SignInFailures {
-  /** Takes a place for one attempt. @returns 0 when the attempt may go on, else the seconds to wait */
+  /** Reserves one attempt. @returns 0 when the attempt may proceed, else the seconds to wait */
   reserve(key: SecretHash, budget: FailureBudget): Promise<number>;
   /**
-   * Gives the places of an attempt back. A wrong password counts as a failure in both budgets. A right one clears the failures of the pair,
-   * and leaves those of the address.
+   * Settles the reservations of an attempt. A wrong password counts as a failure in both budgets. A right one clears the failures of the
+   * pair, but not those of the address.
    * @param window seconds in which a failure counts
    */
   settle(attempt: ReservedAttempt, verdict: AttemptVerdict, window: number): Promise<void>;
@@ -129,13 +129,13 @@ export interface SignInFailures {
   clear(pair: SecretHash): Promise<void>;
 }
 
-/** Where a session was started, in what words its owner may tell it by. */
+/** Where a session was started, in words that its user recognizes. */
 export interface SessionOrigin {
   /** Network address. */
   readonly address: string;
-  /** What browser or program, such as `Firefox`. */
+  /** Browser or program, such as `Firefox`. */
   readonly browser: string | null;
-  /** On what system, such as `Linux`. */
+  /** Operating system, such as `Linux`. */
   readonly system: string | null;
 }
 
@@ -146,24 +146,24 @@ export interface NewSessionRecord {
   /** Seconds. */
   readonly ttl: number;
   readonly place?: SessionOrigin;
-  /** Hash of the cookie that came along: that session ends in the same statement. */
+  /** Hash of the session cookie in the request. That session ends in the same statement. */
   readonly replaces?: SecretHash;
-  /** Of the password that was proved: nothing starts when it has been changed meanwhile. None where something else was proved. */
+  /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
   readonly generation?: number;
 }
 
-/** A session that lives, as its owner sees it. Times in seconds since the epoch. */
+/** A live session as its user sees it. Times in seconds since the epoch. */
 export interface LiveSession {
   readonly id: string;
   readonly authTime: number;
-  /** To some minutes. */
+  /** Accurate to some minutes. */
   readonly lastSeenAt: number;
   readonly address: string | null;
   readonly browser: string | null;
   readonly system: string | null;
 }
 
-/** A browser session. `authTime` is when the person really authenticated; times in seconds since the epoch. */
+/** A browser session. `authTime` is when the user authenticated; times in seconds since the epoch. */
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -177,22 +177,22 @@ export interface SignedIn {
 }
 
 export interface Sessions {
-  /** @returns undefined when the user is unknown or disabled, or the password has been changed meanwhile */
+  /** @returns undefined when the user is unknown or disabled, or the password has been changed since */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
-  /** @returns undefined when the session is unknown, over or ended, or its user is disabled. Coalesced, never cached. */
+  /** @returns undefined when the session is unknown, expired or ended, or its user is disabled. Coalesced, never cached. */
   byHash(hash: SecretHash): Promise<SignedIn | undefined>;
   end(hash: SecretHash, audit: AuditEntry): Promise<void>;
-  /** Logout: ends the person's browser sessions and refresh families in one transaction; access tokens live on to their expiry. */
+  /** Ends the user's browser sessions and refresh families in one transaction. Access tokens stay valid until they expire. */
   endAll(userId: string, audit: AuditEntry): Promise<void>;
-  /** Those that live, the one seen last first. */
+  /** Live sessions, the one seen last first. */
   ofUser(userId: string): Promise<readonly LiveSession[]>;
-  /** Ends one session of the person, with the token set that it began with and its codes. @returns false when she has no such session */
+  /** Ends one session of the user, with the token set that it started with and its codes. @returns false for any other session */
   endOne(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
-  /** Ends, likewise, all of the person's sessions but one. */
+  /** Ends all of the user's sessions but one in the same way. */
   endOthers(keep: string, userId: string, audit: AuditEntry): Promise<void>;
 }
 
-/** What a person allowed a client. Times in seconds since the epoch, with their fraction. */
+/** What a user allowed a client. Times in seconds since the epoch, with their fraction. */
 export interface Consent {
   readonly id: string;
   readonly userId: string;
@@ -208,7 +208,7 @@ export interface Consent {
 export interface Consents {
   /** Active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
-  /** Adds scopes and resources to the consent of user and client, or makes it. */
+  /** Creates the consent of a user for a client, or adds scopes and resources to it. */
   give(
     consent: {
       readonly id: string;
@@ -220,37 +220,37 @@ export interface Consents {
     },
     audit: AuditEntry,
   ): Promise<void>;
-  /** Ends the consent, and every grant of this user to that client with its refresh families. @returns false when it is not the user's. */
+  /** Revokes a consent, and every grant of this user to that client with its refresh families. @returns false for another user's consent */
   revoke(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
 }
 
-/** An authorization request that waits for sign-in and consent; `query` is the request's own text. */
+/** An authorization request that waits for sign-in and consent; `query` is its text. */
 export interface PendingRequest {
   readonly query: string;
-  /** Seconds since the epoch at which it was first seen: a sign-in after it satisfies `prompt=login` and `max_age`. */
+  /** When it was first seen, in seconds since the epoch. A later sign-in satisfies `prompt=login` and `max_age`. */
   readonly createdAt: number;
 }
 
 export interface PendingRequests {
-  /** Of one holder's requests the oldest above `limit` go. @param ttl seconds */
+  /** Deletes the oldest requests of a holder above `limit`. @param ttl seconds */
   put(idHash: SecretHash, query: string, ttl: number, bound: { readonly holder: string; readonly limit: number }): Promise<void>;
   byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
-  /** Lets it wait `ttl` seconds from when it was first seen, where it still waits. */
+  /** Extends the wait to `ttl` seconds from when the request was first seen, if it still waits. */
   extend(idHash: SecretHash, ttl: number): Promise<void>;
   /**
-   * Takes it out, once: of several callers one gets it. For `ttl` seconds it is found under another id, by which the same answer can be
-   * known again.
+   * Removes and returns the request; one of several concurrent callers gets it. For `ttl` seconds it is found under another id, which
+   * identifies a repeated answer.
    */
   take(idHash: SecretHash, answeredHash: SecretHash, ttl: number): Promise<PendingRequest | undefined>;
 }
 
-/** Records that stand alone: what people were refused, or refused themselves. Durable when it answers. */
+/** Audit records of refusals, outside of any transaction. Durable when `record` resolves. */
 export interface RefusalLog {
   record(entry: AuditEntry): Promise<void>;
 }
 
-/** Counts calls per key in a window; lives in Redis or in memory and decides nothing but rates. */
+/** Counts calls per key in a window, in Redis or in memory. Nothing but rates depends on it. */
 export interface RateLimiter {
-  /** @returns 0 when the call may go on, else the seconds to wait */
+  /** @returns 0 when the call may proceed, else the seconds to wait */
   hit(key: string): Promise<number>;
 }

@@ -7,9 +7,8 @@ import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
 import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
-import { type Caller, whence } from "./sessions.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
 
-/** A verification link works for a day. */
 const VERIFICATION_HOURS = 24;
 
 export interface RegistrationPorts {
@@ -19,13 +18,13 @@ export interface RegistrationPorts {
     byId(id: string): Promise<{ readonly id: string } | undefined>;
     default(): Promise<{ readonly id: string }>;
   };
-  /** Sign-ups of one network address. */
+  /** Sign-ups from one network address. */
   readonly signUps: RateLimiter;
-  /** Verification mails that anyone may ask for. */
+  /** Verification mails that anyone may request. */
   readonly resendLimits: MailLimits;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  /** Base URL of the service: mail links are built from it and from nothing that a request says. */
+  /** Base URL of the service. Links are built from it, never from anything in a request. */
   readonly issuer: string;
 }
 
@@ -58,9 +57,9 @@ async function realmOf(realmId: string | undefined, realms: RegistrationPorts["r
 }
 
 /**
- * Makes an account whose address is yet to be verified, and queues the mail for that.
+ * Creates an account with an unverified address, and queues the verification mail.
  * @throws {Refusal} invalid_request for a bad password or realm, conflict for an address that is taken, too_many_requests
- * @see specification §4.2, `POST /auth/register`
+ * @see docs/protocol.md#accounts
  */
 export async function register(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
   const { users, passwords, signUps, clock, randomBytes } = ports;
@@ -82,34 +81,34 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
     },
     verification,
     mail,
-    { event: "user.registered", outcome: "success", actor: { type: "user", id }, userId: id, ...whence(caller) },
+    { event: "user.registered", outcome: "success", actor: { type: "user", id }, userId: id, ...auditOrigin(caller) },
   );
   if (user) return user;
-  const message = "There is an account with this e-mail address already.";
+  const message = "There is already an account with this e-mail address.";
   throw new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
 }
 
-/** Seconds in which the same sign-up is taken for one that was sent twice, as by a double click: too few to guess a password by. */
-const SENT_TWICE = 30;
+/** Seconds in which a repeated sign-up counts as a double click: too few to guess a password by. */
+const REPEAT_WINDOW = 30;
 
-/** As `register`, for the form of a page: sent twice, it is answered alike, and there is one account and one mail. */
+/** Like `register`, for forms: a form that is sent twice succeeds twice, with one account and one mail. */
 export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
   try {
     return await register(signUp, ports, caller);
   } catch (error) {
     if (!isRefusal(error) || error.reason !== "email_taken") throw error;
     const account = await ports.users.byEmail(signUp.email);
-    if (!account || ports.clock() - account.user.createdAt > SENT_TWICE) throw error;
+    if (!account || ports.clock() - account.user.createdAt > REPEAT_WINDOW) throw error;
     if ((await ports.passwords.verify(account.passwordHash, signUp.password, caller.limitKey)).kind === "wrong") throw error;
     return account.user;
   }
 }
 
 /**
- * Sends the verification mail once more, if there is an account that waits for it. What the caller sees says nothing about that:
- * the limits count alike, and the answer takes the same time.
+ * Sends the verification mail again, if there is an unverified account. Limits and duration are the same for an unknown address, so that
+ * the caller cannot see a difference.
  * @throws {Refusal} too_many_requests
- * @see specification §4.2, `POST /auth/resend-verification`
+ * @see docs/protocol.md#accounts
  */
 export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller.limitKey, ports.resendLimits);
@@ -124,15 +123,15 @@ export async function resendVerification(email: string, ports: RegistrationPorts
 const VERIFICATION_TOKEN = /^[0-9a-fA-F]{64}$/;
 
 /**
- * Uses a verification token up and marks the address as verified.
+ * Consumes a verification token and marks the address as verified.
  * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
- * @see specification §3 and §4.2, `GET /auth/verify`
+ * @see docs/protocol.md#accounts
  */
 export async function verifyEmail(token: string, users: Users): Promise<User> {
-  const bad = (reason: string) =>
+  const unusable = (reason: string) =>
     new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
-  if (!VERIFICATION_TOKEN.test(token)) throw bad("verification_malformed");
+  if (!VERIFICATION_TOKEN.test(token)) throw unusable("verification_malformed");
   const user = await users.verifyEmail(hashSecret(token.toLowerCase()));
-  if (!user) throw bad("verification_unusable");
+  if (!user) throw unusable("verification_unusable");
   return user;
 }

@@ -1,24 +1,24 @@
 import { type Catalogue, LANGUAGES, type Language } from "../language.ts";
 
-/** Words in one language at least; whoever reads another gets those that there are. */
+/** A text in at least one language. Readers of another language get one that exists. */
 export type Wording = { readonly [L in Language]?: string | undefined };
 
-/** What a scope allows, in words for a person. */
+/** What a scope allows, in words for users. */
 export interface ScopeDescription {
   readonly name: string;
   readonly title: Wording;
   readonly detail: Wording;
 }
 
-/** How the operators of a realm describe its scopes. */
+/** Descriptions of scopes by the operators of a realm. */
 export interface ScopeDescriptions {
-  /** Of these scopes those that are described, by name. */
+  /** The described ones of these scopes, by name. */
   of(realmId: string, names: readonly string[]): Promise<ReadonlyMap<string, ScopeDescription>>;
 }
 
 const described = (name: string, title: Catalogue<string>, detail: Catalogue<string>): ScopeDescription => ({ name, title, detail });
 
-/** The scopes that the service itself gives a meaning, until an operator says it otherwise. */
+/** Descriptions of the built-in scopes, which operators can replace. */
 export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   described(
     "openid",
@@ -41,7 +41,7 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   described(
     "offline_access",
     { en: "Keep access while you are away", de: "Zugriff behalten, auch wenn Sie nicht da sind" },
-    { en: "Stay connected until you take the access back.", de: "Verbunden bleiben, bis Sie den Zugriff zurücknehmen." },
+    { en: "Stay connected until you remove the access.", de: "Verbunden bleiben, bis Sie den Zugriff entfernen." },
   ),
   described(
     "clients:manage",
@@ -71,7 +71,7 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   ),
 ];
 
-/** The words for a reader of one language, else those that there are, with the language that they are in. Pure. */
+/** The text for a language, or in another one that exists, with its language. Pure. */
 export function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language } | undefined {
   for (const each of [language, ...LANGUAGES]) {
     const text = wording[each];

@@ -1,5 +1,5 @@
+import type { ClosingPorts } from "../accounts/account.ts";
 import type { AgentPorts } from "../accounts/agents.ts";
-import type { ClosingPorts } from "../accounts/closing.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";

@@ -1,6 +1,6 @@
 import type { RateLimiter, SignedIn } from "../accounts/ports.ts";
 import { assertWithin } from "../accounts/rates.ts";
-import { type Caller, whence } from "../accounts/sessions.ts";
+import { auditOrigin, type Caller } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
@@ -48,7 +48,7 @@ const auditEntry = (event: AuditEntry["event"], userId: string, caller: Caller, 
   ...(reason !== undefined && { reason }),
   actor: { type: "user", id: userId },
   userId,
-  ...whence(caller),
+  ...auditOrigin(caller),
 });
 
 const noLink = () => new Refusal("not_found", "link_unknown", { description: "There is no such link." });

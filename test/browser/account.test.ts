@@ -45,7 +45,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     const { page, wrongs, close } = await openPage(browser, options);
     const email = await user();
     await page.goto(`${server.url}/login`);
-    await page.getByRole("link", { name: "Forgotten your password?" }).click();
+    await page.getByRole("link", { name: "Forgot your password?" }).click();
     await page.getByLabel("E-mail address").fill(email);
     await page.getByRole("button", { name: "Send me the link" }).click();
     await page.getByRole("heading", { name: "Check your mail" }).waitFor();
@@ -78,7 +78,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByLabel("Current password").fill("wrong");
     await page.getByLabel("New password").fill(NEW);
     await page.getByRole("button", { name: "Change password" }).click();
-    await page.getByRole("alert").getByRole("link", { name: "This is not your password." }).click();
+    await page.getByRole("alert").getByRole("link", { name: "That password is not right." }).click();
     expect(await page.getByLabel("Current password").getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("Current password").fill(PASSWORD);
     await page.getByLabel("New password").fill(NEW);
@@ -114,7 +114,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     expect(await page.getByText("This cannot be undone.").isVisible()).toBe(true);
     await page.getByRole("textbox", { name: "Password" }).fill("wrong");
     await page.getByRole("button", { name: "Delete my account" }).click();
-    await page.getByRole("alert").getByText("This is not your password.").waitFor();
+    await page.getByRole("alert").getByText("That password is not right.").waitFor();
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);
     await page.getByRole("button", { name: "Delete my account" }).click();
     await page.getByRole("heading", { name: "Your account has been deleted" }).waitFor();

@@ -101,7 +101,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.goto(visits.ask({ scope: "openid" }));
     await signIn(page, email);
     expect(await page.getByText("Name not verified").isVisible()).toBe(true);
-    expect(await page.getByRole("note").innerText()).toContain("a program on this device");
+    expect(await page.getByRole("note").innerText()).toContain("The app runs on this device");
     const first = page.url();
     await click(page, "button", "Allow");
     await heading(page, "Back at the client");
@@ -111,10 +111,10 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
     await heading(page, "Field Notes asks for more access");
     const under = (name: string) => page.getByRole("heading", { name }).locator("xpath=following-sibling::*[1]").innerText();
-    expect(await under("It would also be able to")).toContain("See your e-mail address");
-    expect(await under("Only at these places")).toMatch(/notes\.example\.test\/mcp\s+New/);
-    expect(await under("You allowed it before to")).toBe("Know who you are");
-    expect(await under("For how long")).toContain("90 days at most");
+    expect(await under("It now also wants to")).toContain("See your e-mail address");
+    expect(await under("Works only with")).toMatch(/notes\.example\.test\/mcp\s+New/);
+    expect(await under("Already allowed")).toBe("Know who you are");
+    expect(await under("For how long")).toContain("for up to 90 days");
     await click(page, "button", "Deny");
     await heading(page, "Back at the client");
     expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
@@ -129,7 +129,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await signIn(page, email);
     expect(await page.getByText("Name not verified").isVisible()).toBe(true);
     expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
-    expect(await page.getByRole("note").innerText()).toContain("nobody has checked it");
+    expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
     await done();
   });
 
@@ -159,7 +159,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.getByLabel("Passwort").fill("iloveyou");
     await page.getByLabel("Vorname").fill("Ada");
     await click(page, "button", "Konto anlegen");
-    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort gehört zu denen, die zuerst geraten werden.");
+    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort ist zu leicht zu erraten.");
     await page.getByLabel("Passwort").fill(PASSWORD);
     await click(page, "button", "Konto anlegen");
     await heading(page, "Sehen Sie in Ihr Postfach");

@@ -100,7 +100,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.getByRole("button", { name: "Allow" }).click();
     await heading(page, "Back at the client");
     await page.goto(`${visits.server.url}/account`);
-    await twice("Take back access from Field Notes");
+    await twice("Remove access from Field Notes");
     await page.getByRole("status").waitFor();
     await heading(page, "Your account");
     await page.close();

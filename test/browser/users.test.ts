@@ -73,7 +73,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
     await page.goto(`${visits.server.url}/account`);
-    await page.getByRole("button", { name: "Take back access from Field Notes" }).click();
+    await page.getByRole("button", { name: "Remove access from Field Notes" }).click();
     await page.getByText("No application has access").waitFor();
     await page.goto(visits.ask());
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();

@@ -31,7 +31,7 @@ const pick = <Item>(items: readonly Item[], index: number): Item | undefined => 
 const placesOf = (model: Model, drawn: readonly (string | number)[]): readonly string[] =>
   drawn.map((each) => (typeof each === "number" ? (model.lane.agents[each] ?? "") : each));
 
-const everyone = { kind: "everybody" } as const;
+const everyone = { kind: "everyone" } as const;
 const LIFETIMES = { accessToken: 900, code: 60, session: 28_800, refresh: 86_400, family: 864_000 };
 
 const signIn = new Step("sign in", async (model) => {
@@ -260,7 +260,7 @@ const cutAgent = (by: number) =>
   new Step(`cut agent ${by}`, async (model) => {
     const [requestId, clientId] = [model.act(), model.lane.agents[by] ?? ""];
     const held = model.nodes.filter(({ holder }) => holder === clientId);
-    const whose = { kind: "person", userId: model.userId } as const;
+    const whose = { kind: "user", userId: model.userId } as const;
     const ended = await model.lane.cut(whose, { kind: "agent", clientId }, anAudit("delegation.cut", { requestId }));
     expect(ended).toBe(held.filter(counts).length);
     model.mustHaveRecords(requestId, ended ?? 0);
@@ -281,7 +281,7 @@ const cutGrant = (which: number) =>
 const pause = (by: number, paused: boolean) =>
   new Step(`${paused ? "pause" : "resume"} agent ${by}`, async (model) => {
     const [requestId, agent] = [model.act(), model.lane.agents[by] ?? ""];
-    const whose = { kind: "person", userId: model.userId } as const;
+    const whose = { kind: "user", userId: model.userId } as const;
     const audit = anAudit(paused ? "agent.paused" : "agent.resumed", { requestId });
     const changed = await (paused ? model.lane.pauses.pause(whose, agent, audit) : model.lane.pauses.resume(whose, agent, audit));
     expect(changed).toBe(model.paused.has(agent) !== paused);

@@ -18,7 +18,7 @@ import type { TestServer } from "../support/server.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
 
-const EVERYONE = { kind: "everybody" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 
 /** A guard that reads revocation events, and refuses rather than ask. */
 function aGuard(server: Server) {
@@ -99,7 +99,7 @@ describe("a guard that reads revocation events judges delegated tokens by itself
 
   test.for([
     ["an operator pauses an agent in the middle", () => EVERYONE],
-    ["the user pauses it for their own account", ({ userId }) => ({ kind: "person", userId }) as const],
+    ["the user pauses it for their own account", ({ userId }) => ({ kind: "user", userId }) as const],
   ] as const satisfies readonly (readonly [string, (line: Line) => Parameters<ReturnType<typeof agentPauses>["pause"]>[0]])[])(
     "when %s, the deep token is refused until it is resumed",
     async ([, whose], { server }) => {
@@ -133,7 +133,7 @@ describe("a guard that reads revocation events judges delegated tokens by itself
   test("a user's pause of an agent is no matter for another user", async ({ server }) => {
     const guard = aGuard(server);
     const [mine, theirs] = [await aLine(server), await aLine(server)];
-    const me = { kind: "person", userId: mine.userId } as const;
+    const me = { kind: "user", userId: mine.userId } as const;
     await agentPauses(server.database.sql).pause(me, "agent-1", anAudit("agent.paused"));
     await becomes(guard, mine.deep, "token_revoked");
     expect(await verdict(guard, theirs.deep)).toBe("good");

@@ -123,7 +123,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
       expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
     }
     const german = await browser.request(path({ id_token_hint: "x" }), { headers: { "accept-language": "de" } });
-    expect(await german.text()).toContain("Sie wurden nicht abgemeldet");
+    expect(await german.text()).toContain("Sie sind noch angemeldet");
     expect(await isSignedIn(browser)).toBe(true);
   });
 

@@ -97,15 +97,13 @@ describe("the consent page says what a scope allows in the operators' words", ()
 
 describe("the consent page says for how long", () => {
   test("each time for the life of an access token, where the client gets no refresh token", async () => {
-    expect(await consent()).toContain("For 15 minutes each time that you come from there.");
-    expect(await consent({}, "de")).toContain("Jeweils für 15 Minuten, wenn Sie von dort kommen.");
+    expect(await consent()).toContain("For 15 minutes after each sign-in.");
+    expect(await consent({}, "de")).toContain("Nach jeder Anmeldung für 15 Minuten.");
   });
 
   test("until it is taken back or runs out, where the client may go on by itself", async () => {
-    expect(await consent({ client_id: "lasting" })).toContain(
-      "but for 90 days at most. It ends by itself when it is not used for 30 days.",
-    );
-    expect(await consent({ client_id: "lasting" }, "de")).toContain("aber höchstens 90 Tage. Wird es 30 Tage lang nicht genutzt");
+    expect(await consent({ client_id: "lasting" })).toContain("Until you remove it, for up to 90 days. Ends after 30 days without use.");
+    expect(await consent({ client_id: "lasting" }, "de")).toContain("höchstens 90 Tage. Endet, wenn er 30 Tage lang nicht genutzt wird.");
   });
 });
 
@@ -115,15 +113,17 @@ describe("the consent page says to whom what is allowed may be handed on", () =>
   test("an agent by its name, as an agent, escaped, and that it may act in the user's name", async () => {
     const page = await consent({ resource });
     expect(page).toContain("<bdi>Meeting &amp; notes helper (agent)</bdi>");
-    expect(page).toContain("May act in your name, within what you allow here.");
+    expect(page).toContain("Can act for you within what you allow here.");
     expect(page).toContain("A permission at Meeting &amp; notes helper (agent).");
-    expect(await consent({ resource }, "de")).toMatch(/notes helper \(Agent\)<.*Darf in Ihrem Namen handeln/s);
+    expect(await consent({ resource }, "de")).toMatch(
+      /notes helper \(Agent\)<.*Kann im Rahmen dessen, was Sie hier erlauben, für Sie handeln/s,
+    );
   });
 
   test("another client by its name, as one that does not act, so that it passes neither for an agent nor for an address", async () => {
     const page = await consent({ resource: "c-files" });
     expect(page).toContain("<bdi>crm.example.test (application)</bdi>");
-    expect(page).not.toContain("May act in your name");
+    expect(page).not.toContain("Can act for you");
   });
 
   test("as the account page does afterwards", async () => {

@@ -243,7 +243,7 @@ describe("countersign delegations and countersign agents", () => {
   test("resume says for whom the agent stays paused, since only the user ends their pause", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
-    const owners = users.map(({ id }) => ({ kind: "person", userId: id }) as const);
+    const owners = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
     const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
     onTestFinished(async () => {
       for (const owner of owners) await pauses.resume(owner, "agent-4", anAudit("agent.resumed"));

@@ -28,21 +28,25 @@ describe("a user's own page of agents", () => {
     const text = textOf(page);
     expect(text).toContain("agent-1 Acts for you");
     expect(text).toMatch(
-      /At crm\.example\.test\/mcp, mail\.example\.test\/mcp Know who you are · crm:read · crm:write Through web May hand on to agent-2 Since/,
+      /Works with crm\.example\.test\/mcp, mail\.example\.test\/mcp Know who you are · crm:read · crm:write Started by web Can pass work on to agent-2 Since/,
     );
-    expect(text).toMatch(/Through web , handed on by agent-1/);
+    expect(text).toMatch(/Started by web , passed on by agent-1/);
     expect(text).toMatch(/Since \d+ \w+ \d{4} at \d\d:\d\d UTC , until \d+ \w+ \d{4} at \d\d:\d\d UTC/);
     expect(page.html).toContain('<a href="/account/agents" aria-current="page">Agents</a>');
     expect(await server.active(accessTokens.at(-1)!)).toBe(true);
     const german = aBrowser(server.url, { "accept-language": "de" });
     await german.json("/auth/login", { email: user.email, password: "correct horse battery staple" });
-    expect(textOf(await german.follow(PATH))).toMatch(/Agenten, die für Sie handeln .*agent-1 Handelt für Sie .*Über web .*Anhalten/);
+    expect(textOf(await german.follow(PATH))).toMatch(
+      /Agenten, die für Sie handeln .*agent-1 Handelt für Sie .*Gestartet von web .*Anhalten/,
+    );
   });
 
   test("shows nothing of others, and to no one who is not signed in", async ({ server }) => {
     await server.chainOf(["agent-1"]);
     const other = await server.signedInUser();
-    expect(textOf(await other.browser.follow(PATH))).toContain("No agent acts for you, nor has one within the last day.");
+    expect(textOf(await other.browser.follow(PATH))).toContain(
+      "No agent is acting for you. Agents appear here when an app you allowed hands them a task.",
+    );
     expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
 
@@ -54,11 +58,8 @@ describe("a user's own page of agents", () => {
     const mail = await at("agent-1", subject, [MAIL, CRM]);
     const below = await at("agent-2", crm, [CRM]);
     const page = await user.browser.follow(PATH);
-    const ended = await press(user.browser, page, "End what agent-1 does at crm.example.test/mcp");
-    expect([ended.url, textOf(ended)]).toEqual([
-      `${server.url}${PATH}?done=ended`,
-      expect.stringContaining("Ended: what it held in your name counts no more"),
-    ]);
+    const ended = await press(user.browser, page, "Stop the access of agent-1 to crm.example.test/mcp");
+    expect([ended.url, textOf(ended)]).toEqual([`${server.url}${PATH}?done=ended`, expect.stringContaining("Access stopped.")]);
     const states = await Promise.all([crm, below, mail].map(server.active));
     expect(states.filter((active) => active)).toHaveLength(1);
     expect([states[0], states[2]].toSorted()).toEqual([false, true]);
@@ -67,9 +68,9 @@ describe("a user's own page of agents", () => {
 
   test("all that an agent holds is ended for that user, and for no one else", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1", "agent-3"]), await server.chainOf(["agent-1"])];
-    const page = await press(mine.user.browser, await mine.user.browser.follow(PATH), "End everything that agent-1 does for you");
+    const page = await press(mine.user.browser, await mine.user.browser.follow(PATH), "Stop all access of agent-1");
     expect(await Promise.all([...mine.accessTokens, theirs.accessTokens[1]!].map(server.active))).toEqual([true, false, false, true]);
-    expect(textOf(page)).toMatch(/agent-1 Holds nothing of yours at the moment\. Last got something on/);
+    expect(textOf(page)).toMatch(/agent-1 No active access Last active/);
   });
 
   test("a user pauses an agent for themselves, and lets it go on", async ({ server }) => {
@@ -81,7 +82,7 @@ describe("a user's own page of agents", () => {
     expect((await server.exchange("agent-4", mine.accessTokens[0]!)).body).toEqual({ error: "unauthorized_client" });
     expect((await server.exchange("agent-4", theirs.accessTokens[0]!)).status).toBe(200);
     const resumed = await press(browser, paused, "Resume agent-4");
-    expect(textOf(resumed)).toMatch(/The agent may act for you again\. .* agent-4 Acts for you/);
+    expect(textOf(resumed)).toMatch(/The agent can act for you again\. .* agent-4 Acts for you/);
     expect(await server.active(mine.accessTokens[1]!)).toBe(true);
   });
 
@@ -91,13 +92,13 @@ describe("a user's own page of agents", () => {
     await agents.pause.mutate({ clientId: "agent-5" });
     const { browser } = user;
     const page = await browser.follow(PATH);
-    expect(textOf(page)).toMatch(/agent-5 Paused Paused for everybody, by those who run this service, on \d/);
+    expect(textOf(page)).toMatch(/agent-5 Paused Paused for all users by the operators of this service on \d/);
     await press(browser, await press(browser, page, "Pause agent-5"), "Resume agent-5");
     expect(await server.active(accessTokens[1]!)).toBe(false);
     await press(browser, await browser.follow(PATH), "Pause agent-5");
     const lifted = textOf(await press(browser, await browser.follow(PATH), "Resume agent-5"));
-    expect(lifted).toContain("Your pause is lifted. The agent stays paused for everybody, by those who run this service.");
-    expect(lifted).not.toContain("may act for you again");
+    expect(lifted).toContain("You have resumed the agent. The operators of this service still pause it for all users.");
+    expect(lifted).not.toContain("can act for you again");
     await agents.resume.mutate({ clientId: "agent-5" });
     expect(await server.active(accessTokens[1]!)).toBe(true);
   });
@@ -107,13 +108,13 @@ describe("a user's own page of agents", () => {
     const { browser } = user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
     expect(textOf(paused)).toMatch(
-      /agent-3 Paused above .*At crm\.example\.test\/mcp.*Does not count while an agent before it is paused\./,
+      /agent-3 Waiting for a paused agent .*Works with crm\.example\.test\/mcp.*Does not work while the agent that passed it on is paused\./,
     );
-    expect(textOf(paused)).not.toContain("Holds nothing of yours");
+    expect(textOf(paused)).not.toContain("No active access");
     expect(await server.active(accessTokens[2]!)).toBe(false);
     const resumed = textOf(await press(browser, paused, "Resume agent-1"));
     expect(resumed).toContain("agent-3 Acts for you");
-    expect(resumed).not.toContain("Does not count");
+    expect(resumed).not.toContain("Does not work");
     expect(await server.active(accessTokens[2]!)).toBe(true);
   });
 
@@ -125,11 +126,11 @@ describe("a user's own page of agents", () => {
     expect((await agents.pauses.query({})).pauses).toEqual([]);
     const first = (await server.exchange("agent-1", subject)).body.access_token;
     const page = await user.browser.follow(PATH);
-    expect(textOf(page)).toContain("May hand on to agent-2, agent-3 and Meeting &amp; notes helper Since");
+    expect(textOf(page)).toContain("Can pass work on to agent-2, agent-3 and Meeting &amp; notes helper Since");
     let token = first;
     for (const agent of ["agent-2", "agent-3", "agent-2"]) token = (await server.exchange(agent, token)).body.access_token;
     expect((await server.exchange("agent-4", token)).status).toBe(400);
-    const deep = textOf(await user.browser.follow(PATH)).split("Through web , handed on by agent-1, agent-2 and agent-3")[1];
+    const deep = textOf(await user.browser.follow(PATH)).split("Started by web , passed on by agent-1, agent-2 and agent-3")[1];
     expect(deep).toMatch(/^ Since/);
     await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
@@ -138,7 +139,7 @@ describe("a user's own page of agents", () => {
     const { user } = await server.chainOf(["agent-1"]);
     const { browser } = user;
     const page = await browser.follow(PATH);
-    for (const label of ["Pause agent-1", "End everything that agent-1 does for you"]) await press(browser, page, label);
+    for (const label of ["Pause agent-1", "Stop all access of agent-1"]) await press(browser, page, label);
     await press(browser, await browser.follow(PATH), "Resume agent-1");
     const { records } = await (await operatorAt(server.url)).audit.list.query({ actorId: user.id, clientId: "agent-1" });
     expect(records.map(({ event, userId }) => [event, userId])).toEqual(

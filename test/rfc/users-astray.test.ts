@@ -22,7 +22,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, method = 
 test("an unknown path is a page for a browser, and JSON for everyone else", async () => {
   const page = await ask("/nowhere", HTML);
   expect(page).toMatchObject({ status: 404, type: "text/html; charset=utf-8", vary: expect.stringContaining("Accept") });
-  expect(page.text).toContain("There is nothing here");
+  expect(page.text).toContain("Page not found");
   for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
     const { status, text } = await ask("/nowhere", headers as Record<string, string>);
     expect([status, JSON.parse(text)]).toMatchObject([404, { statusCode: 404 }]);

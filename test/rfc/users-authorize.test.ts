@@ -85,7 +85,7 @@ describe("specification §4.6: the way through sign-in and consent", () => {
     const { browser } = await consented();
     const wider = await browser.follow(authorizePath({ scope: "openid notes:read notes:write" }));
     expect(wider.html).toContain("asks for more access");
-    const [asked = "", known = ""] = wider.html.split("You allowed it before to");
+    const [asked = "", known = ""] = wider.html.split("Already allowed");
     expect(asked).toContain("notes:write");
     expect(asked).not.toContain("notes:read");
     expect(known).toContain("notes:read");
@@ -256,8 +256,8 @@ describe("a request that may not be answered by redirect", () => {
 
   test.for(wrong)("%s is a page for a browser, with the facts of the JSON, in its language", async ([path, error, description]) => {
     for (const [language, title] of [
-      ["en", error === "invalid_client" ? "This application is not known here" : "This app&#39;s link does not work"],
-      ["de", error === "invalid_client" ? "Diese Anwendung ist hier nicht bekannt" : "Der Link dieser App funktioniert nicht"],
+      ["en", error === "invalid_client" ? "Unknown application" : "This app&#39;s link does not work"],
+      ["de", error === "invalid_client" ? "Unbekannte Anwendung" : "Der Link dieser App funktioniert nicht"],
     ] as const) {
       const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", "accept-language": language };
       const page = await fetch(server.url + path, { headers, redirect: "manual" });
@@ -453,7 +453,7 @@ describe("row 15: names that clients give themselves", () => {
       for (const gone of ["<img src=x", "\u202e", "\u200d", "\u0007"]) expect(html).not.toContain(gone);
       expect(html).toContain("xn--pple-43d.example");
     }
-    expect(page.html).toContain("nobody has checked it");
+    expect(page.html).toContain("We have not verified who made this app");
     expect(page.html).toContain("Name not verified");
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
@@ -462,7 +462,7 @@ describe("row 15: names that clients give themselves", () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
     expect(page.html).toContain("127.0.0.1:49152");
-    expect(page.html).toContain("program on this device");
-    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("staging");
+    expect(page.html).toContain("The app runs on this device");
+    expect((await browser.follow(authorizePath({ client_id: "draft" }))).html).toContain("Preview version");
   });
 });

@@ -30,7 +30,7 @@ describe("deleting an account", () => {
     const { browser, login } = await server.signedInUser();
     await ownClient(server, login.access_token);
     const { html } = await browser.follow("/account/delete");
-    for (const words of ["cannot be undone", "audit trail stays", "My own tool"]) expect(html).toContain(words);
+    for (const words of ["cannot be undone", "audit log stays", "My own tool"]) expect(html).toContain(words);
   });
 
   test("wants the password: a wrong one counts like a failed sign-in and deletes nothing", async ({ server }) => {

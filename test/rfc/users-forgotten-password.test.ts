@@ -71,7 +71,7 @@ describe("POST /auth/forgot-password", () => {
     const { email } = await user();
     await forgot(email, { ...from(), "accept-language": "de", host: "evil.test", "x-forwarded-host": "evil.test" });
     const mail = (await server.mailsTo(email, 2)).find((one) => one.includes("/reset?token=")) ?? "";
-    expect(mail).toContain("Jemand, hoffentlich Sie, hat das Passwort Ihres Kontos");
+    expect(mail).toContain("Jemand hat für Ihr Konto");
     expect(mail).toContain('<html lang="de">');
     expect(mail).toMatch(/text\/plain[\s\S]+text\/html/);
     expect(mail).toContain(`\n${server.url}/reset?token=`);

@@ -27,7 +27,7 @@ describe("pages speak the language of Accept-Language", () => {
     ["/signup", "Konto anlegen", 200],
     ["/logout", "Sie sind abgemeldet", 200],
     ["/consent?request=x", "Dieser Link ist abgelaufen", 400],
-    ["/nowhere", "Hier ist nichts", 404],
+    ["/nowhere", "Seite nicht gefunden", 404],
     ["/auth/verify?token=x", "Dieser Link gilt nicht mehr", 400],
   ] as const)("%s in German", async ([path, words, status]) => {
     const page = await anonymous("de").follow(path);
@@ -66,7 +66,7 @@ describe("refusals on pages are in the page's language", () => {
     expect(bad.html).toContain('<a href="#email">Geben Sie eine E-Mail-Adresse ein');
     expect(bad.html).toContain('<a href="#firstName">Der Vorname darf höchstens 100 Zeichen lang sein.');
     const weak = await browser.submit(bad, { email: "new@example.test", password: "iloveyou", firstName: "" });
-    expect(weak.html).toContain("Dieses Passwort gehört zu denen, die zuerst geraten werden.");
+    expect(weak.html).toContain("Dieses Passwort ist zu leicht zu erraten.");
     const taken = await browser.submit(weak, { email, password: "another horse battery", firstName: "" });
     expect([taken.status, taken.html.includes("gibt es schon ein Konto")]).toEqual([409, true]);
     const sent = await browser.submit(taken, { email: "new@example.test", password: PASSWORD, firstName: "" });

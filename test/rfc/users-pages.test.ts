@@ -106,9 +106,9 @@ describe("the account page", () => {
     expect(foreign.url).toBe(`${server.url}/account?done=revoked`);
     expect((await browser.follow("/account")).html).toContain(`value="${id}"`);
     const done = await browser.submit(page, { consent: id });
-    expect(done.html).toContain("has been taken back");
+    expect(done.html).toContain("Access removed.");
     expect(done.html).toContain("No application has access");
-    expect((await browser.submit(page, { consent: id })).html).toContain("has been taken back");
+    expect((await browser.submit(page, { consent: id })).html).toContain("Access removed.");
     expect((await browser.follow(authorizePath())).url).toContain("/consent?");
   });
 

@@ -40,7 +40,7 @@ describe("changing the password", () => {
     let page = await security(browser);
     for (let guess = 0; guess < 10; guess++) {
       page = await browser.submit(page, { currentPassword: "wrong", password: NEW });
-      expect([page.status, page.html.includes('<a href="#currentPassword">This is not your password.')]).toEqual([401, true]);
+      expect([page.status, page.html.includes('<a href="#currentPassword">That password is not right.')]).toEqual([401, true]);
     }
     page = await browser.submit(page, { currentPassword: PASSWORD, password: NEW });
     expect(page.status).toBe(429);

@@ -65,7 +65,7 @@ test.for(["en", "de"] as const)("%s: an application that is gone is reported whi
     .finally(() => runText(server.database.sql, "update clients set enabled = true where client_id = $1", ["draft"]));
   const { words, support } = readBy(gone.html);
   expect(gone.status).toBeGreaterThanOrEqual(400);
-  expect(words).toContain(language === "en" ? "This application is not known here" : "Diese Anwendung ist hier nicht bekannt");
+  expect(words).toContain(language === "en" ? "Unknown application" : "Unbekannte Anwendung");
   expect(words).not.toMatch(FOREIGN);
   expect(support).toContain("invalid_client");
 });

@@ -9,8 +9,8 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const EVERYONE = { kind: "everybody" } as const;
-const user = (userId: string) => ({ kind: "person", userId }) as const;
+const EVERYONE = { kind: "everyone" } as const;
+const user = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 

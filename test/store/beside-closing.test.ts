@@ -41,7 +41,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
         const below = its.below(scene, grantId, agent, parent);
         return (process[seed % 2] ?? delegations(sql)).record(below, anAudit("token.issued", { jti: below.jti }));
       });
-    const whose = { kind: "person", userId: scene.userId } as const;
+    const whose = { kind: "user", userId: scene.userId } as const;
     await allAtOnce([
       ...exchanges(2 * round),
       close(scene.userId),
@@ -90,8 +90,8 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
     const key = { clientId: own.id, name: "a key", prefix: "csk", last4: "abcd" };
     const all = () => [
       consents(sql).give({ id: anId(), ...consent }, anAudit("consent.given")),
-      agentPauses(sql).pause({ kind: "person", userId }, agent, anAudit("agent.paused")),
-      agentPauses(sql).resume({ kind: "person", userId }, agent, anAudit("agent.resumed")),
+      agentPauses(sql).pause({ kind: "user", userId }, agent, anAudit("agent.paused")),
+      agentPauses(sql).resume({ kind: "user", userId }, agent, anAudit("agent.resumed")),
       clientRegistry(sql).register(aNewClient({ ownerId: userId }), anAudit("client.registered")),
       apiKeys(sql).create({ id: anId(), hash: aHash(), ...key }, { kind: "all" }, anAudit("api_key.created")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60 }, anAudit("session.started")),

@@ -8,8 +8,8 @@ import { anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 
-const EVERYONE = { kind: "everybody" } as const;
-const user = (userId: string) => ({ kind: "person", userId }) as const;
+const EVERYONE = { kind: "everyone" } as const;
+const user = (userId: string) => ({ kind: "user", userId }) as const;
 const OPERATOR = { type: "user", id: "an operator" } as const;
 const byOperator = anAudit("delegation.cut", { actor: OPERATOR });
 

@@ -14,7 +14,7 @@ import { databaseKinds } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
-const EVERYONE = { kind: "everybody" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 
 describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   let database: Database;

@@ -24,7 +24,7 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
     const code = await aCode(sql, scene);
     const client = await clientDirectory(sql).byClientId(scene.clientId);
     const families = refreshFamilies(sql);
-    const whose = { kind: "person", userId: scene.userId } as const;
+    const whose = { kind: "user", userId: scene.userId } as const;
     await allAtOnce([
       sessions(sql).endAll(scene.userId, anAudit("session.ended")),
       sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended")),

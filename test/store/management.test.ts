@@ -11,7 +11,7 @@ import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { managedRealms } from "../../src/store/realms-admin.ts";
+import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { managedUsers } from "../../src/store/users-admin.ts";
 import { aClient } from "../support/builders.ts";

@@ -21,7 +21,7 @@ import { databaseKinds } from "../support/database.ts";
 import { ACCESS_TOKEN } from "../support/delegation.ts";
 import { aClient, anOpenFamily, aScene } from "../support/grants.ts";
 
-const EVERYONE = { kind: "everybody" } as const;
+const EVERYONE = { kind: "everyone" } as const;
 const disabled = (sql: Sql, table: "users" | "clients", column: "id" | "client_id", key: string) =>
   sql.query(statement(`test_overtaken_${table}`, `update ${table} set enabled = false where ${column}::text = $1`), [key]);
 

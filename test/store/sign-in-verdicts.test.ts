@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { closeAccount } from "../../src/accounts/closing.ts";
+import { closeAccount } from "../../src/accounts/account.ts";
 import { fairQueue } from "../../src/accounts/fair-queue.ts";
 import { passwordAttempts } from "../../src/accounts/password-attempts.ts";
 import { changePassword } from "../../src/accounts/password-change.ts";

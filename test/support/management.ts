@@ -89,11 +89,11 @@ export const callFront = (url: string, bearer: string | undefined, method: strin
 
 export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
-  const options = { issuer: ISSUER, ports, fault: ({ error }: { error: unknown }) => void faults.push(error) };
-  return startFront({ routes: [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)] }).then((front) => ({
-    ...front,
-    faults,
-  }));
+  const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
+  const options = { issuer: ISSUER, ports, fault };
+  const routes = [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)];
+  const telemetry = { fault, observe: () => {}, refused: () => {} };
+  return startFront({ routes, telemetry }).then((front) => ({ ...front, faults }));
 };
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */

@@ -10,9 +10,9 @@ import { type ErrorPrinter, type FrontContext, queryText, type Route } from "../
 import { pageErrorPrinter } from "../pages/errors.ts";
 import type { PageKit } from "../pages/kit.ts";
 import { returnToStarted } from "../pages/pending-action.ts";
-import { sendPage } from "../pages/send.ts";
 import { RESEND } from "../pages/sign-up/page.ts";
-import { staleLinkView, verifiedView } from "../pages/views/notices.ts";
+import { staleLinkView, verifiedView } from "../pages/sign-up/view.ts";
+import { sendPage } from "../pages/views/layout.ts";
 import { languageOf } from "../texts/language.ts";
 import { callerOf, type UserPorts } from "../user-ports.ts";
 import { accountBody, EmailBody, RegisterBody, unavailable, unreadableBody } from "./shapes.ts";

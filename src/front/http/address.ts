@@ -32,3 +32,9 @@ const withoutPort = (node: string): string => {
 const hexByte = (byte: number): string => byte.toString(16).padStart(2, "0");
 
 const unmapped = (address: string): string => (address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address);
+
+/** Request headers by which a proxy describes its own caller (RFC 7239, and the ones in use before it). */
+const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"] as const;
+
+/** Whether a request came through a proxy, or pretends so. */
+export const hasForwardedHeaders = ({ headers }: IncomingMessage): boolean => FORWARDED.some((name) => headers[name] !== undefined);

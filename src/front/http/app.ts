@@ -7,9 +7,9 @@ import type { FrontTelemetry } from "../ports.ts";
 import { clientAddress } from "./address.ts";
 import { apiErrorPrinter } from "./errors.ts";
 import { inFlight } from "./in-flight.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import { LightContext } from "./light-context.ts";
 import { type ErrorPrinter, type FrontContext, type FrontState, type HotContext, pathsOf, pathText, type Route } from "./routes.ts";
+import type { Lifecycle } from "./server.ts";
 import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
 
 export interface AppOptions {

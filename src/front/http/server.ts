@@ -1,6 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Lifecycle } from "./lifecycle.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
 export interface ListenerTimes {
@@ -105,3 +104,20 @@ const WITHOUT_IPV6: ReadonlySet<unknown> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPO
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Whether this front still wants traffic. One per process. */
+export interface Lifecycle {
+  isDraining(): boolean;
+  /** From here on health says `draining` and every answer closes its connection. Idempotent. */
+  startDraining(): void;
+}
+
+export function lifecycle(): Lifecycle {
+  let draining = false;
+  return {
+    isDraining: () => draining,
+    startDraining() {
+      draining = true;
+    },
+  };
+}

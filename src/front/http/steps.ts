@@ -5,8 +5,8 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import type { FrontTelemetry } from "../ports.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
 import type { InFlight } from "./in-flight.ts";
-import type { Lifecycle } from "./lifecycle.ts";
 import type { ErrorPrinter, Handler, HotContext } from "./routes.ts";
+import type { Lifecycle } from "./server.ts";
 
 /** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
 

@@ -1,7 +1,7 @@
 import type { SignedIn } from "../../accounts/ports.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
 
-/** What a good authorization request needs next. */
+/** What a valid authorization request needs next. */
 export type Step =
   | { readonly kind: "sign_in" }
   | { readonly kind: "consent" }
@@ -12,20 +12,20 @@ const loginRequired = (description: string): Step => ({ kind: "refuse", error: "
 
 /**
  * The next step of an authorization request. Pure.
- * @param renewed whether the person has signed in since the request was first seen
+ * @param renewed whether the user has signed in since the request was first seen
  * @param now seconds since the epoch
  * @see OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
  */
 export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number): Step {
   const silent = authorization.prompt.includes("none");
   if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
-    return silent ? loginRequired("The person has to sign in.") : { kind: "sign_in" };
+    return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
   }
   if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
-    return loginRequired("Another person is signed in.");
+    return loginRequired("Another user is signed in.");
   }
   if (!authorization.consentRequired && !authorization.prompt.includes("consent")) return { kind: "issue" };
-  if (silent) return { kind: "refuse", error: "consent_required", description: "The person has to consent." };
+  if (silent) return { kind: "refuse", error: "consent_required", description: "The user must consent." };
   return { kind: "consent" };
 }
 

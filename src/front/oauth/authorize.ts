@@ -11,14 +11,13 @@ import { formText } from "../http/body.ts";
 import type { Cookies } from "../http/cookies.ts";
 import { form, json, OauthError, oauthBodyErrors, resource, scope } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
-import type { ErrorPrinter, FrontContext, Handler, Route } from "../http/routes.ts";
-import { queryText } from "../http/routes.ts";
+import { sendRedirect } from "../http/headers.ts";
+import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
-import { sendRedirect } from "../pages/send.ts";
 import type { Site } from "../pages/site.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { nextStep } from "./authorization-step.ts";
-import { browserSecret, newRequestId, waitingHash } from "./pending-request-id.ts";
+import { browserSecret, newRequestId, waitingHash } from "./pending-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 const PENDING_TTL = 600;
@@ -27,8 +26,8 @@ export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
 
 type Request = ReturnType<typeof parseAuthorizationRequest>;
 
-/** An authorization request that the core found good, for the person who is signed in, if anyone is. */
-export interface GoodRequest {
+/** An authorization request that the core found valid, for the person who is signed in, if anyone is. */
+export interface ValidRequest {
   readonly request: Request;
   readonly authorization: Authorization;
   readonly signedIn: SignedIn | undefined;
@@ -39,28 +38,28 @@ export interface AuthorizationFlow {
   /**
    * Asks the core about a request.
    * @param ready whether a code may be issued in the same call, where nothing is left to ask
-   * @returns undefined when the client has been told by redirect: that the request is not good, or the code
-   * @throws {Refusal} when client or redirect URI are not good: nothing may be redirected then
+   * @returns undefined when the client has been told by redirect: that the request is not valid, or the code
+   * @throws {Refusal} when client or redirect URI are not valid: nothing may be redirected then
    */
-  judge(
+  validate(
     ctx: FrontContext,
     query: string,
     signedIn: SignedIn | undefined,
     status: 302 | 303,
     ready?: "ready",
-  ): Promise<GoodRequest | undefined>;
+  ): Promise<ValidRequest | undefined>;
   /**
    * Issues a code and redirects to the client with it, or with the reason why there is none.
    * @param decision a secret for which there is one code, however often this is called
    */
-  issue(ctx: FrontContext, good: GoodRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
+  issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
   /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
   /**
    * Keeps the request until the person has signed in and consented, for this browser alone.
    * @returns the id by which pages know it  @throws {Refusal} too_many_requests
    */
-  keep(ctx: FrontContext, good: GoodRequest): Promise<string>;
+  keep(ctx: FrontContext, valid: ValidRequest): Promise<string>;
 }
 
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
@@ -84,7 +83,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
     redirect(ctx, request, { error, error_description: description || undefined }, status);
-  /** The client is good, so it is told of a failure as well as it can be. */
+  /** The client is valid, so it is told of a failure as well as it can be. */
   const refuseFor = (ctx: FrontContext, request: Request, error: unknown, status: 302 | 303) => {
     const refusal = isRefusal(error) ? error : undefined;
     if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
@@ -93,7 +92,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   };
   return {
     refuse,
-    async judge(ctx, query, signedIn, status, ready) {
+    async validate(ctx, query, signedIn, status, ready) {
       const request = parseAuthorizationRequest(query);
       const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
       const question = {
@@ -159,17 +158,17 @@ const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly ho
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
-    const good = await flow.judge(ctx, queryText(ctx), signedIn, 302, "ready");
-    if (!good) return;
-    const step = nextStep(good.authorization, signedIn, false, ports.clock());
-    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...good, signedIn }, 302);
-    if (step.kind === "refuse") return flow.refuse(ctx, good.request, step.error, step.description, 302);
-    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, good) }), 302);
+    const valid = await flow.validate(ctx, queryText(ctx), signedIn, 302, "ready");
+    if (!valid) return;
+    const step = nextStep(valid.authorization, signedIn, false, ports.clock());
+    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn }, 302);
+    if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description, 302);
+    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, valid) }), 302);
   };
   // Cookies do not come along with a form that another site sent, so the request goes on as a GET of our own (SameSite=Lax).
   const post: Handler = async (ctx) => {
-    const good = await flow.judge(ctx, await formText(ctx), undefined, 303);
-    if (good) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(good.request)}`, 303);
+    const valid = await flow.validate(ctx, await formText(ctx), undefined, 303);
+    if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}`, 303);
   };
   const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };
   return [
@@ -209,7 +208,7 @@ const describeAuthorize = (
   ...request,
   responses: {
     [status]: { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
-    "400": withoutRedirect("Client or redirect URI is not good: nobody is redirected. A page where the request prefers text/html."),
+    "400": withoutRedirect("Client or redirect URI is not valid: nobody is redirected. A page where the request prefers text/html."),
     "429": withoutRedirect("Too many requests from this address or by this user; see Retry-After."),
     "503": withoutRedirect("Not able to answer now; see Retry-After."),
     ...more,

@@ -2,10 +2,10 @@ import type { SignedIn } from "../../accounts/ports.ts";
 import { isRefusal } from "../../errors.ts";
 import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
+import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import { signInFor } from "./account-sections.ts";
+import { signInFor } from "./account-frame.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
-import { sendRedirect } from "./send.ts";
 
 /** The purpose of the token in every form of a signed-in person's own pages. */
 export const ACCOUNT_PURPOSE = "account";

@@ -3,10 +3,9 @@ import { setRetryHeaders } from "../http/errors.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
-import { REQUEST_OVER, reasonWords } from "./refusal-view.ts";
-import { sendPage } from "./send.ts";
 import type { Site } from "./site.ts";
-import { noticeView, wideLink } from "./views/notices.ts";
+import { type Fault, sendPage } from "./views/layout.ts";
+import { noticeView, wideLink } from "./views/notice.ts";
 
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
@@ -40,4 +39,29 @@ function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords
   if (!refusal) return texts.fault;
   const words = texts.pages[refusal.code] ?? texts.otherPage;
   return { title: words.title, text: reasonWords(language, refusal) ?? words.text };
+}
+
+/** The words of a table for a key that may not be in it. */
+/** The reason of a refusal for a request that nobody knows, or that is over: often enough all went well, and somebody looks back. */
+export const REQUEST_OVER = "pending_unknown";
+
+const wordsFor = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined;
+
+/**
+ * The sentence for a refusal's reason. The description that came with it is for programs and their makers, and is no page's text.
+ * @returns undefined when there is none
+ */
+export const reasonWords = (language: Language, { reason }: Pick<Refusal, "reason">): string | undefined =>
+  wordsFor(refusalsTexts[language].reasons, reason);
+
+/** What is wrong with a form, each fault at its field where the form has that field. Pure. */
+export function refusalFaults(language: Language, refusal: Refusal, fields: readonly string[]): readonly Fault[] {
+  const { reasons, otherReason, fields: fieldTexts, otherField } = refusalsTexts[language];
+  const sentence = wordsFor(reasons, refusal.reason);
+  const faults = refusal.detail.issues?.map(({ path }) => ({
+    field: fields.includes(path) ? path : undefined,
+    message: (refusal.reason === "body_shape" ? wordsFor(fieldTexts, path) : sentence) ?? otherField,
+  }));
+  return faults ?? [{ message: reasonWords(language, refusal) ?? otherReason }];
 }

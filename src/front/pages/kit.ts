@@ -4,13 +4,12 @@ import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import type { Cookies } from "../http/cookies.ts";
 import type { FormGuard } from "../http/form-guard.ts";
-import type { FrontContext } from "../http/routes.ts";
-import { queryText } from "../http/routes.ts";
+import { type FrontContext, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
-import { waitingHash } from "../oauth/pending-request-id.ts";
+import { waitingHash } from "../oauth/pending-request.ts";
 import { languageOf } from "../texts/language.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { REQUEST_OVER, refusalFaults } from "./refusal-view.ts";
+import { REQUEST_OVER, refusalFaults } from "./errors.ts";
 import type { Site } from "./site.ts";
 import type { Fault } from "./views/layout.ts";
 

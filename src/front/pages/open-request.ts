@@ -1,7 +1,7 @@
 import { csrfToken } from "../../accounts/sessions.ts";
 import { hashSecret, type SecretHash } from "../../secret.ts";
 import type { FrontContext } from "../http/routes.ts";
-import { waitingHash } from "../oauth/pending-request-id.ts";
+import { waitingHash } from "../oauth/pending-request.ts";
 import { expired, type KnownRequest, type PageKit } from "./kit.ts";
 
 /** What became of an authorization request: the person's word, or that none was needed. */

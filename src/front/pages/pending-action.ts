@@ -1,8 +1,8 @@
 import type { FrontContext } from "../http/routes.ts";
-import { waitingHash } from "../oauth/pending-request-id.ts";
-import { returnToOf } from "./account-sections.ts";
+import { waitingHash } from "../oauth/pending-request.ts";
+import { returnToOf } from "./account-frame.ts";
 import type { PageKit } from "./kit.ts";
-import { type ReturnTo, returnToMembers } from "./return-to.ts";
+import { type ReturnTo, returnToMembers } from "./site.ts";
 
 /** Seconds that a browser remembers what it began, and that an application's request waits for a person who has to read her mail. */
 const PENDING_ACTION_TTL = 3600;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import type { Lifecycle } from "../http/lifecycle.ts";
 import type { Route } from "../http/routes.ts";
+import type { Lifecycle } from "../http/server.ts";
 import type { Probe } from "../ports.ts";
 
 /** Milliseconds for which one look at the dependencies is good. */

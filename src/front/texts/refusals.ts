@@ -6,7 +6,7 @@ export interface RefusalWords {
   readonly text: string;
 }
 
-/** Reasons that a person can do something about. The three of a failed sign-in read alike, for they must not be told apart. */
+/** Reasons that a user can act on. The three of a failed sign-in have the same text, so that they cannot be distinguished. */
 export type ShownReason =
   | "account_unknown"
   | "account_disabled"
@@ -22,26 +22,26 @@ export type ShownReason =
   | "delegation_unknown"
   | "link_unknown"
   | "own_password_wrong"
-  | "password_changed_meanwhile"
+  | "password_changed_since"
   | "last_operator"
   | "method_not_allowed"
   | "body_too_large"
   | "body_shape";
 
-/** Fields whose shape can be at fault. */
+/** Fields that can be invalid. */
 export type ShownField = "email" | "password" | "currentPassword" | "firstName" | "lastName";
 
 export interface RefusalsTexts {
-  /** By code, for pages that have nothing but the refusal to say. */
+  /** By error code, for pages that only report the refusal. */
   readonly pages: { readonly [C in RefusalCode]?: RefusalWords };
   readonly otherPage: RefusalWords;
-  /** Of an application's request that was answered, has expired, or began in another browser. */
+  /** For an application's request that was answered, has expired, or was started in another browser. */
   readonly requestOver: RefusalWords;
-  /** An application's request that may not be answered by redirect; what is wrong with it stands below in the words of the standards. */
+  /** For an application's request that must not be answered by redirect. The error description follows below. */
   readonly appRequest: RefusalWords;
-  /** The way on from a page that has none of its own. */
+  /** The link of a page that has no other. */
   readonly toAccount: string;
-  /** A fault of ours. */
+  /** For an internal error. */
   readonly fault: RefusalWords;
   readonly reasons: Readonly<Record<ShownReason, string>>;
   readonly otherReason: string;
@@ -55,15 +55,15 @@ const en: RefusalsTexts = {
       title: "This form can no longer be used",
       text: "It has expired, or it did not come from this site. Nothing was changed. Go back, reload the page and try again.",
     },
-    not_found: { title: "There is nothing here", text: "The page does not exist, or what it showed is gone." },
+    not_found: { title: "Page not found", text: "This page does not exist, or what it showed has been removed." },
     too_many_requests: { title: "Too many attempts", text: "Wait a while before you try again." },
     temporarily_unavailable: {
       title: "Not available right now",
       text: "The service cannot answer at the moment. Nothing was changed. Please try again in a few seconds.",
     },
     invalid_client: {
-      title: "This application is not known here",
-      text: "It was removed or switched off. Go back to it and ask its makers.",
+      title: "Unknown application",
+      text: "It was removed or disabled. Contact the people who run the application.",
     },
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
@@ -76,37 +76,37 @@ const en: RefusalsTexts = {
     text: "The app sent you here with a request that we cannot accept, so we did not send you back to it. Go to the app and report the details below.",
   },
   toAccount: "Go to your account",
-  fault: { title: "Something went wrong", text: "The fault is ours and has been noted. Please try again later." },
+  fault: { title: "Something went wrong", text: "This is our fault, and we have logged it. Please try again later." },
   reasons: {
     account_disabled: "Wrong e-mail address or password.",
     account_unknown: "Wrong e-mail address or password.",
     password_wrong: "Wrong e-mail address or password.",
     sign_in_failures: "Too many failed attempts. Wait a while before you try again.",
     rate_limit: "Too many requests. Try again later.",
-    email_taken: "There is an account with this e-mail address already.",
+    email_taken: "There is already an account with this e-mail address.",
     password_short: "Choose a password of at least 8 characters.",
     password_long: "Choose a password of at most 128 characters.",
     password_is_email: "Choose a password that is not your e-mail address.",
-    password_common: "This password is on the list of those that are guessed first. Choose another one.",
-    agent_unknown: "There is no such agent, or it is gone.",
-    delegation_unknown: "This has ended already.",
-    link_unknown: "This link to a wallet is over. Begin again on the page of your wallet.",
-    own_password_wrong: "This is not your password.",
-    password_changed_meanwhile: "The password has been changed meanwhile. Sign in with the new one.",
-    last_operator: "You are the last operator. Make somebody else an operator first.",
-    method_not_allowed: "This page cannot be asked for in this way.",
-    body_too_large: "What was sent is too large.",
-    body_shape: "Something is missing or filled in wrongly. Go back and try again.",
+    password_common: "This password is too easy to guess.",
+    agent_unknown: "This agent does not exist or has been removed.",
+    delegation_unknown: "This access has already ended.",
+    link_unknown: "This wallet link has expired. Start again on your wallet page.",
+    own_password_wrong: "That password is not right.",
+    password_changed_since: "The password was changed in another place. Sign in with the new one.",
+    last_operator: "You are the last operator. Make another user an operator first.",
+    method_not_allowed: "This page does not support that request.",
+    body_too_large: "The form is too large.",
+    body_shape: "A field is missing or not valid. Go back and try again.",
   },
   otherReason: "This did not work. Check what you entered and try again.",
   fields: {
     email: "Enter an e-mail address, such as name@example.com.",
     password: "Enter a password of at most 128 characters.",
     currentPassword: "Enter a password of at most 128 characters.",
-    firstName: "Use at most 100 characters for the first name. Characters that cannot be seen are not allowed.",
-    lastName: "Use at most 100 characters for the last name. Characters that cannot be seen are not allowed.",
+    firstName: "Use at most 100 characters for the first name. Invisible characters are not allowed.",
+    lastName: "Use at most 100 characters for the last name. Invisible characters are not allowed.",
   },
-  otherField: "This field is filled in wrongly.",
+  otherField: "This value is not valid.",
 };
 
 const de: RefusalsTexts = {
@@ -115,15 +115,15 @@ const de: RefusalsTexts = {
       title: "Dieses Formular gilt nicht mehr",
       text: "Es ist abgelaufen oder kam nicht von dieser Seite. Es wurde nichts geändert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal.",
     },
-    not_found: { title: "Hier ist nichts", text: "Die Seite gibt es nicht, oder das, was sie zeigte, ist nicht mehr da." },
+    not_found: { title: "Seite nicht gefunden", text: "Diese Seite gibt es nicht, oder ihr Inhalt wurde entfernt." },
     too_many_requests: { title: "Zu viele Versuche", text: "Bitte warten Sie eine Weile, bevor Sie es erneut versuchen." },
     temporarily_unavailable: {
       title: "Zurzeit nicht verfügbar",
       text: "Der Dienst kann im Augenblick nicht antworten. Es wurde nichts geändert. Bitte versuchen Sie es in einigen Sekunden erneut.",
     },
     invalid_client: {
-      title: "Diese Anwendung ist hier nicht bekannt",
-      text: "Sie wurde entfernt oder abgeschaltet. Gehen Sie zu ihr zurück und fragen Sie die Anbieter.",
+      title: "Unbekannte Anwendung",
+      text: "Sie wurde entfernt oder abgeschaltet. Wenden Sie sich an die Anbieter der Anwendung.",
     },
   },
   otherPage: {
@@ -141,7 +141,7 @@ const de: RefusalsTexts = {
   toAccount: "Zu Ihrem Konto",
   fault: {
     title: "Etwas ist schiefgegangen",
-    text: "Der Fehler liegt bei uns und wurde festgehalten. Bitte versuchen Sie es später erneut.",
+    text: "Der Fehler liegt bei uns, und wir haben ihn protokolliert. Bitte versuchen Sie es später erneut.",
   },
   reasons: {
     account_disabled: "E-Mail-Adresse oder Passwort ist falsch.",
@@ -153,15 +153,15 @@ const de: RefusalsTexts = {
     password_short: "Wählen Sie ein Passwort mit mindestens 8 Zeichen.",
     password_long: "Wählen Sie ein Passwort mit höchstens 128 Zeichen.",
     password_is_email: "Wählen Sie ein Passwort, das nicht Ihre E-Mail-Adresse ist.",
-    password_common: "Dieses Passwort gehört zu denen, die zuerst geraten werden. Bitte wählen Sie ein anderes.",
+    password_common: "Dieses Passwort ist zu leicht zu erraten.",
     agent_unknown: "Diesen Agenten gibt es nicht oder nicht mehr.",
-    delegation_unknown: "Das ist schon beendet.",
-    link_unknown: "Diese Verknüpfung mit einer Wallet ist vorbei. Beginnen Sie auf der Seite Ihrer Wallet von vorn.",
-    own_password_wrong: "Das ist nicht Ihr Passwort.",
-    password_changed_meanwhile: "Das Passwort wurde inzwischen geändert. Melden Sie sich mit dem neuen an.",
+    delegation_unknown: "Dieser Zugriff ist schon beendet.",
+    link_unknown: "Diese Wallet-Verknüpfung ist abgelaufen. Beginnen Sie auf der Wallet-Seite von vorn.",
+    own_password_wrong: "Das Passwort stimmt nicht.",
+    password_changed_since: "Das Passwort wurde an anderer Stelle geändert. Melden Sie sich mit dem neuen an.",
     last_operator: "Sie sind der letzte Betreiber. Machen Sie zuerst jemand anderen dazu.",
-    method_not_allowed: "Diese Seite lässt sich so nicht aufrufen.",
-    body_too_large: "Die gesendeten Angaben sind zu groß.",
+    method_not_allowed: "Diese Seite unterstützt diese Anfrage nicht.",
+    body_too_large: "Das Formular ist zu groß.",
     body_shape: "Eine Angabe fehlt oder stimmt nicht. Gehen Sie zurück und versuchen Sie es noch einmal.",
   },
   otherReason: "Das hat nicht geklappt. Bitte prüfen Sie Ihre Angaben und versuchen Sie es noch einmal.",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { assertGoodPassword, judgePassword, normalizePassword } from "../../../src/accounts/password-rules.ts";
+import { assertGoodPassword, checkPassword, normalizePassword } from "../../../src/accounts/password-rules.ts";
 import { refusalOf } from "../../support/builders.ts";
 
 const COMMON = new Set(["sunshine1"]);
-const judge = (password: string) => refusalOf(() => judgePassword(password, "Ada.Lovelace@Example.test", COMMON));
+const judge = (password: string) => refusalOf(() => checkPassword(password, "Ada.Lovelace@Example.test", COMMON));
 
 describe("NIST SP 800-63B-4 §3.1.1.2: passwords are judged by length and by lists, not by composition", () => {
   test.for([

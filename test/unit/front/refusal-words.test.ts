@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { reasonWords, refusalFaults } from "../../../src/front/pages/refusal-view.ts";
+import { reasonWords, refusalFaults } from "../../../src/front/pages/errors.ts";
 
 const forPrograms = { description: "resource must be an absolute URI." };
 
@@ -31,10 +31,10 @@ describe("the faults of a form", () => {
     { path: "colour", message: "Odd." },
   ];
   test.for([
-    ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "This field is filled in wrongly."]],
+    ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "This value is not valid."]],
     ["body_shape", "de", ["Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.", "Diese Angabe stimmt so nicht."]],
     ["email_taken", "de", ["Zu dieser E-Mail-Adresse gibt es schon ein Konto.", "Zu dieser E-Mail-Adresse gibt es schon ein Konto."]],
-    ["never_heard_of", "en", ["This field is filled in wrongly.", "This field is filled in wrongly."]],
+    ["never_heard_of", "en", ["This value is not valid.", "This value is not valid."]],
     ["never_heard_of", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
   ] as const)("%s in %s stand at the fields that the form has", ([reason, language, messages]) => {
     const faults = refusalFaults(language, new Refusal("invalid_request", reason, { issues }), ["email"]);

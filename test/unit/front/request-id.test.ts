@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Cookies } from "../../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
-import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request-id.ts";
+import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request.ts";
 import { newSecret } from "../../../src/secret.ts";
 
 const before = newSecret(randomBytes);

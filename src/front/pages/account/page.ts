@@ -1,6 +1,6 @@
+import { rename } from "../../../accounts/account.ts";
 import { revokeConsent } from "../../../accounts/consents.ts";
 import type { User } from "../../../accounts/ports.ts";
-import { rename } from "../../../accounts/profile.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -8,8 +8,7 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
 type Shown = Pick<AccountPage, "done" | "typed"> & { readonly faults?: readonly Fault[]; readonly status?: number };

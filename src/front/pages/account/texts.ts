@@ -15,18 +15,18 @@ export interface AccountTexts {
   readonly resend: string;
   readonly applications: string;
   readonly noApplications: string;
-  /** Before the places where an access is good. */
-  readonly at: string;
+  /** Before the resources that an access works with. */
+  readonly worksWith: string;
   readonly allowedOn: string;
   readonly lastUsedOn: string;
-  readonly takeBack: string;
-  readonly takeBackFrom: (name: string) => string;
+  readonly remove: string;
+  readonly removeFrom: (name: string) => string;
 }
 
 export const accountTexts: Catalogue<AccountTexts> = {
   en: {
     title: "Your account",
-    done: { revoked: "The access has been taken back.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
+    done: { revoked: "Access removed.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
     profile: "Profile",
     name: "Name",
     firstName: "First name",
@@ -39,16 +39,16 @@ export const accountTexts: Catalogue<AccountTexts> = {
     resend: "Send the confirmation mail again",
     applications: "Applications with access",
     noApplications: "No application has access to your account.",
-    at: "At",
+    worksWith: "Works with",
     allowedOn: "Allowed on",
     lastUsedOn: "last used on",
-    takeBack: "Take back",
-    takeBackFrom: (name) => `Take back access from ${name}`,
+    remove: "Remove access",
+    removeFrom: (name) => `Remove access from ${name}`,
   },
   de: {
     title: "Ihr Konto",
     done: {
-      revoked: "Der Zugriff wurde zurückgenommen.",
+      revoked: "Zugriff entfernt.",
       resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
       named: "Ihr Name wurde gespeichert.",
     },
@@ -64,10 +64,10 @@ export const accountTexts: Catalogue<AccountTexts> = {
     resend: "Bestätigungsmail erneut senden",
     applications: "Anwendungen mit Zugriff",
     noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
-    at: "Bei",
+    worksWith: "Gilt bei",
     allowedOn: "Erlaubt am",
     lastUsedOn: "zuletzt genutzt am",
-    takeBack: "Zurücknehmen",
-    takeBackFrom: (name) => `Zugriff von ${name} zurücknehmen`,
+    remove: "Zugriff entfernen",
+    removeFrom: (name) => `Zugriff von ${name} entfernen`,
   },
 };

@@ -1,18 +1,17 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import type { Language } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-nav.ts";
-import { shownHost, shownName, shownTarget, type Targets } from "../client-view.ts";
+import { accountFrame, doneWords } from "../account-frame.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { type Described, scopeWords } from "../scope-view.ts";
 import type { Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
-import { day } from "../views/times.ts";
+import { shownHost, shownName, shownTarget, type Targets } from "../views/client.ts";
+import { day, type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
+import { type Described, scopeWords } from "../views/scopes.ts";
 import { type AccountTexts, accountTexts } from "./texts.ts";
 
 export interface AccountPage {
   readonly user: User;
   readonly consents: readonly Consent[];
-  /** Clients among the places of the consents. */
+  /** Clients among the resources of the consents. */
   readonly targets: Targets;
   readonly described: Described;
   readonly token: string;
@@ -96,16 +95,16 @@ function application(site: Site, language: Language, consent: Consent, { targets
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
 <p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
-${consent.resources.length > 0 && html`<p class="small">${texts.at} ${placeList(language, consent.resources, targets)}</p>`}
+${consent.resources.length > 0 && html`<p class="small">${texts.worksWith} ${resourceList(language, consent.resources, targets)}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
 <form method="post" action="${site.path("/account/revoke")}">
 ${hidden(token)}
 <input type="hidden" name="consent" value="${consent.id}">
-<button class="button button-quiet" type="submit" aria-label="${texts.takeBackFrom(name)}">${texts.takeBack}</button>
+<button class="button button-quiet" type="submit" aria-label="${texts.removeFrom(name)}">${texts.remove}</button>
 </form>
 </li>`;
 }
 
-const placeList = (language: Language, resources: readonly string[], targets: Targets): Part =>
+const resourceList = (language: Language, resources: readonly string[], targets: Targets): Part =>
   resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);

@@ -1,11 +1,11 @@
-import { endOtherSessions, pauseForOneself, resumeForOneself } from "../../../accounts/agents.ts";
+import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/agents.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { accountForm, accountPageHandler } from "../account-page.ts";
-import { agentCards, namedIn } from "../agent-cards.ts";
 import type { PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
+import { sendPage } from "../views/layout.ts";
+import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";
 
 /** Delegations and pauses of one page: what counts, and beside it what was lately. */
@@ -15,7 +15,7 @@ const MOST = 200;
 export const agentsPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, async (ctx, { signedIn: { user }, token, done }) => {
     const { delegations, agentPauses, scopeDescriptions } = kit.ports;
-    const her = { kind: "person", userId: user.id } as const;
+    const her = { kind: "user", userId: user.id } as const;
     const [live, lately, pauses] = await Promise.all([
       delegations.list(her, { live: true }, MOST),
       delegations.list(her, {}, MOST),
@@ -36,14 +36,14 @@ export const endAgentPage = (kit: PageKit): Handler =>
       agent === undefined
         ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
         : ({ kind: "agent", clientId: agent } as const);
-    await endOtherSessions(what, user.id, kit.ports, callerOf(ctx));
+    await cutOwnDelegations(what, user.id, kit.ports, callerOf(ctx));
     return "/account/agents?done=ended";
   });
 
 /** POST /account/agents/pause */
 export const pauseAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
-    await pauseForOneself(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
+    await pauseForUser(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
     return "/account/agents?done=paused";
   });
 
@@ -51,7 +51,7 @@ export const pauseAgentPage = (kit: PageKit): Handler =>
 export const resumeAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const agent = form.get("agent") ?? "";
-    await resumeForOneself(agent, user.id, kit.ports, callerOf(ctx));
-    const { items } = await kit.ports.agentPauses.list({ kind: "person", userId: user.id }, { agent }, 1);
+    await resumeForUser(agent, user.id, kit.ports, callerOf(ctx));
+    const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, 1);
     return `/account/agents?done=${items.length === 0 ? "resumed" : "stillPaused"}`;
   });

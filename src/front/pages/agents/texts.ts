@@ -9,18 +9,18 @@ export interface AgentsTexts {
   readonly acts: string;
   readonly paused: string;
   readonly pausedAbove: string;
-  /** Of one thing that an agent holds. */
+  /** About one delegation. */
   readonly waits: string;
   /** Before the day. */
   readonly pausedByYou: string;
   readonly pausedByOperator: string;
   readonly holdsNothing: string;
   readonly lastActed: string;
-  /** Before the places where it may act. */
-  readonly at: string;
+  /** Before the resources that the access works with. */
+  readonly worksWith: string;
   readonly onlyHandsOn: string;
-  /** Before the application that the person allowed. */
-  readonly through: string;
+  /** Before the application that the user allowed. */
+  readonly startedBy: string;
   readonly handedOnBy: string;
   readonly mayHandOnTo: string;
   readonly since: string;
@@ -41,78 +41,78 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
   en: {
     title: "Agents that act for you",
     done: {
-      ended: "Ended: what it held in your name counts no more. Asked again it may begin anew; pause it to keep it from that.",
-      paused: "The agent is paused. It does nothing for you until you resume it.",
-      resumed: "The agent may act for you again.",
-      stillPaused: "Your pause is lifted. The agent stays paused for everybody, by those who run this service.",
+      ended: "Access stopped. The agent can get new access if an app asks it again; pause it to prevent that.",
+      paused: "The agent is paused. It cannot act for you until you resume it.",
+      resumed: "The agent can act for you again.",
+      stillPaused: "You have resumed the agent. The operators of this service still pause it for all users.",
     },
-    intro:
-      "Programs that act in your name, because an application that you allowed asked them to. What you end or pause here stops at once, everywhere.",
-    none: "No agent acts for you, nor has one within the last day.",
-    more: "There is more than is shown here. Ending everything that an agent holds ends what is not shown too.",
+    intro: "Programs that act for you because an app you allowed asked them to. What you stop or pause here stops at once, everywhere.",
+    none: "No agent is acting for you. Agents appear here when an app you allowed hands them a task.",
+    more: "There is more than is shown here. Stop all also stops what is not shown.",
     acts: "Acts for you",
     paused: "Paused",
-    pausedAbove: "Paused above",
-    waits: "Does not count while an agent before it is paused.",
+    pausedAbove: "Waiting for a paused agent",
+    waits: "Does not work while the agent that passed it on is paused.",
     pausedByYou: "Paused by you on",
-    pausedByOperator: "Paused for everybody, by those who run this service, on",
-    holdsNothing: "Holds nothing of yours at the moment.",
-    lastActed: "Last got something on",
-    at: "At",
-    onlyHandsOn: "At no place of its own",
-    through: "Through",
-    handedOnBy: "handed on by",
-    mayHandOnTo: "May hand on to",
+    pausedByOperator: "Paused for all users by the operators of this service on",
+    holdsNothing: "No active access",
+    lastActed: "Last active",
+    worksWith: "Works with",
+    onlyHandsOn: "Only passes work on",
+    startedBy: "Started by",
+    handedOnBy: "passed on by",
+    mayHandOnTo: "Can pass work on to",
     since: "Since",
     until: "until",
-    assertion: "A statement of who you are, for another service. What that service made of it is to be ended there.",
-    end: "End",
-    endAt: (agent, place) => `End what ${agent} does at ${place}`,
-    endAll: "End everything",
-    endAllOf: (agent) => `End everything that ${agent} does for you`,
+    assertion: "A statement for another service about who you are. Stop the access that it gave there in that service.",
+    end: "Stop this access",
+    endAt: (agent, place) => `Stop the access of ${agent} to ${place}`,
+    endAll: "Stop all",
+    endAllOf: (agent) => `Stop all access of ${agent}`,
     pause: "Pause",
     pauseNamed: (agent) => `Pause ${agent}`,
     resume: "Resume",
     resumeNamed: (agent) => `Resume ${agent}`,
-    hint: "What a paused agent holds counts again when you resume it, if it has not run out. What you end does not come back; the agent may be given something new.",
+    hint: "Access of a paused agent works again when you resume it, unless it has expired. Access that you stop does not come back, but the agent can get new access.",
   },
   de: {
     title: "Agenten, die für Sie handeln",
     done: {
       ended:
-        "Beendet: Was er in Ihrem Namen hatte, gilt nicht mehr. Wieder gebeten, kann er neu beginnen; pausieren Sie ihn, um das zu verhindern.",
-      paused: "Der Agent pausiert. Er tut nichts für Sie, bis Sie ihn fortfahren lassen.",
-      resumed: "Der Agent darf wieder für Sie handeln.",
-      stillPaused: "Sie halten ihn nicht mehr an. Die Betreiber dieses Dienstes halten den Agenten weiter für alle an.",
+        "Zugriff beendet. Der Agent kann neuen Zugriff erhalten, wenn eine App ihn wieder beauftragt; halten Sie ihn an, um das zu verhindern.",
+      paused: "Der Agent ist angehalten. Er kann nicht für Sie handeln, bis Sie ihn fortfahren lassen.",
+      resumed: "Der Agent kann wieder für Sie handeln.",
+      stillPaused: "Sie halten den Agenten nicht mehr an. Die Betreiber dieses Dienstes halten ihn weiter für alle an.",
     },
     intro:
-      "Programme, die in Ihrem Namen handeln, weil eine von Ihnen erlaubte Anwendung sie darum gebeten hat. Was Sie hier beenden oder anhalten, hört sofort und überall auf.",
-    none: "Kein Agent handelt für Sie, und keiner hat es am letzten Tag getan.",
-    more: "Es gibt mehr, als hier steht. Alles zu beenden, was ein Agent hat, beendet auch das, was hier nicht steht.",
+      "Programme, die für Sie handeln, weil eine von Ihnen erlaubte App sie beauftragt hat. Was Sie hier beenden oder anhalten, endet sofort und überall.",
+    none: "Kein Agent handelt für Sie. Agenten erscheinen hier, wenn eine von Ihnen erlaubte App sie beauftragt.",
+    more: "Es gibt mehr, als hier steht. „Alle beenden“ beendet auch, was hier nicht steht.",
     acts: "Handelt für Sie",
-    paused: "Pausiert",
-    pausedAbove: "Weiter oben pausiert",
-    waits: "Gilt nicht, solange ein Agent davor pausiert.",
+    paused: "Angehalten",
+    pausedAbove: "Wartet auf einen angehaltenen Agenten",
+    waits: "Gilt nicht, solange der Agent angehalten ist, der es weitergegeben hat.",
     pausedByYou: "Von Ihnen angehalten am",
     pausedByOperator: "Von den Betreibern dieses Dienstes für alle angehalten am",
-    holdsNothing: "Hat zurzeit nichts von Ihnen.",
-    lastActed: "Erhielt zuletzt etwas am",
-    at: "Bei",
-    onlyHandsOn: "An keinem eigenen Ort",
-    through: "Über",
+    holdsNothing: "Kein aktiver Zugriff",
+    lastActed: "Zuletzt aktiv",
+    worksWith: "Gilt bei",
+    onlyHandsOn: "Gibt Aufgaben nur weiter",
+    startedBy: "Gestartet von",
     handedOnBy: "weitergegeben von",
-    mayHandOnTo: "Darf weitergeben an",
+    mayHandOnTo: "Kann Aufgaben weitergeben an",
     since: "Seit",
     until: "bis",
-    assertion: "Eine Aussage darüber, wer Sie sind, für einen anderen Dienst. Was jener daraus gemacht hat, ist dort zu beenden.",
-    end: "Beenden",
-    endAt: (agent, place) => `Beenden, was ${agent} bei ${place} tut`,
-    endAll: "Alles beenden",
-    endAllOf: (agent) => `Alles beenden, was ${agent} für Sie tut`,
+    assertion:
+      "Eine Aussage für einen anderen Dienst darüber, wer Sie sind. Beenden Sie den Zugriff, der daraus entstand, bei jenem Dienst.",
+    end: "Zugriff beenden",
+    endAt: (agent, place) => `Zugriff von ${agent} auf ${place} beenden`,
+    endAll: "Alle beenden",
+    endAllOf: (agent) => `Alle Zugriffe von ${agent} beenden`,
     pause: "Anhalten",
     pauseNamed: (agent) => `${agent} anhalten`,
     resume: "Fortfahren lassen",
     resumeNamed: (agent) => `${agent} fortfahren lassen`,
-    hint: "Was ein angehaltener Agent hat, gilt wieder, wenn Sie ihn fortfahren lassen und es nicht abgelaufen ist. Was Sie beenden, kommt nicht zurück; der Agent kann aber Neues erhalten.",
+    hint: "Zugriffe eines angehaltenen Agenten gelten wieder, wenn Sie ihn fortfahren lassen, sofern sie nicht abgelaufen sind. Beendete Zugriffe kommen nicht zurück, der Agent kann aber neue erhalten.",
   },
 };

@@ -1,13 +1,13 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import type { NamedTarget } from "../../../clients/agents.ts";
 import { type Language, shownList, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-nav.ts";
-import { type AgentCard, mayHandOnTo } from "../agent-cards.ts";
-import { shownName, shownResource, shownText } from "../client-view.ts";
+import { accountFrame, doneWords } from "../account-frame.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { type Described, scopeWords } from "../scope-view.ts";
 import type { Site } from "../site.ts";
+import { shownName, shownResource, shownText } from "../views/client.ts";
 import { hidden } from "../views/layout.ts";
+import { type Described, scopeWords } from "../views/scopes.ts";
+import { type AgentCard, mayHandOnTo } from "./cards.ts";
 import { type AgentsTexts, agentsTexts } from "./texts.ts";
 
 export interface AgentsPage {
@@ -84,9 +84,9 @@ function delegationItem(print: Print, delegation: Delegation): Markup {
   const before = chain.slice(0, -1).map(named);
   return html`<li>
 <div class="application">
-<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.at} <span class="host">${places.join(", ")}</span>`}</h3>
+<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.worksWith} <span class="host">${places.join(", ")}</span>`}</h3>
 <p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
-<p class="small">${texts.through} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
+<p class="small">${texts.startedBy} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
 ${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
 <p class="small">${texts.since} ${moment(print, issuedAt)}, ${texts.until} ${moment(print, expiresAt)}</p>
 ${ended?.reason === "paused_above" && html`<p class="small">${texts.waits}</p>`}

@@ -5,27 +5,27 @@ export interface ConsentTexts {
   /** After the name of the application. */
   readonly asks: string;
   readonly asksMore: string;
-  /** Nothing of it is new. */
+  /** Everything was allowed before. */
   readonly asksAgain: string;
   readonly signedInAs: string;
   readonly otherAccount: string;
   readonly able: string;
   readonly ableAlso: string;
   readonly known: string;
-  readonly places: string;
+  readonly resources: string;
   readonly howLong: string;
   /** Of a client that gets no refresh token. */
   readonly eachTime: (access: string) => string;
-  /** Of a client that may go on by itself: at most so long, and so long when it is not used. */
+  /** Of a client that gets refresh tokens: its longest duration, and the time without use after which it ends. */
   readonly lasting: (most: string, idle: string) => string;
   readonly isNew: string;
-  /** Of an agent among the places. */
+  /** Of an agent among the resources. */
   readonly mayAct: string;
   readonly mayUse: string;
   readonly deny: string;
   readonly allow: string;
   /** Before the link to the account page, which ends the sentence. */
-  readonly takeBack: string;
+  readonly removable: string;
   readonly accountPage: string;
 }
 
@@ -37,20 +37,19 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     asksAgain: "asks for access again",
     signedInAs: "You are signed in as",
     otherAccount: "Use another account",
-    able: "It would be able to",
-    ableAlso: "It would also be able to",
-    known: "You allowed it before to",
-    places: "Only at these places",
+    able: "This will let it",
+    ableAlso: "It now also wants to",
+    known: "Already allowed",
+    resources: "Works only with",
     howLong: "For how long",
-    eachTime: (access) => `For ${access} each time that you come from there.`,
-    lasting: (most, idle) =>
-      `Also while you are away, until you take it back, but for ${most} at most. It ends by itself when it is not used for ${idle}.`,
+    eachTime: (access) => `For ${access} after each sign-in.`,
+    lasting: (most, idle) => `Until you remove it, for up to ${most}. Ends after ${idle} without use.`,
     isNew: "New",
-    mayAct: "May act in your name, within what you allow here. It may ask other agents only if they are listed here too.",
-    mayUse: "May be shown what you allow here.",
+    mayAct: "Can act for you within what you allow here. It can hand tasks only to agents that are listed here too.",
+    mayUse: "Can see what you allow here.",
     deny: "Deny",
     allow: "Allow",
-    takeBack: "You can take this back at any time on",
+    removable: "You can remove access at any time on",
     accountPage: "your account page",
   },
   de: {
@@ -60,21 +59,20 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     asksAgain: "bittet erneut um Zugriff",
     signedInAs: "Sie sind angemeldet als",
     otherAccount: "Anderes Konto verwenden",
-    able: "Das würden Sie erlauben",
-    ableAlso: "Das käme hinzu",
-    known: "Das haben Sie schon erlaubt",
-    places: "Nur an diesen Stellen",
+    able: "Das erlauben Sie damit",
+    ableAlso: "Das kommt hinzu",
+    known: "Schon erlaubt",
+    resources: "Gilt nur bei",
     howLong: "Wie lange",
-    eachTime: (access) => `Jeweils für ${access}, wenn Sie von dort kommen.`,
-    lasting: (most, idle) =>
-      `Auch wenn Sie nicht da sind, bis Sie es zurücknehmen, aber höchstens ${most}. Wird es ${idle} lang nicht genutzt, endet es von selbst.`,
+    eachTime: (access) => `Nach jeder Anmeldung für ${access}.`,
+    lasting: (most, idle) => `Bis Sie den Zugriff entfernen, höchstens ${most}. Endet, wenn er ${idle} lang nicht genutzt wird.`,
     isNew: "Neu",
     mayAct:
-      "Darf in Ihrem Namen handeln, im Rahmen dessen, was Sie hier erlauben. Andere Agenten darf er nur bitten, wenn sie auch hier stehen.",
-    mayUse: "Darf gezeigt bekommen, was Sie hier erlauben.",
+      "Kann im Rahmen dessen, was Sie hier erlauben, für Sie handeln. Aufgaben kann er nur an Agenten weitergeben, die auch hier stehen.",
+    mayUse: "Kann sehen, was Sie hier erlauben.",
     deny: "Ablehnen",
     allow: "Erlauben",
-    takeBack: "Zurücknehmen können Sie das jederzeit auf",
+    removable: "Entfernen können Sie den Zugriff jederzeit auf",
     accountPage: "Ihrer Kontoseite",
   },
 };

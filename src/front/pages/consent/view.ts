@@ -1,12 +1,11 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { clientTexts } from "../../texts/client.ts";
 import { type Language, shownDuration } from "../../texts/language.ts";
-import { shownTarget, shownText, type Targets } from "../client-view.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { type Described, type ScopeWords, scopeWords } from "../scope-view.ts";
 import type { Site } from "../site.ts";
-import type { ShownClient } from "../views/client.ts";
+import { type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
+import { clientTexts } from "../views/client-texts.ts";
 import { hidden, layout } from "../views/layout.ts";
+import { type Described, type ScopeWords, scopeWords } from "../views/scopes.ts";
 import { type ConsentTexts, consentTexts } from "./texts.ts";
 
 export interface ConsentPage {
@@ -52,7 +51,7 @@ ${
 }
 ${
   resources.length > 0 &&
-  html`<h2>${texts.places}</h2>
+  html`<h2>${texts.resources}</h2>
 <ul class="places">${resources.map((resource) => placeItem(language, resource, targets, more && newResources.includes(resource)))}</ul>`
 }
 ${
@@ -67,7 +66,7 @@ ${hidden(token, { requestId })}
 <button class="button button-deny" type="submit" name="decision" value="deny">${texts.deny}</button>
 <button class="button" type="submit" name="decision" value="approve">${texts.allow}</button>
 </form>
-<p class="small">${texts.takeBack} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
+<p class="small">${texts.removable} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
   );
 }

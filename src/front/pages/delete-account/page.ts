@@ -1,5 +1,5 @@
-import { closeAccount } from "../../../accounts/closing.ts";
-import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
+import { closeAccount } from "../../../accounts/account.ts";
+import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { assertShape, ClosingBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -7,8 +7,7 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, with the password. */

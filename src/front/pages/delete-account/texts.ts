@@ -3,9 +3,9 @@ import type { Catalogue } from "../../texts/language.ts";
 export interface DeleteAccountTexts {
   readonly title: string;
   readonly what: string;
-  /** What happens, a sentence each. */
+  /** One sentence each. */
   readonly consequences: readonly string[];
-  /** Before the names of the person's own applications. */
+  /** Before the names of the applications that the user registered. */
   readonly clients: string;
   readonly confirm: string;
   readonly currentPassword: string;
@@ -21,18 +21,18 @@ export const deleteAccountTexts: Catalogue<DeleteAccountTexts> = {
     consequences: [
       "You are signed out everywhere.",
       "Applications and agents lose their access: at once where tokens are checked with us, elsewhere within minutes.",
-      "Your name, password, sessions, consents and linked identities are deleted. The e-mail address becomes free; a new account with it has nothing to do with this one.",
-      "The audit trail stays. It knows the account by its number, and the network addresses that it was used from, but neither name nor e-mail address.",
+      "Your name, password, sessions, consents and linked identities are deleted. The e-mail address can be used for a new account, which has no connection to this one.",
+      "The audit log stays. It names the account by its number and the network addresses it was used from, but neither name nor e-mail address.",
       "This cannot be undone.",
     ],
-    clients: "These applications of yours are deleted with their API keys, and whoever uses them loses the access that they gave to them:",
+    clients: "These applications of yours are deleted with their API keys, and their users lose the access that they allowed:",
     confirm: "Confirm with your password",
     currentPassword: "Password",
     submit: "Delete my account",
     keep: "Keep the account",
     gone: {
       title: "Your account has been deleted",
-      text: "A last message has been sent to your e-mail address.",
+      text: "We have sent a last message to your e-mail address.",
       signUp: "Create a new account",
     },
   },

@@ -1,10 +1,10 @@
 import type { Language } from "../../texts/language.ts";
-import { accountFrame } from "../account-nav.ts";
-import { shownName } from "../client-view.ts";
+import { accountFrame } from "../account-frame.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
+import { shownName } from "../views/client.ts";
 import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
-import { noticeView } from "../views/notices.ts";
+import { noticeView } from "../views/notice.ts";
 import { deleteAccountTexts } from "./texts.ts";
 
 export interface DeleteAccountPage {

@@ -1,14 +1,14 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
+import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-sections.ts";
+import { returnToOf } from "../account-frame.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, returnToStarted } from "../pending-action.ts";
-import { sendPage, sendRedirect } from "../send.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
 
 const FORGOT = "forgot";

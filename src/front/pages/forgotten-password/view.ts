@@ -1,9 +1,8 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
-import type { ReturnTo } from "../return-to.ts";
-import type { Site } from "../site.ts";
+import type { ReturnTo, Site } from "../site.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
-import { noticeView } from "../views/notices.ts";
+import { noticeView } from "../views/notice.ts";
 import { forgottenPasswordTexts } from "./texts.ts";
 
 export interface ForgotPage {

@@ -1,5 +1,5 @@
+import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
 import { changePassword } from "../../../accounts/password-change.ts";
-import { CURRENT_PASSWORD } from "../../../accounts/password-proof.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
@@ -8,8 +8,7 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit } from "../kit.ts";
-import { sendPage } from "../send.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { securityView } from "./view.ts";
 
 interface Shown {

@@ -13,7 +13,7 @@ export interface SecurityTexts {
   readonly sessions: string;
   readonly sessionsText: string;
   readonly thisBrowser: string;
-  /** Of a browser that does not say what it is. */
+  /** Of a browser that does not identify itself. */
   readonly unknownDevice: string;
   readonly device: (browser: string, system: string) => string;
   readonly signedInAt: string;
@@ -41,7 +41,7 @@ export const securityTexts: Catalogue<SecurityTexts> = {
     newPassword: "New password",
     passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
     passwordSubmit: "Change password",
-    forgotten: "Forgotten your password?",
+    forgotten: "Forgot your password?",
     sessions: "Where you are signed in",
     sessionsText: "Sign out what you do not know or no longer use, and change your password if somebody else was there.",
     thisBrowser: "This browser",

@@ -1,10 +1,9 @@
 import type { LiveSession } from "../../../accounts/ports.ts";
 import { type Language, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-nav.ts";
+import { accountFrame, doneWords } from "../account-frame.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
-import { moment } from "../views/times.ts";
+import { type Fault, faultOf, faultSummary, field, hidden, moment } from "../views/layout.ts";
 import { type SecurityTexts, securityTexts } from "./texts.ts";
 
 export interface SecurityPage {

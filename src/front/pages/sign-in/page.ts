@@ -1,17 +1,17 @@
 import { signIn } from "../../../accounts/sign-in.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
+import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { nextStep } from "../../oauth/authorization-step.ts";
-import { hasSignedInSince } from "../../oauth/pending-request-id.ts";
+import { hasSignedInSince } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_START, returnToOf } from "../account-sections.ts";
+import { ACCOUNT_START, returnToOf } from "../account-frame.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
-import type { ReturnTo } from "../return-to.ts";
-import { sendPage, sendRedirect } from "../send.ts";
+import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";
-import type { Fault } from "../views/layout.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
 import { type SignInPage, signInView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
@@ -46,15 +46,15 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     const pending = await waitingRequest(kit, ctx, requestId);
     const signedIn = await signedInTo(kit, ctx);
     const status = ctx.method === "POST" ? 303 : 302;
-    const good = await kit.flow.judge(ctx, pending.query, signedIn, status);
-    if (!good) return;
+    const valid = await kit.flow.validate(ctx, pending.query, signedIn, status);
+    if (!valid) return;
     const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
-    const step = nextStep(good.authorization, signedIn, renewed, ports.clock());
+    const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }), status);
-    const client = shownClient(languageOf(ctx), good.authorization, good.request.redirectUri ?? "");
+    const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
-    show(ctx, { way: { requestId }, client, again }, attempt, again ? signedIn.user.email : good.authorization.loginHint);
+    show(ctx, { way: { requestId }, client, again }, attempt, again ? signedIn.user.email : valid.authorization.loginHint);
   }
 
   const showPlain = async (ctx: FrontContext, way: ReturnTo, attempt: Attempt) => {

@@ -2,7 +2,7 @@ import type { Catalogue } from "../../texts/language.ts";
 
 export interface SignInTexts {
   readonly title: string;
-  /** For somebody who is signed in already. */
+  /** For a user who is already signed in. */
   readonly titleAgain: string;
   /** Before the name of the application that waits. */
   readonly toContinueTo: string;
@@ -22,7 +22,7 @@ export const signInTexts: Catalogue<SignInTexts> = {
     email: "E-mail address",
     password: "Password",
     submit: "Sign in",
-    forgotten: "Forgotten your password?",
+    forgotten: "Forgot your password?",
     newHere: "New here?",
     createAccount: "Create an account",
   },

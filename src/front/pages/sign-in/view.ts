@@ -1,7 +1,6 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
-import type { ReturnTo } from "../return-to.ts";
-import type { Site } from "../site.ts";
+import type { ReturnTo, Site } from "../site.ts";
 import { clientLine, type ShownClient } from "../views/client.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
 import { signInTexts } from "./texts.ts";

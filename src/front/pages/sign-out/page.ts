@@ -8,15 +8,15 @@ import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../.
 import { hashSecret } from "../../../secret.ts";
 import { formText } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/form-guard.ts";
+import { sendRedirect } from "../../http/headers.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE } from "../account-page.ts";
 import { type PageKit, signedInTo } from "../kit.ts";
-import { sendPage, sendRedirect } from "../send.ts";
 import type { Site } from "../site.ts";
-import { signedOutView } from "../views/notices.ts";
-import { badLogoutRequestView, signOutView } from "./view.ts";
+import { sendPage } from "../views/layout.ts";
+import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
 
 /** Where a person goes who has been signed out: back as the client registered it, with its state, or to the page that says so. */
 function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, { state }: LogoutRequest, site: Site): string {

@@ -8,8 +8,9 @@ export interface SignOutTexts {
   readonly accessStays: string;
   readonly submit: string;
   readonly stay: string;
-  /** An application's request to sign out cannot be trusted. */
+  /** For an application's request to sign out that cannot be verified. */
   readonly badRequest: { readonly title: string; readonly text: string; readonly signOut: string };
+  readonly signedOut: { readonly title: string; readonly text: string; readonly signIn: string };
 }
 
 export const signOutTexts: Catalogue<SignOutTexts> = {
@@ -21,9 +22,14 @@ export const signOutTexts: Catalogue<SignOutTexts> = {
     submit: "Sign out",
     stay: "Stay signed in",
     badRequest: {
-      title: "You are not signed out",
-      text: "An application asked to sign you out, but its request was not in order. You can do it here.",
+      title: "You are still signed in",
+      text: "An app asked to sign you out, but we could not verify its request.",
       signOut: "Sign out here",
+    },
+    signedOut: {
+      title: "You are signed out",
+      text: "On a device that others use too, close the browser as well.",
+      signIn: "Sign in again",
     },
   },
   de: {
@@ -34,9 +40,14 @@ export const signOutTexts: Catalogue<SignOutTexts> = {
     submit: "Abmelden",
     stay: "Angemeldet bleiben",
     badRequest: {
-      title: "Sie wurden nicht abgemeldet",
-      text: "Eine Anwendung wollte Sie abmelden, aber ihre Anfrage war nicht in Ordnung. Sie können es hier selbst tun.",
+      title: "Sie sind noch angemeldet",
+      text: "Eine App wollte Sie abmelden, aber wir konnten ihre Anfrage nicht prüfen.",
       signOut: "Hier abmelden",
+    },
+    signedOut: {
+      title: "Sie sind abgemeldet",
+      text: "Wenn auch andere dieses Gerät benutzen, schließen Sie bitte auch den Browser.",
+      signIn: "Wieder anmelden",
     },
   },
 };

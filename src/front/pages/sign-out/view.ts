@@ -2,7 +2,7 @@ import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { hidden, layout } from "../views/layout.ts";
-import { noticeView } from "../views/notices.ts";
+import { noticeView, wideLink } from "../views/notice.ts";
 import { signOutTexts } from "./texts.ts";
 
 export interface SignOutPage {
@@ -37,4 +37,10 @@ export function badLogoutRequestView(site: Site, language: Language): Markup {
     text,
     more: html`<a class="button button-wide" href="${site.path("/logout")}">${signOut}</a>`,
   });
+}
+
+/** After signing out. */
+export function signedOutView(site: Site, language: Language): Markup {
+  const { title, text, signIn } = signOutTexts[language].signedOut;
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });
 }

@@ -1,16 +1,16 @@
 import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
+import { sendRedirect } from "../../http/headers.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-sections.ts";
+import { returnToOf } from "../account-frame.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
-import { returnToMembers } from "../return-to.ts";
-import { sendPage, sendRedirect } from "../send.ts";
-import { checkMailView } from "../views/notices.ts";
-import { signUpView } from "./view.ts";
+import { returnToMembers } from "../site.ts";
+import { sendPage } from "../views/layout.ts";
+import { checkMailView, signUpView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
 /** The purpose of the token in a form that asks for another verification mail. */

@@ -11,6 +11,25 @@ export interface SignUpTexts {
   readonly submit: string;
   readonly haveAccount: string;
   readonly signIn: string;
+  /** After a verification link was used. */
+  readonly verified: {
+    readonly title: string;
+    readonly text: (email: string) => string;
+    readonly continue: string;
+    readonly toAccount: string;
+  };
+  /** After a verification link that is no longer valid. */
+  readonly staleLink: { readonly title: string; readonly text: string; readonly email: string; readonly sendAgain: string };
+  /** After signing up. */
+  readonly checkMail: {
+    readonly title: string;
+    readonly text: (email: string) => string;
+    readonly toSignIn: string;
+    readonly sentAgain: string;
+    /** Before the button that asks for another mail. */
+    readonly noMessage: string;
+    readonly sendAgain: string;
+  };
 }
 
 export const signUpTexts: Catalogue<SignUpTexts> = {
@@ -23,8 +42,28 @@ export const signUpTexts: Catalogue<SignUpTexts> = {
     firstName: "First name",
     lastName: "Last name",
     submit: "Create account",
-    haveAccount: "You have an account?",
+    haveAccount: "Already have an account?",
     signIn: "Sign in",
+    verified: {
+      title: "Your address is confirmed",
+      text: (email) => `${email} belongs to your account. You can close this page or continue.`,
+      continue: "Continue",
+      toAccount: "Go to your account",
+    },
+    staleLink: {
+      title: "This link no longer works",
+      text: "It was already used, replaced by a newer one, or is more than a day old. If your address is confirmed, it stays confirmed.",
+      email: "E-mail address",
+      sendAgain: "Send a new mail",
+    },
+    checkMail: {
+      title: "Check your mail",
+      text: (email) => `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
+      toSignIn: "Continue to sign in",
+      sentAgain: "A new message is on its way.",
+      noMessage: "No message after a few minutes? Check your spam folder, or send it again.",
+      sendAgain: "Send it again",
+    },
   },
   de: {
     title: "Konto anlegen",
@@ -35,7 +74,28 @@ export const signUpTexts: Catalogue<SignUpTexts> = {
     firstName: "Vorname",
     lastName: "Nachname",
     submit: "Konto anlegen",
-    haveAccount: "Sie haben schon ein Konto?",
+    haveAccount: "Schon ein Konto?",
     signIn: "Anmelden",
+    verified: {
+      title: "Ihre Adresse ist bestätigt",
+      text: (email) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
+      continue: "Weiter",
+      toAccount: "Zu Ihrem Konto",
+    },
+    staleLink: {
+      title: "Dieser Link gilt nicht mehr",
+      text: "Er wurde schon benutzt, durch einen neueren ersetzt oder ist älter als einen Tag. Eine bestätigte Adresse bleibt bestätigt.",
+      email: "E-Mail-Adresse",
+      sendAgain: "Neue Nachricht senden",
+    },
+    checkMail: {
+      title: "Sehen Sie in Ihr Postfach",
+      text: (email) =>
+        `Eine Nachricht mit einem Link ist unterwegs an ${email}. Öffnen Sie den Link innerhalb von 24 Stunden, um die Adresse zu bestätigen.`,
+      toSignIn: "Weiter zur Anmeldung",
+      sentAgain: "Eine neue Nachricht ist unterwegs.",
+      noMessage: "Nach einigen Minuten keine Nachricht? Prüfen Sie den Spam-Ordner, oder senden Sie sie erneut.",
+      sendAgain: "Erneut senden",
+    },
   },
 };

@@ -1,8 +1,8 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
-import type { ReturnTo } from "../return-to.ts";
-import type { Site } from "../site.ts";
+import { type ReturnTo, returnToMembers, type Site } from "../site.ts";
 import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
+import { noticeView, wideLink } from "../views/notice.ts";
 import { signUpTexts } from "./texts.ts";
 
 export interface SignUpPage {
@@ -38,4 +38,51 @@ ${field(language, { name: "lastName", label: texts.lastName, type: "text", autoc
 </section>
 <p class="below">${texts.haveAccount} <a href="${site.path("/login", way)}">${texts.signIn}</a></p>`,
   );
+}
+
+/** After a verification link was used. @param way where the user was going in this browser before they read the mail */
+export function verifiedView(site: Site, language: Language, email: string, way: ReturnTo): Markup {
+  const { title, text, continue: toContinue, toAccount } = signUpTexts[language].verified;
+  const isGoing = returnToMembers(way).length > 0;
+  const more = isGoing ? wideLink(site.path("/login", way), toContinue) : wideLink(site.path("/account"), toAccount);
+  return noticeView(site, language, { tone: "good", title, text: text(email), more });
+}
+
+/** After a verification link that is no longer valid. @param token of the form that asks for another mail */
+export function staleLinkView(site: Site, language: Language, token: string): Markup {
+  const { signIn, staleLink } = signUpTexts[language];
+  const { title, text, email, sendAgain } = staleLink;
+  const more = html`${wideLink(site.path("/login"), signIn)}
+<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
+${hidden(token)}
+${field(language, { name: "email", label: email, type: "email", autocomplete: "email" })}
+<button class="button button-quiet button-wide" type="submit">${sendAgain}</button>
+</form>`;
+  return noticeView(site, language, { tone: "bad", title, text, more });
+}
+
+export interface CheckMail {
+  readonly email: string;
+  readonly token: string;
+  /** Where the user is going. */
+  readonly way: ReturnTo;
+  /** Whether another mail was just asked for. */
+  readonly again: boolean;
+}
+
+/** After signing up: a mail is on its way. */
+export function checkMailView(site: Site, language: Language, { email, token, way, again }: CheckMail): Markup {
+  const texts = signUpTexts[language].checkMail;
+  const more = html`${wideLink(site.path("/login", way), texts.toSignIn)}
+<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
+${hidden(token, way)}
+<input type="hidden" name="email" value="${email}">
+${
+  again
+    ? html`<p role="status">${texts.sentAgain}</p>`
+    : html`<p>${texts.noMessage}</p>
+<button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>`
+}
+</form>`;
+  return noticeView(site, language, { tone: "mail", title: texts.title, text: texts.text(email), more });
 }

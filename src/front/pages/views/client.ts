@@ -1,8 +1,7 @@
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { clientTexts } from "../../texts/client.ts";
 import type { Language } from "../../texts/language.ts";
-import { isOnThisDevice, shownHost, shownName } from "../client-view.ts";
 import { html, type Markup } from "../html.ts";
+import { clientTexts } from "./client-texts.ts";
 
 /** What a page shows of the application that asks. */
 export interface ShownClient {
@@ -39,3 +38,56 @@ export const clientLine = (language: Language, { name, verifiedHost, returnHost 
     verifiedHost !== returnHost &&
     html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
   }<span class="host">${returnHost}</span>)</span>`;
+
+/** Controls, bidirectional marks, joiners and other characters that show nothing but change how the rest reads. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+/** More marks on one letter than any script has. */
+const STACKED_MARKS = /(\p{M}{3})\p{M}+/gu;
+const MAX_NAME = 80;
+
+/** Text from outside, as it may be shown: without what could pass for other words of the page. Escaping is the template's work. */
+export function shownText(text: string): string {
+  const shown = [...text.toWellFormed().replace(INVISIBLE, "").replace(STACKED_MARKS, "$1").replace(/\s+/gu, " ").trim()];
+  return shown.length > MAX_NAME ? `${shown.slice(0, MAX_NAME).join("")}…` : shown.join("");
+}
+
+/** A name that a client gave itself; one that has nothing to show is called so. */
+export const shownName = (language: Language, name: string): string => shownText(name) || clientTexts[language].nameless;
+
+const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
+
+/**
+ * The host that a user can judge an address by, in punycode. For a private-use scheme it is the scheme: what stands where a web address has
+ * its host (`app://bank.example`) is the app's own word.
+ */
+export function shownHost(uri: string): string {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  if (!url) return shownText(uri);
+  return WEB_PROTOCOLS.has(url.protocol) ? url.host : url.protocol;
+}
+
+/** A resource as it is shown: its host in punycode with the path, or the name when it is no URL. */
+export function shownResource(resource: string): string {
+  const url = URL.canParse(resource) ? new URL(resource) : undefined;
+  if (!url || url.host === "") return shownText(resource);
+  return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
+}
+
+/** Clients among resources, by client_id. */
+export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean }>;
+
+/** A resource in words: a client by its name and what it is, so that it cannot pass for an address; else its address. */
+export function shownTarget(language: Language, resource: string, targets: Targets): string {
+  const target = targets.get(resource);
+  if (target === undefined) return shownResource(resource);
+  const { agent, application } = clientTexts[language];
+  return (target.isAgent ? agent : application)(shownName(language, target.name));
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Whether a redirect leads to a program on the user's own device: any program there can listen on loopback, or claim a private-use scheme. */
+export function isOnThisDevice(uri: string): boolean {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
+}

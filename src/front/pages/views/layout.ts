@@ -1,10 +1,10 @@
 import { FORM_TOKEN } from "../../http/form-guard.ts";
-import { frameTexts } from "../../texts/frame.ts";
-import type { Language } from "../../texts/language.ts";
+import { pageHeaders } from "../../http/headers.ts";
+import type { FrontContext } from "../../http/routes.ts";
+import { type Catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { type ReturnTo, returnToMembers } from "../return-to.ts";
-import type { Site } from "../site.ts";
+import { type ReturnTo, returnToMembers, type Site } from "../site.ts";
 
 export interface Frame {
   readonly language: Language;
@@ -98,3 +98,46 @@ export const faultOf = (faults: readonly Fault[], name: string): string | undefi
 /** The title of a page with a form: that something is wrong is what a screen reader says first. */
 export const formTitle = (language: Language, title: string, faults: readonly Fault[]): string =>
   faults.length > 0 ? frameTexts[language].faultyTitle(title) : title;
+
+const time = (seconds: number, shown: string): Markup => html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shown}</time>`;
+
+/** A day in UTC. @param seconds since the epoch */
+export const day = (language: Language, seconds: number): Markup => time(seconds, shownDay(language, seconds));
+
+/** A day and the time of it, in UTC. @param seconds since the epoch */
+export const moment = (language: Language, seconds: number): Markup => time(seconds, shownMoment(language, seconds));
+
+/** What stands on every page, or in every form. */
+export interface FrameTexts {
+  /** Before the host, at the foot. */
+  readonly youAreAt: string;
+  readonly optional: string;
+  readonly problem: string;
+  /** The title of a page whose form has faults. */
+  readonly faultyTitle: (title: string) => string;
+}
+
+export const frameTexts: Catalogue<FrameTexts> = {
+  en: {
+    youAreAt: "You are at",
+    optional: "(optional)",
+    problem: "There is a problem",
+    faultyTitle: (title) => `Error: ${title}`,
+  },
+  de: {
+    youAreAt: "Sie sind bei",
+    optional: "(freiwillig)",
+    problem: "Das hat noch nicht geklappt",
+    faultyTitle: (title) => `Fehler: ${title}`,
+  },
+};
+
+/** Sends a page that is written in `languageOf(ctx)`. */
+export function sendPage(ctx: FrontContext, page: Markup, status = 200): void {
+  pageHeaders(ctx);
+  ctx.status = status;
+  ctx.set("Content-Type", "text/html; charset=utf-8");
+  ctx.set("Content-Language", languageOf(ctx));
+  ctx.vary("Accept-Language");
+  ctx.body = page.text;
+}

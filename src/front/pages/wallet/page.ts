@@ -9,7 +9,7 @@ import { type AccountPage, accountForm, accountPageHandler } from "../account-pa
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
 import { queryMember } from "../kit.ts";
-import { sendPage } from "../send.ts";
+import { sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
 
 /** The link that the page is about: by its handle, or by what the wallet on this device was told to bring back. */

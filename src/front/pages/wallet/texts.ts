@@ -25,7 +25,7 @@ export interface WalletTexts {
   readonly looksByItself: string;
   readonly look: string;
   readonly startOver: string;
-  /** What became of a link that did not come about. */
+  /** Why a link failed. */
   readonly failed: Readonly<Record<Exclude<PublicState, "pending" | "linked">, string>>;
   readonly accountHasWallet: string;
   readonly declined: string;
@@ -36,31 +36,31 @@ export interface WalletTexts {
 const en: WalletTexts = {
   title: "Wallet",
   linked: "Linked wallet",
-  issuer: "Credential of",
+  issuer: "Credential from",
   since: "Linked on",
   unlink: "Unlink the wallet",
   unlinkText: "The credential in your wallet stays as it is. You can link a wallet again at any time.",
   begin: "Link a wallet",
   beginText:
-    "You show a credential from the wallet on your phone. We keep who issued it and the one claim that tells you apart, and nothing else of it.",
+    "You show a credential from the wallet on your phone. We keep its issuer and the one claim that identifies you, and nothing else.",
   toAccount: "The wallet will be linked to the account",
-  confirm: "Go on only if this is your account and you have started this yourself.",
+  confirm: "Continue only if this is your account and you started this.",
   otherDevice: "Yes, the wallet is on another device",
   sameDevice: "Yes, the wallet is on this device",
   waitingOther: "Scan this code with your wallet",
-  waitingOtherText: "Agree in the wallet, and come back to this page.",
+  waitingOtherText: "Confirm in the wallet, then come back to this page.",
   waitingSame: "Open your wallet",
-  waitingSameText: "Agree in the wallet. It brings you back to this browser.",
+  waitingSameText: "Confirm in the wallet. It brings you back to this browser.",
   qrCode: "QR code with the request to your wallet",
   openWallet: "Open the wallet",
-  goodUntil: (moment) => `The request is good until ${moment}.`,
-  looksByItself: "This page looks by itself whether your wallet has answered.",
-  look: "Look now",
+  goodUntil: (moment) => `The request is valid until ${moment}.`,
+  looksByItself: "This page checks by itself whether your wallet has answered.",
+  look: "Check now",
   startOver: "Start over",
   failed: {
     conflict: "This wallet is linked to another account. Nothing was changed.",
     expired: "The request has expired. Start again.",
-    rejected: "The answer of the wallet was not accepted. Nothing was linked.",
+    rejected: "The wallet's answer was not accepted. Nothing was linked.",
   },
   accountHasWallet: "Your account is linked to another wallet. Unlink that one first.",
   declined: "You declined in the wallet. Nothing was linked.",

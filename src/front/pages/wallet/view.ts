@@ -1,13 +1,13 @@
 import type { SeenLink } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { type Language, shownDay, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-nav.ts";
+import { accountFrame, doneWords } from "../account-frame.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
-import { shownHost } from "../client-view.ts";
 import { html, type Markup, type Part } from "../html.ts";
-import { qrCode } from "../qr-code.ts";
 import type { Site } from "../site.ts";
+import { shownHost } from "../views/client.ts";
 import { hidden } from "../views/layout.ts";
+import { qrCode } from "./qr-code.ts";
 import { type WalletTexts, walletTexts } from "./texts.ts";
 
 /** A link that waits for its wallet. */

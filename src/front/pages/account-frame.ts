@@ -1,7 +1,59 @@
 import type { Form } from "../../protocol/form.ts";
-import type { Catalogue } from "../texts/language.ts";
-import type { ReturnTo } from "./return-to.ts";
-import type { Site } from "./site.ts";
+import type { Catalogue, Language } from "../texts/language.ts";
+import { html, type Markup, type Part } from "./html.ts";
+import type { ReturnTo, Site } from "./site.ts";
+import { type Fault, formTitle, layout } from "./views/layout.ts";
+
+export interface AccountFrame {
+  readonly language: Language;
+  /** The page that is shown. */
+  readonly path: string;
+  readonly title: string;
+  /** What was just done, in words. */
+  readonly done?: string | undefined;
+  /** Of the form on the page: told first, in the title, to whoever hears the page. */
+  readonly faults?: readonly Fault[];
+  /** What the page needs in its head besides. */
+  readonly head?: Part;
+}
+
+/** The frame around every page of a signed-in person's own. */
+export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
+  const texts = accountNavTexts[language];
+  const place = (one: AccountSection) =>
+    html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
+  return layout(
+    site,
+    {
+      language,
+      title: formTitle(language, title, faults),
+      width: "wide",
+      head,
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    },
+    html`<h1>${title}</h1>
+<nav class="account-nav" aria-label="${texts.nav}">
+<ul>${accountSections(site).map(place)}</ul>
+</nav>
+${done !== undefined && html`<p class="done" role="status">${done}</p>`}
+${content}`,
+  );
+}
+
+/** The words for what was just done, if they are among these. */
+export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
+  done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
+
+export interface AccountNavTexts {
+  /** Names the list of a person's own pages. */
+  readonly nav: string;
+  readonly signOut: string;
+}
+
+export const accountNavTexts: Catalogue<AccountNavTexts> = {
+  en: { nav: "Your account", signOut: "Sign out" },
+  de: { nav: "Ihr Konto", signOut: "Abmelden" },
+};
 
 /** A page of a signed-in person's own. */
 export interface AccountSection {

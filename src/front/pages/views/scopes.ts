@@ -1,6 +1,5 @@
-import { BUILT_IN_SCOPES, type ScopeDescription, wordingFor } from "../../accounts/scope-descriptions.ts";
-import { type Language, shownList } from "../texts/language.ts";
-import { scopesTexts } from "../texts/scopes.ts";
+import { BUILT_IN_SCOPES, type ScopeDescription, wordingFor } from "../../../accounts/scope-descriptions.ts";
+import { type Catalogue, type Language, shownList } from "../../texts/language.ts";
 
 /** A scope as it is shown. */
 export interface ScopeWords {
@@ -32,3 +31,20 @@ export function scopeWords(language: Language, scope: string, described: Describ
   const detail = places.length === 0 ? firstPartyPermission : permissionAt(shownList(language, places));
   return { title: scope, titleIn: undefined, detail, detailIn: undefined };
 }
+
+/** What is said of a scope that nobody has described. */
+export interface ScopesTexts {
+  readonly firstPartyPermission: string;
+  readonly permissionAt: (places: string) => string;
+}
+
+export const scopesTexts: Catalogue<ScopesTexts> = {
+  en: {
+    firstPartyPermission: "A permission of the application itself.",
+    permissionAt: (places) => `A permission at ${places}.`,
+  },
+  de: {
+    firstPartyPermission: "Eine Berechtigung der Anwendung selbst.",
+    permissionAt: (places) => `Eine Berechtigung bei ${places}.`,
+  },
+};

@@ -1,10 +1,10 @@
-import type { Catalogue } from "./language.ts";
+import type { Catalogue } from "../../texts/language.ts";
 
-/** What pages say of an application. */
+/** What pages say about an application. */
 export interface ClientTexts {
-  /** For one whose own name has nothing in it that can be shown. */
+  /** For an application whose name has no visible characters. */
   readonly nameless: string;
-  /** One to whom an access may be handed on. */
+  /** A client to which an application may hand on its access. */
   readonly agent: (name: string) => string;
   readonly application: (name: string) => string;
   readonly publishedBy: string;
@@ -32,9 +32,9 @@ export const clientTexts: Catalogue<ClientTexts> = {
     backTo: "back to",
     thisDevice: "this device",
     stage: "Stage",
-    stages: { development: "In development", staging: "In testing (staging)" },
-    deviceCaution: "The access goes to a program on this device. Continue only if you started it yourself just now.",
-    unverifiedCaution: "This application chose its name itself and nobody has checked it. Continue only if you expected this page.",
+    stages: { development: "Test version", staging: "Preview version" },
+    deviceCaution: "The app runs on this device. Continue only if you just started it.",
+    unverifiedCaution: "We have not verified who made this app. Continue only if you started this.",
   },
   de: {
     nameless: "Eine Anwendung ohne Namen",
@@ -47,9 +47,8 @@ export const clientTexts: Catalogue<ClientTexts> = {
     backTo: "zurück zu",
     thisDevice: "dieses Gerät",
     stage: "Stand",
-    stages: { development: "In Entwicklung", staging: "In Erprobung (staging)" },
-    deviceCaution: "Der Zugriff geht an ein Programm auf diesem Gerät. Machen Sie nur weiter, wenn Sie es gerade selbst gestartet haben.",
-    unverifiedCaution:
-      "Diese Anwendung hat ihren Namen selbst gewählt, und niemand hat ihn geprüft. Machen Sie nur weiter, wenn Sie diese Seite erwartet haben.",
+    stages: { development: "Testversion", staging: "Vorabversion" },
+    deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",
+    unverifiedCaution: "Wir haben nicht geprüft, von wem diese App stammt. Machen Sie nur weiter, wenn Sie dies selbst begonnen haben.",
   },
 };

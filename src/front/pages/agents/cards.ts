@@ -1,5 +1,5 @@
-import type { AgentPause, Delegation, NamedClient } from "../../accounts/delegations.ts";
-import { MAX_ACTORS, type NamedTarget } from "../../clients/agents.ts";
+import type { AgentPause, Delegation, NamedClient } from "../../../accounts/delegations.ts";
+import { MAX_ACTORS, type NamedTarget } from "../../../clients/agents.ts";
 
 /** One agent as the person is shown it. Times in seconds since the epoch. */
 export interface AgentCard {

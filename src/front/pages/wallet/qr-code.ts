@@ -1,5 +1,5 @@
 import { encode } from "uqr";
-import { html, type Markup } from "./html.ts";
+import { html, type Markup } from "../html.ts";
 
 /** Modules of empty space around a code (ISO/IEC 18004 §5.3.8). */
 const QUIET = 4;

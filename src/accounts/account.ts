@@ -1,0 +1,61 @@
+import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
+import { type ProofPorts, provePassword } from "./authenticators/password.ts";
+import { accountClosedMail } from "./mails.ts";
+import type { MailMessage, User, Users } from "./ports.ts";
+import { auditOrigin, type Caller } from "./sessions.ts";
+
+export interface NewName {
+  readonly firstName?: string | undefined;
+  readonly lastName?: string | undefined;
+}
+
+/** Changes the name of a user. An empty part is stored as none, and an unchanged name is not recorded. */
+export async function rename(user: User, name: NewName, users: Users, caller: Caller): Promise<void> {
+  await users.rename(
+    user.id,
+    { firstName: name.firstName?.trim() || null, lastName: name.lastName?.trim() || null },
+    {
+      event: "user.changed",
+      outcome: "success",
+      reason: "name",
+      actor: { type: "user", id: user.id },
+      userId: user.id,
+      ...auditOrigin(caller),
+    },
+  );
+}
+
+export interface AccountClosing {
+  /**
+   * Deletes an account with its sessions, grants, consents, clients and their API keys, and what other users allowed these clients, in one
+   * transaction. The e-mail address becomes free, and the audit trail stays. Queues a last message to the address.
+   * @returns `last_operator` for the only operator, `gone` when there is no such account
+   */
+  close(userId: string, message: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;
+}
+
+export interface ClosingPorts extends ProofPorts {
+  readonly closing: AccountClosing;
+  /** Base URL of the service. */
+  readonly issuer: string;
+}
+
+/**
+ * Deletes the account of a signed-in user who proves their password. Only the audit trail stays.
+ * @throws {Refusal} unauthenticated for a wrong password, too_many_requests, conflict for the last operator
+ */
+export async function closeAccount(user: User, password: string, ports: ClosingPorts, caller: Caller): Promise<void> {
+  await provePassword(user, password, "user.deleted", ports, caller);
+  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, ports.issuer), {
+    event: "user.deleted",
+    outcome: "success",
+    reason: "by_owner",
+    actor: { type: "user", id: user.id },
+    userId: user.id,
+    ...auditOrigin(caller),
+  });
+  if (outcome !== "last_operator") return;
+  const description = "You are the last operator. Make another user an operator first.";
+  throw new Refusal("conflict", "last_operator", { description });
+}

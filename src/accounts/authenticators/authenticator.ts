@@ -1,0 +1,39 @@
+import type { Account, User } from "../ports.ts";
+import type { Caller } from "../sessions.ts";
+
+/** How and when a user proved who they are. */
+export interface Authentication {
+  /** Authentication context class. @see OIDC Core §2, RFC 9470 §3 */
+  readonly acr: string;
+  /** Authentication methods. @see RFC 8176 §2 */
+  readonly amr: readonly string[];
+  /** Seconds since the epoch. */
+  readonly provedAt: number;
+}
+
+export interface ProvedAccount extends Authentication {
+  readonly account: Account;
+}
+
+export type ProofOutcome<Result> =
+  | { readonly kind: "proved"; readonly result: Result }
+  /** `reason` is a fixed word for the audit record. `user` is undefined where the proof names no account. */
+  | { readonly kind: "refused"; readonly reason: string; readonly user: User | undefined };
+
+/** One way in which users prove who they are, such as a password. */
+export interface Authenticator<Proof> {
+  /** Names the authenticator in audit records of the sessions that it starts. */
+  readonly name: string;
+  /**
+   * Verifies a proof for the account of an e-mail address, within the failure budgets of that account and of the caller's address.
+   * @param use acts on a valid proof while the attempt still counts against the budgets; undefined refuses the account after all, as for a
+   * disabled user, and counts as a failure
+   * @throws {Refusal} too_many_requests, temporarily_unavailable
+   */
+  verify<Result>(
+    email: string,
+    proof: Proof,
+    caller: Caller,
+    use: (proved: ProvedAccount) => Promise<Result | undefined>,
+  ): Promise<ProofOutcome<Result>>;
+}
