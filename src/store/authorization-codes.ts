@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
+import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
-import { scopesByResource } from "../core/scopes-by-resource.ts";
-import type { NewGrant } from "../core/user-grant.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../secret.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
@@ -48,7 +48,7 @@ const covers = `consents.user_id = i.user_id and ${unindexedText("consents.clien
 
 // Session and consent are locked until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are locked before its consents, for a sorted CTE is read to its end before its first row is
-// locked (decision 0021). Of two issues of one code the second waits for the first, so codes are inserted in order.
+// locked (docs/decisions/0014-locks-in-one-order.md). Of two issues of one code the second waits for the first, so codes are inserted in order.
 const ISSUE = statement(
   "code_issue",
   `with input as (

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Delegations, NewDelegation } from "../core/delegations.ts";
+import type { Delegations, NewDelegation } from "../core/ports.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";

@@ -24,7 +24,7 @@ export interface Database {
   readonly sql: Sql;
   /**
    * The same database through MikroORM, opened at the first call. For migrations and for comparing the schema with the entities; never for
-   * decisions, and never with a transaction (decision 0006). Lists are composed without a connection (list-query.ts).
+   * decisions, and never with a transaction (docs/decisions/0006-sql-where-it-decides-mikro-orm-where-it-lists.md). Lists are composed without a connection (list-query.ts).
    */
   orm(): Promise<MikroORM>;
   /** Brings the schema up to date; several processes may ask at once. @returns the names of the migrations that ran */

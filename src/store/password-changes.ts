@@ -10,7 +10,7 @@ import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
-// Locks the link before the mails about it, as using it does (decision 0021).
+// Locks the link before the mails about it, as using it does (docs/decisions/0014-locks-in-one-order.md).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
@@ -34,7 +34,7 @@ const OWNER = statement(
    where token_hash = $1::bytea and expires_at > now()`,
 );
 
-// Locks the user before the link and everything else (decision 0021).
+// Locks the user before the link and everything else (docs/decisions/0014-locks-in-one-order.md).
 const HOLD_OWNER = statement(
   "password_reset_hold_owner",
   `select users.id::text, users.email_verified from password_resets join users on users.id = user_id

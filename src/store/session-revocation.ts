@@ -13,7 +13,7 @@ const END = statement(
 );
 
 const living = "user_id = $1::uuid and expires_at > now()";
-/** A statement that ends the sessions for which `which` holds, in the order of their ids (decision 0021). */
+/** A statement that ends the sessions for which `which` holds, in the order of their ids (docs/decisions/0014-locks-in-one-order.md). */
 const endSessions = (which: string): string =>
   `update sessions set ended_at = now()
    where id = any(array(select id from sessions where ${which} and ended_at is null order by id for no key update))`;

@@ -59,7 +59,7 @@ export const unindexed = (moment: string): string => `(${moment} + interval '0')
 /** A text, likewise. */
 export const unindexedText = (text: string): string => `(${text} || '')`;
 
-/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (decision 0021). */
+/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014-locks-in-one-order.md). */
 export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
   `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 

@@ -72,7 +72,7 @@ const ISSUE_VERIFICATION = statement(
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from account`,
 );
 
-// Locks the user before their tokens, as issuing a token does (decision 0021).
+// Locks the user before their tokens, as issuing a token does (docs/decisions/0014-locks-in-one-order.md).
 const VERIFY_EMAIL = statement(
   "user_verify_email",
   `with account as materialized (

@@ -95,7 +95,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
   });
 
-  test("protocols §7.2: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
+  test("docs/protocol.md#client-management: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
     const { sql } = database;
     const scene = await aScene(sql);
     const { family } = await anOpenFamily(sql, scene);

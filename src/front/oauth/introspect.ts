@@ -9,7 +9,7 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
-/** `POST /oauth/introspect`. @see RFC 7662, specification §2.9 and §4.8 */
+/** `POST /oauth/introspect`. @see RFC 7662, docs/protocol.md#introspection */
 export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
   method: "POST",
   path: "/oauth/introspect",
