@@ -56,6 +56,27 @@ test.for([
   expect(readPrincipal({ ...good, ...change }, profile, NOW).sub).toBe("ada");
 });
 
+describe("a token that is bound to a key (RFC 7800 §3.1)", () => {
+  const bound = { ...good, cnf: { jkt: "thumbprint" } };
+
+  test("is accepted from a caller that proved possession of the key", () => {
+    expect(readPrincipal(bound, profile, NOW, { jkt: "thumbprint" }).sub).toBe("ada");
+    expect(readPrincipal({ ...good, cnf: { "x5t#S256": "t" } }, profile, NOW, { "x5t#S256": "t" }).sub).toBe("ada");
+  });
+
+  test.for([
+    ["without proof", bound.cnf, undefined],
+    ["with proof of another key", bound.cnf, { jkt: "other" }],
+    ["with proof of another kind", bound.cnf, { "x5t#S256": "thumbprint" }],
+    ["by an unknown method", { kid: "k" }, { jkt: "thumbprint" }],
+    ["by no method", {}, { jkt: "thumbprint" }],
+    ["malformed", "thumbprint", { jkt: "thumbprint" }],
+  ] as const)("is refused %s", async ([, cnf, proven]) => {
+    const refused = await refusalOf(() => readPrincipal({ ...good, cnf }, profile, NOW, proven));
+    expect(refused).toEqual(["invalid_token", "token_bound"]);
+  });
+});
+
 describe("refuses", () => {
   test.for([
     ["issuer_unknown", { iss: `${ISSUER}/` }],
