@@ -48,7 +48,7 @@ const refused = (clientId: string, reason: string, error: string) => [
   },
 ];
 
-describe("specification §2.12: an exchange that names an agent leaves a record, however it is refused", () => {
+describe("docs/protocol.md#audit: an exchange that names an agent leaves a record, however it is refused", () => {
   test.for([
     ["a wrong secret", "agent-1", FORM, { authorization: basicAuth("agent-1", "wrong") }, "", "wrong_secret", "invalid_client"],
     ["a posted wrong secret", "agent-2", `${FORM}&client_id=agent-2&client_secret=no`, {}, "", "wrong_secret", "invalid_client"],
@@ -67,7 +67,7 @@ describe("specification §2.12: an exchange that names an agent leaves a record,
   });
 
   test.for([
-    ["an unknown client", `${FORM}&client_id=nobody&client_secret=x`],
+    ["an unknown client", `${FORM}&client_id=unknown&client_secret=x`],
     ["a client that is no agent", `${FORM}&client_id=not-agent&client_secret=x`],
     ["no client", `${FORM}&scope=a&scope=b`],
     ["a NUL in the name", `${FORM}&client_id=a%00b&scope=a&scope=b`],

@@ -25,7 +25,7 @@ const authorize = (scope: string) => server.get(`/oauth/authorize?${new URLSearc
 const dropped = (requestId: string | null) =>
   server.logged.map((line) => JSON.parse(line)).filter(({ event, requestId: id }) => event === "scope_dropped" && id === requestId);
 
-describe("specification §4.6: scope outside the client's allowlist", () => {
+describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => {
   test("is dropped, and the log says which, for which client and by which rule", async () => {
     const answer = await authorize("openid admin notes:read sudo");
     expect(answer.headers.get("location")).toMatch(/^\/login/);
@@ -63,7 +63,7 @@ describe("specification §4.6: scope outside the client's allowlist", () => {
     expect(refused.granted).toBeUndefined();
     expect(refused.rules[2]).toMatchObject({ rule: "scope_allowed", verdict: "refused", error: "invalid_scope", reason: "no_scope_left" });
     const unknown = await admin.operator.explain.authorizationRequest.mutate({
-      parameters: { ...parameters("openid"), client_id: "nobody" },
+      parameters: { ...parameters("openid"), client_id: "unknown" },
     });
     expect(unknown.rules[0]).toMatchObject({ verdict: "refused", error: "invalid_client" });
   });

@@ -82,7 +82,7 @@ describe("what operators see", () => {
     expect([page.delegations.length, others.length]).toEqual([2, 1]);
   });
 
-  test("nobody but operators sees or ends any of it by this way; what is not there is not found", async ({ server }) => {
+  test("only operators see or end any of it by this way; what is not there is not found", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const { user, first } = await aLine(server, admin);
     const own = createAdminClient({ url: server.url, token: user.login.access_token }).operator;
@@ -101,8 +101,8 @@ describe("what operators see", () => {
       delegations.tree.query({ grantId: wrongId }),
       delegations.cut.mutate({ kind: "delegation", id: wrongId }),
       delegations.cut.mutate({ kind: "grant", id: wrongId }),
-      delegations.cut.mutate({ kind: "agent", clientId: "nobody" }),
-      agents.pause.mutate({ clientId: "nobody" }),
+      delegations.cut.mutate({ kind: "agent", clientId: "unknown" }),
+      agents.pause.mutate({ clientId: "unknown" }),
       agents.pause.mutate({ clientId: "not-agent" }),
     ].map(refused);
     expect(new Set(await Promise.all(unknown))).toEqual(new Set(["not_found"]));
@@ -111,7 +111,7 @@ describe("what operators see", () => {
   });
 });
 
-describe("specification §3: what is cut ends at once, with all below it and nothing above", () => {
+describe("docs/protocol.md#delegations: what is cut ends at once, with all below it and nothing above", () => {
   test("a delegation", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, first, second } = await aLine(server, admin);
@@ -190,7 +190,7 @@ describe("an agent that is paused acts for no one, until it is resumed", () => {
     expect(records.map((page) => page.records.length)).toEqual([1, 1]);
   });
 
-  test("what is cut meanwhile does not come back", async ({ server }) => {
+  test("what is cut in between does not come back", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const { accessTokens, second } = await aLine(server, admin);
     await admin.operator.agents.pause.mutate({ clientId: "agent-2" });
@@ -211,7 +211,7 @@ describe("countersign delegations and countersign agents", () => {
     const { admin, id: operator } = await adminAs(server.url);
     const { user, first, second } = await aLine(server, admin);
     const listed = await run(server, "delegations", "list", "--user", user.email, "--live");
-    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
+    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +USER +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
     expect(listed.out).toMatch(
       new RegExp(`^${second.id} +${second.grantId} +${user.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
     );
@@ -232,30 +232,33 @@ describe("countersign delegations and countersign agents", () => {
 
   test("pause, resume, and list pauses", async ({ server }) => {
     expect((await run(server, "agents", "pause", "agent-5")).out).toBe("paused\n");
-    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was paused already\n");
-    expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +everybody +\S+Z +user \S+ +agent-5$/m);
+    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was already paused\n");
+    expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +all users +\S+Z +user \S+ +agent-5$/m);
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("resumed\n");
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused by operators\n");
     expect((await run(server, "agents", "pauses", "--json")).out).toBe("[]\n");
-    expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
+    expect(await run(server, "agents", "pause", "unknown")).toMatchObject({
+      err: expect.stringMatching(/^Not found at http\S+: unknown\.\n$/),
+      code: 4,
+    });
   });
 
-  test("resume says for whom the agent stays paused, since a user's pause is hers to end", async ({ server }) => {
+  test("resume says for whom the agent stays paused, since only the user ends their pause", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
-    const hers = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
-    const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
+    const owners = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
+    const stays = (whom: string) => `still paused by ${whom} alone can resume it, at /account/agents`;
     onTestFinished(async () => {
-      for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));
+      for (const owner of owners) await pauses.resume(owner, "agent-4", anAudit("agent.resumed"));
     });
-    await pauses.pause(hers[0]!, "agent-4", anAudit("agent.paused"));
+    await pauses.pause(owners[0]!, "agent-4", anAudit("agent.paused"));
     await run(server, "agents", "pause", "agent-4");
     const one = { err: `${stays(`${users[0].email}, who`)}\n`, code: 0 };
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
-    await pauses.pause(hers[1]!, "agent-4", anAudit("agent.paused"));
+    await pauses.pause(owners[1]!, "agent-4", anAudit("agent.paused"));
     expect((await run(server, "agents", "resume", "agent-4", "--json")).err).toBe(
-      `${stays("2 people, each of whom")}: see \`agents pauses\`\n`,
+      `${stays("2 users, each of whom")}: see \`agents pauses\`\n`,
     );
   });
 
@@ -268,7 +271,7 @@ describe("countersign delegations and countersign agents", () => {
   });
 
   test("say what is missing or too much", async ({ server }) => {
-    const what = "Say what to cut: the id of a delegation, --agent or --grant; one of them.\n";
+    const what = "Name what to cut: the id of a delegation, --agent or --grant, and only one of them.\n";
     expect(await run(server, "delegations", "cut")).toMatchObject({ err: what, code: 1 });
     expect(await run(server, "delegations", "cut", "x", "--agent", "y")).toMatchObject({ err: what, code: 1 });
     expect(await run(server, "delegations", "cut", "x", "--user", "y")).toMatchObject({ err: "--user goes with --agent.\n", code: 1 });

@@ -4,7 +4,7 @@ import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
-describe("specification §4.7 token exchange", () => {
+describe("docs/protocol.md#token-exchange", () => {
   test("§2.7: sub is the user, act is the agent; the answer has no refresh token", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1"]);
     const { status, body, headers } = await server.exchange("agent-1", subject);
@@ -62,7 +62,7 @@ describe("specification §4.7 token exchange", () => {
     expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
   });
 
-  test("rule 3, abuse 38: what is no access token of ours is invalid_request", async ({ server }) => {
+  test("rule 3, abuse 38: what is no access token of this server is invalid_request", async ({ server }) => {
     const { subject, tokens } = await server.subjectFor(["agent-1"]);
     const own = await server.token(server.agent("agent-1"), { grant_type: "client_credentials", scope: "crm:read" });
     const [header, payload, signature = ""] = subject.split(".");
@@ -117,7 +117,7 @@ describe("specification §4.7 token exchange", () => {
     for (const fields of [
       { resource: "https://elsewhere.example.test/" },
       { audience: "agent-2" },
-      { audience: "nobody" },
+      { audience: "unknown" },
       { resource: `${CRM}#part` },
     ]) {
       const answer = await server.exchange("agent-1", subject, fields);
@@ -260,7 +260,7 @@ describe("what ends above ends below", () => {
     expect([next.status, next.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("ruling 21: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
+  test("docs/protocol.md#sign-in: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
     const chain = await server.chainOf(["agent-1", "agent-2"]);
     const [root, first, second] = chain.accessTokens as [string, string, string];
     await fetch(new URL("/auth/logout", server.url), {
@@ -278,7 +278,7 @@ describe("what ends above ends below", () => {
     }
   });
 
-  test("specification §4.2: whoever is handed a user's token, agent or resource server, cannot sign her out with it", async ({
+  test("docs/protocol.md#sign-out: a party that is handed a user's token, agent or resource server, cannot sign the user out with it", async ({
     server,
   }) => {
     const chain = await server.chainOf(["agent-1"]);

@@ -24,7 +24,7 @@ const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, u
   lastUsedAt: lastUsedAt === null ? null : milliseconds(lastUsedAt),
 });
 
-/** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (specification §4.5). */
+/** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (docs/protocol.md#consent). */
 export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Route[] {
   const print = apiErrorPrinter(ports.issuer, "Session");
   const list: Handler = async (ctx) => {

@@ -154,7 +154,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
 const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
-/** GET and POST /oauth/authorize (specification §4.6). A person who is signed in and has consented is sent back at once. */
+/** GET and POST /oauth/authorize (docs/protocol.md#authorization-request). A person who is signed in and has consented is sent back at once. */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);

@@ -29,7 +29,7 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idToke
 
 /**
  * Both discovery documents, for an issuer with a path in all forms in which clients look for them.
- * @see RFC 8414 §3.1, OIDC Discovery §4, specification §2.11
+ * @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery
  */
 export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
   const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;

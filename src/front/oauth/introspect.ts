@@ -9,7 +9,7 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
-/** `POST /oauth/introspect`. @see RFC 7662, specification §2.9 and §4.8 */
+/** `POST /oauth/introspect`. @see RFC 7662, docs/protocol.md#introspection */
 export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
   method: "POST",
   path: "/oauth/introspect",
@@ -49,6 +49,7 @@ function introspectionJson(result: IntrospectResponse): object {
     iat: result.iat,
     token_type: result.tokenType,
     act: result.act && actorJson(result.act),
+    cnf: result.cnf && { jkt: result.cnf.jkt, "x5t#S256": result.cnf.x5tS256 },
     pqc_signature: result.pqcSignature || undefined,
     pqc_alg: result.pqcAlg || undefined,
   };

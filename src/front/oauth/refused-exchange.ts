@@ -29,7 +29,7 @@ function credentialOf(authorization: string | undefined, form: Form, address: st
  * Has the core record a token exchange that could not be read: every exchange leaves a record, this one too.
  * @param text the body of the request
  * @returns what the request is refused with: the reason that it could not be read, or that no record could be written
- * @see specification §2.12
+ * @see docs/protocol.md#audit
  */
 export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
   const form = lenientForm(text);

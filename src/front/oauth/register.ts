@@ -31,7 +31,7 @@ export interface RegisterRouteOptions {
   readonly randomBytes: RandomBytes;
 }
 
-/** `POST /oauth/register`, open to anyone and therefore counted by address. @see RFC 7591 §3, specification §4.8 */
+/** `POST /oauth/register`, open to anyone and therefore counted by address. @see RFC 7591 §3, docs/protocol.md#registration */
 export const registerRoute = (options: RegisterRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/register",

@@ -8,7 +8,7 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
-/** `POST /oauth/revoke`: 200 with an empty body for every string that is no live token. @see RFC 7009, specification §4.8 */
+/** `POST /oauth/revoke`: 200 with an empty body for every string that is no live token. @see RFC 7009, docs/protocol.md#revocation */
 export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
   method: "POST",
   path: "/oauth/revoke",

@@ -36,7 +36,7 @@ async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOpti
   }
 }
 
-/** `POST /oauth/token`. @see specification §4.7, RFC 6749 §3.2 */
+/** `POST /oauth/token`. @see docs/protocol.md#token-endpoint, RFC 6749 §3.2 */
 export const tokenRoute = (options: TokenRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/token",
@@ -51,7 +51,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   },
 });
 
-/** Specification §2.6. Absent members stay absent: clients choke on `null`. */
+/** docs/protocol.md#token-response. Absent members stay absent: clients choke on `null`. */
 const tokenResponseJson = (response: TokenResponse) => ({
   access_token: response.accessToken,
   issued_token_type: response.issuedTokenType,

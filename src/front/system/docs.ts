@@ -45,7 +45,7 @@ export interface DocsOptions {
 
 /**
  * `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for.
- * @see specification §4.1, §9
+ * @see docs/protocol.md#system-endpoints, docs/protocol.md#versioning
  */
 export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);

@@ -2,7 +2,7 @@ import { createDocument, type ZodOpenApiPathItemObject } from "zod-openapi";
 import { pathsOf, type Route } from "../http/routes.ts";
 import { connectPaths } from "./connect-openapi.ts";
 
-/** Of the interface, not of the software (specification §9). */
+/** Of the interface, not of the software (docs/protocol.md#versioning). */
 const INTERFACE_VERSION = "1.0.0";
 
 /** The OpenAPI 3.1 description, assembled from the routes and the schemas that validate their input. */

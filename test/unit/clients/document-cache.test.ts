@@ -124,7 +124,7 @@ test("an URL that may be none is refused without asking anyone", async () => {
   expect(asked()).toBe(0);
 });
 
-test("specification §5: a registered client stands before the document, disabled or not; other ids name no document", async () => {
+test("docs/protocol.md#client-resolution: a registered client stands before the document, disabled or not; other ids name no document", async () => {
   const { documents } = aService();
   const registered = aClient({ clientId: url, enabled: false });
   const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };
@@ -188,7 +188,7 @@ test.for([
   ["a copy that someone else wrote", (text: string) => text.replace("a.example.test", "b.example.test")],
   ["a copy that is none", () => "{}"],
   ["nothing", () => ""],
-] as const)("%s is used by nobody", async ([, forge]) => {
+] as const)("%s is not used", async ([, forge]) => {
   const texts = memoryEphemeral().texts("documents");
   const clock = aClock();
   await aService(texts, clock).outcome();
@@ -197,7 +197,7 @@ test.for([
   expect(asked()).toBe(2);
 });
 
-test("a copy of another document, of other cores, or that would be good for too long is used by nobody", async () => {
+test("a copy of another document, of other cores, or that would be good for too long is not used", async () => {
   const texts = memoryEphemeral().texts("documents");
   const clock = aClock();
   const secret = Buffer.alloc(32, 1);
