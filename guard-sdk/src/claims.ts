@@ -1,14 +1,14 @@
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 
-/** Seconds by which the clock of an issuer may run ahead of ours. Expiry has no grace: a client can refresh. */
+/** Seconds by which the clock of an issuer may be ahead of this machine's. Expiry has no grace: a client can refresh. */
 const MAX_SKEW_SECONDS = 60;
-/** Deeper than any issuer should nest; ours stops at 4 (docs/protocol.md#limits). */
+/** Deeper than any issuer should nest actors; Countersign stops at 4 (docs/protocol.md#limits). */
 const MAX_ACTORS = 10;
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** What the claims of a token are held against. */
+/** What the claims of a token are compared with. */
 export interface ClaimProfile {
   readonly issuers: ReadonlySet<string>;
   /** The spellings of this resource that count as itself. */
@@ -32,7 +32,7 @@ export function readPrincipal(claims: Claims, profile: ClaimProfile, now: number
   if (expiresAt <= now) throw refused("token_expired");
   if (Math.max(readTime(claims, "nbf") ?? 0, readTime(claims, "iat") ?? 0) > now + MAX_SKEW_SECONDS) throw refused("token_from_the_future");
   if (token_use !== undefined && token_use !== "access") throw refused("use_foreign");
-  if (claims.cnf !== undefined) throw refused("token_bound"); // bound to a key whose possession a bearer does not prove
+  if (claims.cnf !== undefined) throw refused("token_bound"); // bound to a key that a bearer does not prove to have
   if (typeof sub !== "string" || sub === "") throw refused("subject_missing");
   if (client_id !== undefined && typeof client_id !== "string") throw refused("claim_malformed");
   if (scope !== undefined && typeof scope !== "string") throw refused("claim_malformed");
@@ -53,7 +53,7 @@ function readTime(claims: Claims, name: "exp" | "nbf" | "iat"): number | undefin
   return value as number; // a safe integer by the line above
 }
 
-/** An actor claim that cannot be read refuses the token: ignoring it would pass an agent off as the person. */
+/** An unreadable actor claim refuses the token: ignoring it would present an agent as the user. */
 function readActors(act: unknown): readonly string[] {
   const actors: string[] = [];
   for (let actor = act; actor !== undefined; actor = (actor as { act?: unknown }).act) {
