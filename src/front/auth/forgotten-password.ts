@@ -29,7 +29,7 @@ export const forgotPasswordRoute = (ports: UserPorts): Route => ({
   async answer(ctx) {
     const { email } = await accountBody(ctx, EmailBody);
     await forgotPassword(email, ports, callerOf(ctx));
-    sendJson(ctx, { message: "If there is an account with this address, a link for a new password is on its way." });
+    sendJson(ctx, { message: "If there is an account with this address, a link for a new password is on its returnTo." });
   },
 });
 
@@ -41,7 +41,7 @@ export const resetPasswordRoute = (ports: UserPorts): Route => ({
   openapi: () => ({
     tags: ["Accounts"],
     summary: "Sets a new password by the token of the mail",
-    description: "Ends every session and refresh token of the person. A password that is refused leaves the token as it was.",
+    description: "Ends every session and refresh token of the user. A password that is refused does not use up the token.",
     security: [],
     requestBody: jsonRequest(ResetBody),
     responses: {
