@@ -29,7 +29,7 @@ export const forgotPasswordRoute = (ports: UserPorts): Route => ({
   async answer(ctx) {
     const { email } = await accountBody(ctx, EmailBody);
     await forgotPassword(email, ports, callerOf(ctx));
-    sendJson(ctx, { message: "If there is an account with this address, a link for a new password is on its returnTo." });
+    sendJson(ctx, { message: "If there is an account with this address, a link for a new password is on its way." });
   },
 });
 
