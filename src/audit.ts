@@ -1,4 +1,4 @@
-/** What the audit trail can speak of. One word an act; the outcome and the reason say how it went. */
+/** The events of the audit log; outcome and reason are members of their own. */
 export const AUDIT_EVENTS = [
   "token.issued",
   "token.refused",
@@ -45,22 +45,23 @@ export const AUDIT_EVENTS = [
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
-/** Who did it: a person, a client, or the service by itself. */
+/** Who acted: a user, a client, or the service itself. */
 export interface AuditActor {
   readonly type: "user" | "client" | "service";
   readonly id: string;
 }
 
 /**
- * One record of the append-only trail (specification §2.12). It is written in the transaction of the effect that it tells of.
- * Never holds a secret, a token, a code or a password.
+ * One record of the append-only audit log, written in the transaction of the effect that it records. It never holds a secret, a token, a
+ * code or a password.
+ * @see docs/protocol.md#audit
  */
 export interface AuditEntry {
   readonly event: AuditEvent;
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
-  /** The rule that did not hold, and the code that was answered. */
+  /** The rule that refused, and the error code that was returned. */
   readonly rule?: string;
   readonly error?: string;
   readonly actor: AuditActor;
@@ -76,13 +77,13 @@ export interface AuditEntry {
   readonly address?: string;
   readonly requestId?: string;
   /**
-   * Not recorded: seconds since the epoch by the database's clock. After it neither the record nor the effect that it belongs to is
-   * written; the statement is refused as a whole.
+   * Not recorded: seconds since the epoch by the database's clock. After it neither the record nor its effect is written; the statement is
+   * refused as a whole.
    */
   readonly notAfter?: number;
-  /** How many more requests of the same kind the record stands for, which have none of their own. */
+  /** How many further requests of the same kind the record stands for; they have no record of their own. */
   readonly repeats?: number;
 }
 
-/** How a record names the realm that it is about, among its `resources`. */
+/** Names a realm among the `resources` of a record. */
 export const realmUri = (id: string): string => `realm:${id}`;

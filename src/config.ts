@@ -124,17 +124,7 @@ function configOf(s: Settings) {
       maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
     },
     pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY, selfContainedAck: s.PQC_SELF_CONTAINED_ACK },
-    wallet: {
-      enabled: s.WALLET_FEDERATION_ENABLED,
-      trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
-      credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
-      subjectClaim: s.WALLET_SUBJECT_CLAIM,
-      issuerRoots: s.WALLET_ISSUER_ROOTS,
-      status: s.WALLET_CREDENTIAL_STATUS,
-      verifierCert: s.WALLET_VERIFIER_CERT,
-      verifierKey: s.WALLET_VERIFIER_KEY,
-      clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
-    },
+    wallet: walletConfig(s),
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
     logLevel: s.LOG_LEVEL,
@@ -144,6 +134,19 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
+
+const walletConfig = (s: Settings) =>
+  ({
+    enabled: s.WALLET_FEDERATION_ENABLED,
+    trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
+    credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
+    subjectClaim: s.WALLET_SUBJECT_CLAIM,
+    issuerRoots: s.WALLET_ISSUER_ROOTS,
+    status: s.WALLET_CREDENTIAL_STATUS,
+    verifierCert: s.WALLET_VERIFIER_CERT,
+    verifierKey: s.WALLET_VERIFIER_KEY,
+    clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
+  }) as const;
 
 const printable = (name: string) => name.replace(/[^\w.-]/g, "?").slice(0, 80);
 

@@ -18,7 +18,7 @@ export const sameHash = (a: SecretHash, b: SecretHash): boolean => a.length === 
 /** 32 random bytes as 43 characters of `A-Z a-z 0-9 _ -`: the same text encoded and unencoded in Basic authentication. */
 export const newSecret = (randomBytes: RandomBytes): string => Buffer.from(randomBytes(32)).toString("base64url");
 
-/** 32 random bytes as 64 hexadecimal characters, the shape of refresh and verification tokens (specification §8). */
+/** 32 random bytes as 64 hexadecimal characters, the shape of refresh and verification tokens (docs/protocol.md#refresh-tokens). */
 export const newHexSecret = (randomBytes: RandomBytes): string => Buffer.from(randomBytes(32)).toString("hex");
 
 /** The first 8 hexadecimal characters of a secret's hash: enough to tell two secrets apart in a log, not to use one. */

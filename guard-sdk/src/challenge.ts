@@ -17,7 +17,7 @@ export interface ChallengeSubject {
  * The value of `WWW-Authenticate`. Neither scope tokens nor a serialised URL can hold a quote or a backslash, so nothing
  * needs escaping.
  * @param error left out when the request carried no credentials (RFC 6750 §3.1)
- * @see RFC 6750 §3, RFC 9728 §5.1, specification §4.9
+ * @see RFC 6750 §3, RFC 9728 §5.1, docs/protocol.md#guard
  */
 export function bearerChallenge(subject: ChallengeSubject, error?: "invalid_token" | "insufficient_scope"): string {
   const scopes = advertisedScopes(subject.scopes);

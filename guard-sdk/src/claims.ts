@@ -3,7 +3,7 @@ import { GuardRefusal } from "./refusal.ts";
 
 /** Seconds by which the clock of an issuer may run ahead of ours. Expiry has no grace: a client can refresh. */
 const MAX_SKEW_SECONDS = 60;
-/** Deeper than any issuer should nest; ours stops at 4 (specification §4.7). */
+/** Deeper than any issuer should nest; ours stops at 4 (docs/protocol.md#limits). */
 const MAX_ACTORS = 10;
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export interface ClaimProfile {
  * `client_id`, `jti` and `iat` may be missing, since not every issuer follows RFC 9068 to the end.
  * @param now whole seconds since the epoch
  * @throws {GuardRefusal} invalid_token
- * @see RFC 9068 §4, RFC 8693 §4.1, specification §2.7 and §4.9
+ * @see RFC 9068 §4, RFC 8693 §4.1, docs/protocol.md#access-tokens, docs/protocol.md#guard
  */
 export function readPrincipal(claims: Claims, profile: ClaimProfile, now: number): Principal {
   const { iss, sub, client_id, scope, token_use } = claims;

@@ -16,7 +16,7 @@ const SECOND_BEARER = /,\s*bearer(?:\s|$)/i; // two fields that a runtime joined
  * The bearer token of a request. Only the `Authorization` header is a source; a token in the query is never taken, and
  * beside one in the header it is a second credential.
  * @throws {GuardRefusal} no_credentials; invalid_request for a malformed header or more than one credential
- * @see RFC 6750 §2, §3.1; specification §4.9
+ * @see RFC 6750 §2, §3.1; docs/protocol.md#guard
  */
 export function readBearer({ authorization, query }: Inbound): string {
   const [field, ...others] = authorization;

@@ -47,7 +47,7 @@ export interface Guard {
 /**
  * Makes the guard of a resource. Nothing is fetched before the first token arrives.
  * @throws {TypeError} when an option is wrong
- * @see specification §4.9, RFC 6750, RFC 9728
+ * @see docs/protocol.md#guard, RFC 6750, RFC 9728
  */
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);

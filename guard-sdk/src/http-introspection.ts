@@ -18,7 +18,7 @@ const OPTIONS: OptionTable<IntrospectionOptions> = { ...ASKING, endpoint: TEXT }
  * Verification by introspection over HTTP: the authorization server is asked about each token, so that what is revoked ends here within
  * ten seconds. The credential goes in the header, the token in the body.
  * @throws {TypeError} when an option is wrong
- * @see RFC 7662 §2.1, specification §4.8
+ * @see RFC 7662 §2.1, docs/protocol.md#introspection
  */
 export function introspection(options: IntrospectionOptions): Verification {
   assertOptions("introspection", options, OPTIONS);

@@ -10,7 +10,7 @@ import type { Verification } from "./verification.ts";
  * refused. The second is looked at once for each token, and remembered as long as the guard remembers tokens.
  * @param way judges everything but the second signature. Default: in this process, against the JWK Sets of the issuers
  * @throws {TypeError} when it is given something else
- * @see specification §9
+ * @see docs/protocol.md#hybrid-signing
  */
 export function requireHybrid(pqc: Pick<PqcVerifier, "assertHybrid">, way: Verification = locally): Verification {
   assertKind("the first argument of requireHybrid", pqc, needed(having("assertHybrid")));

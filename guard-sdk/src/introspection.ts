@@ -20,7 +20,7 @@ interface GoodAnswer extends Remembered {
 /**
  * Verification by asking. A good answer serves for ten seconds, counted from the question, and never past `exp`; a bad one for nothing but
  * the request that asked. Where there is no answer there is no verdict: temporarily_unavailable.
- * @see RFC 7662 §2.2, §4; specification §2.9, §4.9
+ * @see RFC 7662 §2.2, §4; docs/protocol.md#introspection, docs/protocol.md#guard
  */
 export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCacheSize }: VerificationSettings): VerifyToken {
   const issuer = onlyIssuer(issuers);

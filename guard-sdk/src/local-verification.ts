@@ -20,7 +20,7 @@ export interface VerifiedToken<Note> extends Remembered {
  * Verification in this process, against the JWK Sets of the issuers. The claims are judged before the signature, so that
  * a token which cannot be good costs neither a verification nor a look at the issuer. A remembered token stays good only
  * while its issuer still has the key that signed it.
- * @see specification §4.9, RFC 9068 §4
+ * @see docs/protocol.md#guard, RFC 9068 §4
  */
 export function localVerification(settings: VerificationSettings): VerifyToken {
   const verify = verifying(settings, () => undefined);

@@ -51,7 +51,7 @@ const OPTIONS: OptionTable<PqcOptions> = { issuer: needed(TEXT), introspect: FUN
 /**
  * The post-quantum check of hybrid access tokens. The key is the one that the signed header names, from the issuer's JWK Set.
  * @throws {TypeError} when an option is wrong, an issuer that cannot be trusted to be itself among them
- * @see RFC 9964, specification §9
+ * @see RFC 9964, docs/protocol.md#hybrid-signing
  */
 export function createPqcVerifier(options: PqcOptions): PqcVerifier {
   assertOptions("createPqcVerifier", options, OPTIONS);

@@ -11,7 +11,7 @@ export function scopeList(scopes: readonly string[]): readonly string[] {
   return Object.freeze([...new Set(scopes)]);
 }
 
-/** Whether every needed scope was granted. Exact, case sensitive, without hierarchy (specification §4.9). */
+/** Whether every needed scope was granted. Exact, case sensitive, without hierarchy (docs/protocol.md#guard). */
 export function hasScopes(granted: readonly string[], needed: readonly string[]): boolean {
   return needed.every((scope) => granted.includes(scope));
 }

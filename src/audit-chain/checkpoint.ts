@@ -11,7 +11,7 @@ export interface CheckpointSigner {
   readonly privateKey: KeyObject;
 }
 
-/** What a checkpoint says: up to here the chain was so, at that time. */
+/** The content of a checkpoint: the head of the chain at a time. */
 export interface Checkpoint extends Link {
   readonly issuer: string;
   /** Seconds since the epoch. */
@@ -27,7 +27,7 @@ export interface SignedCheckpoint {
 
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Signs where the chain stands. @param at seconds since the epoch */
+/** Signs the head of the chain. @param at seconds since the epoch */
 export function signCheckpoint({ seq, hash }: Link, at: number, { issuer, kid, privateKey }: CheckpointSigner): SignedCheckpoint {
   const input = `${segment({ alg: "EdDSA", typ: CHECKPOINT_TYPE, kid })}.${segment({ iss: issuer, seq, hash, iat: at })}`;
   return { seq, kid, jws: `${input}.${sign(null, Buffer.from(input), privateKey).toString("base64url")}` };
@@ -36,7 +36,7 @@ export function signCheckpoint({ seq, hash }: Link, at: number, { issuer, kid, p
 /** Public keys of checkpoints by their id. */
 export type CheckpointKeys = ReadonlyMap<string, KeyObject>;
 
-/** What stands in a checkpoint, or the word for why it does not count. */
+/** The content of a checkpoint, or why it is not valid. */
 export type CheckpointVerdict = Checkpoint | "malformed" | "unknown_key" | "bad_signature";
 
 /** Reads a checkpoint and judges its signature; whether it fits the chain is the caller's to judge. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { SignedCheckpoint } from "./checkpoint.ts";
 import type { Link, SealedRecord } from "./link.ts";
 
-/** Names the form of an export; another form has another name. */
+/** The format of an export. A changed format gets another name. */
 export const EXPORT_FORMAT = "countersign-audit-export-v1";
 
 const seq = z.int().min(0);
@@ -23,15 +23,14 @@ export type ExportLine =
   | ({ readonly type: "checkpoint" } & SignedCheckpoint);
 
 /**
- * A line as it was written. A text with a member told twice, or spelt in another way, is none: what a reader shows of it need not be what
- * was sealed.
- * @returns undefined for a text that is no line of an export
+ * Parses a line. A text with a duplicate member or another spelling is rejected: what a reader shows of it need not be what was sealed.
+ * @returns undefined for a text that is not a line of an export
  */
 export function parseLine(text: string): ExportLine | undefined {
   try {
     const value: unknown = JSON.parse(text);
     Line.parse(value);
-    return JSON.stringify(value) === text ? (value as ExportLine) : undefined; // the parsed one, for zod's own leaves out `__proto__`
+    return JSON.stringify(value) === text ? (value as ExportLine) : undefined; // not the output of zod, which leaves out `__proto__`
   } catch {
     return undefined;
   }

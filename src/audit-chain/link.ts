@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 
-/** What JSON can say; numbers of sealed records are whole. */
+/** A JSON value; numbers in sealed records are whole. */
 export type Sealable = string | number | boolean | null | readonly Sealable[] | { readonly [member: string]: Sealable | undefined };
 
-/** A record as it is sealed: every member that it has. What a later release adds is sealed like the rest. */
+/** A record as it is sealed, with every member that it has. Members that a later release adds are sealed too. */
 export type SealedRecord = { readonly [member: string]: Sealable | undefined };
 
 /** A record's place in the chain. */
@@ -14,16 +14,16 @@ export interface Link {
   readonly hash: string;
 }
 
-/** Told apart from everything else that is hashed anywhere; a change of the encoding changes this text. */
+/** Separates these hashes from all others. A change of the encoding changes this text. */
 const DOMAIN = "countersign audit record v1";
 
 const sha256 = (text: string): string => hash("sha256", text, "base64url");
 
-/** Where every chain begins: what stands before record 1. */
+/** The link before record 1, the same for every chain. */
 export const GENESIS: Link = { seq: 0, hash: sha256("countersign audit chain v1") };
 
 /**
- * The one text that a value has: members in the order of their UTF-16 code units, no space, members without a value left out.
+ * The canonical text of a value: members in the order of their UTF-16 code units, without spaces and without undefined members.
  * @see RFC 8785 §3.2, of which strings, whole numbers, lists and objects are needed
  */
 export function canonical(value: Sealable): string {
@@ -40,7 +40,7 @@ export function canonical(value: Sealable): string {
 // Array.isArray does not narrow a readonly list away.
 const isList = (value: object): value is readonly Sealable[] => Array.isArray(value);
 
-/** The link that follows another: its hash stands for this record and for every one before it. */
+/** The link that follows another. Its hash covers this record and every one before it. */
 export function link(previous: Link, record: SealedRecord): Link {
   const seq = previous.seq + 1;
   return { seq, hash: sha256(`${DOMAIN}\n${seq}\n${previous.hash}\n${canonical(record)}`) };

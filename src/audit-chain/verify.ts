@@ -3,7 +3,7 @@ import { checkpointKey, readCheckpoint, type SignedCheckpoint } from "./checkpoi
 import { type ExportLine, parseLine } from "./export.ts";
 import { GENESIS, type Link, link } from "./link.ts";
 
-/** What is wrong, in a fixed word. */
+/** What is wrong with an export. */
 export type FaultKind =
   | "malformed"
   | "record_missing"
@@ -14,12 +14,12 @@ export type FaultKind =
   | "checkpoint_contradicts"
   | "unsigned";
 
-/** The first thing that is wrong with an export. */
+/** The first fault of an export. */
 export interface Fault {
   readonly kind: FaultKind;
   /** The line of the export, from 1. */
   readonly line: number;
-  /** Where in the chain: the first record that is not what was sealed, or that nothing vouches for. */
+  /** The first record that is not what was sealed, or that no signature covers. */
   readonly seq: number;
   /** The id of that record, where it has one. */
   readonly recordId?: string;
@@ -31,25 +31,25 @@ export interface Proof {
   readonly last: number;
   readonly records: number;
   readonly checkpoints: number;
-  /** The last record that a signature vouches for; what follows it could have been cut off without a trace. */
+  /** The last record that a signature covers. Records after it could have been cut off without a trace. */
   readonly signedTo: number;
-  /** Whether what stands before the first record is vouched for: the beginning of every chain is, and what a checkpoint says. */
+  /** Whether the link before the first record is certain: it is the genesis link, or signed by a checkpoint. */
   readonly anchored: boolean;
 }
 
 export type Verdict = { readonly kind: "sound"; readonly proof: Proof } | { readonly kind: "unsound"; readonly fault: Fault };
 
 export interface Verification {
-  /** Looks at the next line. @returns the fault, as soon as there is one */
+  /** Checks the next line. @returns the first fault, if there has been one */
   take(text: string): Fault | undefined;
-  /** No more lines come. */
+  /** Call after the last line. */
   end(): Verdict;
 }
 
 /**
- * Verifies an export line by line; needs nothing but its lines. Every record must follow from the one before it, and every checkpoint must
- * be signed and say what the records say.
- * @param trusted ids (RFC 7638 thumbprints) of the keys that may sign; when left out, those that the export brings along
+ * Verifies an export line by line, from its lines alone. Every record must follow from the one before it, and every checkpoint must be signed
+ * and match the records.
+ * @param trusted ids (RFC 7638 thumbprints) of the keys that may sign; when left out, the keys in the export
  */
 export function verification(trusted?: ReadonlySet<string>): Verification {
   const keys = new Map<string, KeyObject>();
@@ -72,13 +72,13 @@ export function verification(trusted?: ReadonlySet<string>): Verification {
     if (line.type !== "header") return fault("malformed", 1);
     start = last = { seq: line.after, hash: line.previous };
     signedTo = start.seq;
-    anchored = start.hash === GENESIS.hash; // everybody knows how a chain begins
+    anchored = start.hash === GENESIS.hash; // the genesis link is the same for every chain
     return anchored === (start.seq === 0) ? undefined : fault("record_altered", start.seq + 1);
   }
 
   function takeKey(jwk: Readonly<Record<string, unknown>>): undefined {
-    const known = checkpointKey(jwk); // RSA keys of ID tokens come along and sign nothing here
-    if (known !== undefined && trusted?.has(known.kid) !== false) keys.set(known.kid, known.key);
+    const found = checkpointKey(jwk); // exports hold the RSA keys of ID tokens too, which sign no checkpoint
+    if (found !== undefined && trusted?.has(found.kid) !== false) keys.set(found.kid, found.key);
   }
 
   function takeRecord({ seq, hash, record }: Extract<ExportLine, { type: "record" }>): Fault | undefined {
@@ -92,13 +92,13 @@ export function verification(trusted?: ReadonlySet<string>): Verification {
   }
 
   function takeCheckpoint({ seq, jws }: SignedCheckpoint): Fault | undefined {
-    const unvouched = signedTo + 1;
+    const unsigned = signedTo + 1;
     if (seq > last.seq) return fault("record_missing", last.seq + 1);
     const read = readCheckpoint(jws, keys);
-    if (read === "unknown_key") return fault("key_untrusted", unvouched);
-    if (typeof read === "string") return fault("checkpoint_forged", unvouched);
-    // Somebody who could rewrite every hash could not sign: what lies between the last good signature and this one is not what was sealed.
-    if (read.seq !== seq || seq !== last.seq || read.hash !== last.hash) return fault("checkpoint_contradicts", unvouched);
+    if (read === "unknown_key") return fault("key_untrusted", unsigned);
+    if (typeof read === "string") return fault("checkpoint_forged", unsigned);
+    // An attacker can rewrite every hash but cannot sign: the records between the last valid signature and this one are not what was sealed.
+    if (read.seq !== seq || seq !== last.seq || read.hash !== last.hash) return fault("checkpoint_contradicts", unsigned);
     signedTo = seq;
     anchored ||= seq === start?.seq;
     checkpoints += 1;

@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { everyPage, managing } from "./management-api.ts";
 import { asJson, type Cell, printable, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -15,26 +15,26 @@ interface Options {
 export function registerAgentCommands(program: Command, terminal: Terminal): void {
   const agents = program
     .command("agents")
-    .description("agents that act for people, for operators; named by client_id")
+    .description("agents that act for users, for operators; named by client_id")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) => agents.command(name).description(description).option("--json", "as JSON");
-  const told = (answer: { readonly changed: boolean }, { json }: Options, done: string, idle: string): void =>
+  const report = (answer: { readonly changed: boolean }, { json }: Options, done: string, idle: string): void =>
     terminal.write(json ? asJson(answer) : answer.changed ? done : idle);
 
-  command("pause <client_id>", "let an agent act for nobody, at once, until it is resumed").action(
+  command("pause <client_id>", "stop an agent for all users, at once, until it is resumed").action(
     running(terminal, async (clientId: string, options: Options) =>
-      told(await (await managing(terminal)).operator.agents.pause.mutate({ clientId }), options, "paused", "was paused already"),
+      report(await (await managing(terminal)).operator.agents.pause.mutate({ clientId }), options, "paused", "was already paused"),
     ),
   );
-  command("resume <client_id>", "end the operators' pause; what the agent held counts again, unless it was cut or has expired").action(
+  command("resume <client_id>", "end the operators' pause; delegations are valid again unless they were cut or have expired").action(
     running(terminal, async (clientId: string, options: Options) => {
       const admin = await managing(terminal);
-      told(await admin.operator.agents.resume.mutate({ clientId }), options, "resumed", "was not paused by operators");
+      report(await admin.operator.agents.resume.mutate({ clientId }), options, "resumed", "was not paused by operators");
       const stillPaused = await pausedByUsers(admin, clientId);
       if (stillPaused !== undefined) terminal.complain(stillPaused);
     }),
   );
-  command("pauses", "list who may not act for whom, newest first").action(
+  command("pauses", "list paused agents, newest first").action(
     running(terminal, async ({ json }: Options) => {
       const listed = await everyPause(await managing(terminal));
       terminal.write(json ? asJson(listed) : listing(listed));
@@ -42,36 +42,28 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
   );
 }
 
-/** What resuming leaves: a pause that people took is theirs to end. */
+/** A notice about pauses by users, which only they can end. */
 async function pausedByUsers(admin: AdminClient, clientId: string): Promise<string | undefined> {
-  const people = (await everyPause(admin, clientId)).flatMap(({ userId }) => (userId === null ? [] : [userId]));
-  const [id] = people;
+  const users = (await everyPause(admin, clientId)).flatMap(({ userId }) => (userId === null ? [] : [userId]));
+  const [id] = users;
   if (id === undefined) return undefined;
-  return people.length === 1
-    ? `still paused for ${printable((await admin.operator.users.get.query({ id })).email)}, who alone can let it go on, at /account/agents`
-    : `still paused for ${people.length} people, each of whom alone can let it go on, at /account/agents: see \`agents pauses\``;
+  return users.length === 1
+    ? `still paused by ${printable((await admin.operator.users.get.query({ id })).email)}, who alone can resume it, at /account/agents`
+    : `still paused by ${users.length} users, each of whom alone can resume it, at /account/agents: see \`agents pauses\``;
 }
 
-async function everyPause(admin: AdminClient, agent?: string): Promise<readonly Pause[]> {
-  const all: Pause[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await admin.operator.agents.pauses.query({
-      limit: 200,
-      ...(agent !== undefined && { agent }),
-      ...(cursor !== undefined && { cursor }),
-    });
-    all.push(...page.pauses);
-    if (page.nextCursor === null) return all;
-    cursor = page.nextCursor;
-  }
-}
+const everyPause = (admin: AdminClient, agent?: string): Promise<readonly Pause[]> =>
+  everyPage(async (at) => {
+    const { pauses, nextCursor } = await admin.operator.agents.pauses.query({ limit: 200, ...(agent !== undefined && { agent }), ...at });
+    return { items: pauses, nextCursor };
+  });
 
 const listing = (pauses: readonly Pause[]): string =>
   table(
     ["AGENT", "FOR", "SINCE", "BY", "NAME"],
     pauses.map(({ agent, userId, pausedAt, by }): readonly Cell[] => [
       agent.clientId,
-      userId ?? "everybody",
+      userId ?? "all users",
       when(pausedAt),
       `${by.type} ${by.id}`,
       agent.name,

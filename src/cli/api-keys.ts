@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
 import { EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { managing } from "./management-api.ts";
 import { asJson, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -9,7 +9,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** `countersign api-keys …`: the static keys of clients that the person owns. */
+/** `countersign api-keys …`: the static keys of the user's clients. */
 export function registerApiKeyCommands(program: Command, terminal: Terminal): void {
   const apiKeys = program
     .command("api-keys")
@@ -32,14 +32,14 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
       terminal.write(json ? asJson(listed) : table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows));
     }),
   );
-  command("create <client> <name>", "make a key, shown this once").action(
+  command("create <client> <name>", "create a key, which is shown only once").action(
     running(terminal, async (client: string, name: string, { json }: Options) => {
       const admin = await managing(terminal);
       const { id, key } = await admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });
       terminal.write(json ? asJson({ id, name, key }) : record({ id, name, key }));
     }),
   );
-  command("revoke <client> <key>", "refuse a key, named by its id, at once and for good").action(
+  command("revoke <client> <key>", "revoke a key, named by its id, at once and permanently").action(
     running(terminal, async (client: string, keyId: string, { json }: Options) => {
       const admin = await managing(terminal);
       const revoked = await admin.apiKeys.revoke.mutate({ clientId: await recordId(admin, client), keyId });

@@ -1,9 +1,10 @@
 import { refusalOf } from "@countersign/admin";
 import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN } from "./failure.ts";
+import { printable } from "./table.ts";
 
 const CODES: { readonly [Status in number]?: ExitCode } = { 401: EXIT.notSignedIn, 404: EXIT.notFound, 503: EXIT.unreachable };
 
-/** Members of a request by the option that gives them. */
+/** The command-line option of each member of a request. */
 const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["redirectUris", "--redirect-uri"],
   ["scopes", "--scope"],
@@ -21,32 +22,50 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["dynamicRegistrationScopes", "--scope"],
 ]);
 
-/** Any error as the failure that a person can make something of. */
-export function asFailure(error: unknown): CommandFailure {
+/** What a command was about, for its error messages. */
+export interface FailureContext {
+  /** Base URL of the server. */
+  readonly server: string;
+  /** The user as whom the command acted, if it got that far. */
+  readonly email: string | undefined;
+  /** The arguments of the command, such as the id of a client. */
+  readonly named: readonly string[];
+}
+
+/** Any error as a failure with a message that says what to do. */
+export function asFailure(error: unknown, context: FailureContext): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const refusal = refusalOf(error);
   if (refusal !== undefined) {
     const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path)}: ${message}`);
-    return new CommandFailure(CODES[refusal.httpStatus] ?? EXIT.failed, `${refusal.message}${issues.join("")}`);
+    return new CommandFailure(CODES[refusal.httpStatus] ?? EXIT.failed, `${explained(refusal, context)}${issues.join("")}`);
   }
-  if (isForeign(error)) return new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
-  if (isUnreachable(error)) return new CommandFailure(EXIT.unreachable, "The server does not answer.");
+  if (isNotCountersign(error)) return new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  if (isUnreachable(error)) return new CommandFailure(EXIT.unreachable, `The server at ${context.server} does not answer.`);
   return new CommandFailure(EXIT.failed, error instanceof Error ? error.message : String(error));
 }
 
-/** What `fetch` throws when there is nobody to talk to, by itself or wrapped by the client. */
+/** The server's message, with the object that was not found, or with the way to become an operator. */
+function explained({ httpStatus, message }: { readonly httpStatus: number; readonly message: string }, context: FailureContext): string {
+  const { server, email = "you", named } = context;
+  if (httpStatus === 404 && named.length > 0) return `Not found at ${server}: ${printable(named.join(", "))}.`;
+  if (httpStatus !== 403 || !message.includes("for operators")) return message;
+  return `${message} You are signed in as ${email}; an operator can give you the role with \`countersign users role ${email} operator\`.`;
+}
+
+/** Whether `fetch` found no server, by its own error or wrapped by the client. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof Error && ((error instanceof TypeError && error.message === "fetch failed") || isUnreachable(error.cause));
 
-/** An answer that we never give: a page of something else, or a way to somewhere else. */
-const isForeign = (error: unknown): boolean =>
-  error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isForeign(error.cause));
+/** Whether the response cannot come from a Countersign, such as an HTML page or a redirect. */
+const isNotCountersign = (error: unknown): boolean =>
+  error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isNotCountersign(error.cause));
 
-/** The member that is meant, as a person who gave options knows it, and which entry of it: `scopes, entry 1`. */
+/** A member by the name of its command-line option, with the number of the entry: `--scope, entry 1`. */
 function memberOf(path: string): string {
   const steps = path.split(".").filter((step) => step !== "patch" && step !== "key");
   const [member = "", entry] = steps;
-  // What has members in entries is a file, whose reader finds places in it by their paths.
+  // Only files have members in entries; their authors find the place by its path.
   if (steps.length > 2 && /^\d+$/.test(entry ?? "")) return path;
   if (member === "") return "request";
   const name = OPTIONS.get(member) ?? member;

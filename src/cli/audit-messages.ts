@@ -4,17 +4,17 @@ import type { FaultKind, Proof, Verdict } from "../audit-chain/verify.ts";
 import { printable, when } from "./table.ts";
 
 const FAULTS: Readonly<Record<FaultKind, string>> = {
-  malformed: "the line is none that an export has",
+  malformed: "the line is not one of an export",
   record_missing: "the record is missing: removed, cut off or in another place",
-  record_out_of_order: "the record stands where it does not belong",
+  record_out_of_order: "the record is in the wrong place",
   record_altered: "the record is not what was sealed",
   key_untrusted: "the next checkpoint is signed by a key that is not trusted",
-  checkpoint_forged: "the next checkpoint bears no good signature",
-  checkpoint_contradicts: "the next checkpoint says otherwise: a record from here on is not what was sealed",
-  unsigned: "no checkpoint vouches for the records",
+  checkpoint_forged: "the next checkpoint has no valid signature",
+  checkpoint_contradicts: "the next checkpoint contradicts it: a record from here on is not what was sealed",
+  unsigned: "no checkpoint covers the records",
 };
 
-/** What a verification found, in words. */
+/** The result of a verification in words. */
 export function auditVerdict(verdict: Verdict): string {
   if (verdict.kind === "unsound") {
     const { kind, line, seq, recordId } = verdict.fault;
@@ -26,15 +26,15 @@ export function auditVerdict(verdict: Verdict): string {
   return [
     `sound: records ${first} to ${last}, signed up to ${signedTo} (${checkpoints} checkpoints)`,
     ...(signedTo < last ? [`records ${signedTo + 1} to ${last} are chained and not signed yet`] : []),
-    ...(anchored ? [] : [`what stands before record ${first} is taken as told`]),
+    ...(anchored ? [] : [`the records before record ${first} were not verified`]),
   ].join("\n");
 }
 
-/** What a sound export lacks, in words. */
+/** What an intact export lacks, in words. */
 export function shortfallWords(shortfall: Shortfall, { first, signedTo }: Proof, { after = 0, atLeast }: Extent): string {
   const why: Readonly<Record<Shortfall, string>> = {
-    begins_elsewhere: `it begins after record ${first - 1}, not after ${after}; if it is meant to, say --after ${first - 1}`,
-    no_records: "it has no records, which proves nothing; if there are none yet, say --after 0",
+    begins_elsewhere: `it begins after record ${first - 1}, not after ${after}; if that is intended, give --after ${first - 1}`,
+    no_records: "it has no records, which proves nothing; if there are none yet, give --after 0",
     falls_short: `it is signed up to record ${signedTo}, which is less than ${atLeast}`,
   };
   return `NOT SOUND as the whole of the trail: ${why[shortfall]} [${shortfall}]`;
@@ -42,7 +42,7 @@ export function shortfallWords(shortfall: Shortfall, { first, signedTo }: Proof,
 
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];
 
-/** A record in one line. Text in it comes from strangers. */
+/** A record in one line. Its texts are not trusted. */
 export function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about }: Listed): string {
   const { userId, clientId, grantType, scope, resources, grantId, jti, actChain, requestId, repeats } = about;
   const members = {
@@ -58,9 +58,9 @@ export function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about 
     request: requestId,
     repeats: repeats === undefined ? undefined : String(repeats),
   };
-  const told = Object.entries(members).flatMap(([name, value]) =>
+  const details = Object.entries(members).flatMap(([name, value]) =>
     value === undefined || value === "" ? [] : [`${name}=${/[\s"]/.test(value) ? JSON.stringify(value) : value}`],
   );
-  const words = [String(seq ?? "-"), when(at), event, outcome, reason && `(${reason})`, `${actor.type}:${actor.id}`, ...told];
+  const words = [String(seq ?? "-"), when(at), event, outcome, reason && `(${reason})`, `${actor.type}:${actor.id}`, ...details];
   return printable(words.filter((word) => word !== undefined && word !== "").join(" "));
 }

@@ -8,7 +8,7 @@ import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
 import { verification } from "../audit-chain/verify.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { managing } from "./management-api.ts";
 import { running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
 
@@ -33,13 +33,13 @@ interface VerifyOptions extends Extent {
   readonly trust?: readonly string[];
 }
 
-/** Milliseconds between two looks of `tail --follow`. */
-const LOOK_EVERY = 1_000;
+/** Milliseconds between two queries of `tail --follow`. */
+const POLL_INTERVAL = 1_000;
 /** Records of one call of `export`, and of `tail`. */
 const PAGE = 500;
 const TAIL_PAGE = 200;
-/** Lines that `tail` shows at most; whoever wants more exports. */
-const MOST_LINES = 10_000;
+/** The most lines that `tail` shows; `export` has no limit. */
+const MAX_LINES = 10_000;
 
 const whole = (text: string): number => {
   const number = Number(text);
@@ -48,35 +48,35 @@ const whole = (text: string): number => {
 };
 const lineCount = (text: string): number => {
   const number = whole(text);
-  if (number > MOST_LINES) throw new InvalidArgumentError(`must be at most ${MOST_LINES}: for more there is \`audit export\``);
+  if (number > MAX_LINES) throw new InvalidArgumentError(`must be at most ${MAX_LINES}: for more there is \`audit export\``);
   return number;
 };
-const gathered = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /**
- * `countersign audit …`: what happened, what was sealed, and whether it is still what was sealed.
- * @param pause waits between two looks of `tail --follow`; false ends it
+ * `countersign audit …`: shows, exports and verifies the audit trail.
+ * @param pause waits between two queries of `tail --follow`; false ends it
  */
 export function registerAuditCommands(
   program: Command,
   terminal: Terminal,
-  pause: () => Promise<boolean> = () => setTimeout(LOOK_EVERY, true),
+  pause: () => Promise<boolean> = () => setTimeout(POLL_INTERVAL, true),
 ): void {
   const audit = program.command("audit").description("the audit trail, for operators").addHelpText("after", EXIT_CODES);
   audit
     .command("tail")
-    .description("the newest sealed records, oldest of them first")
-    .option("-n, --lines <count>", `how many, at most ${MOST_LINES}`, lineCount, 20)
-    .option("-f, --follow", "go on with what comes, until interrupted")
-    .option("--event <event>", "only such events, for instance token.issued")
+    .description("show the newest sealed records, the oldest of them first")
+    .option("-n, --lines <count>", `how many, at most ${MAX_LINES}`, lineCount, 20)
+    .option("-f, --follow", "keep showing new records until interrupted")
+    .option("--event <event>", "only this event, for instance token.issued")
     .option("--outcome <outcome>", "success or failure")
     .option("--reason <reason>", "only with this reason")
-    .option("--actor <id>", "only what this person or client did")
-    .option("--user <person>", "only about this person, by id or e-mail address")
+    .option("--actor <id>", "only by this user or client")
+    .option("--user <user>", "only about this user, by id or e-mail address")
     .option("--client <client_id>", "only about this client")
     .option("--grant <id>", "only about this grant")
     .option("--request <id>", "only of this request")
-    .option("--json", "a JSON object a line")
+    .option("--json", "one JSON object for each line")
     .action(running(terminal, (options: TailOptions) => tail(options, terminal, pause)));
   audit
     .command("export")
@@ -90,14 +90,10 @@ export function registerAuditCommands(
     );
   audit
     .command("verify <file>")
-    .description("prove an export, without a server: ends with 1 and names the first record that is not what was sealed")
-    .option("--trust <kid>", "a key that may have signed; may be given several times. Without it: those in the export", gathered)
-    .option(
-      "--after <number>",
-      "the record after which the export was made to begin; without it: the whole trail, of at least one record",
-      whole,
-    )
-    .option("--at-least <number>", "the record up to which it has to be signed, for instance that of an earlier export", whole)
+    .description("verify an export without a server; exits with 1 and names the first record that is not what was sealed")
+    .option("--trust <kid>", "a trusted signing key; repeatable. Without it: the keys in the export", collect)
+    .option("--after <number>", "the record after which the export begins; without it: the whole trail, of at least one record", whole)
+    .option("--at-least <number>", "the record up to which it must be signed, for instance that of an earlier export", whole)
     .action(running(terminal, (file: string, options: VerifyOptions) => verify(file, options, terminal)));
 }
 
@@ -108,7 +104,7 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
   for (const record of (await newestSealed(admin, filter, options.lines, after)).toReversed()) show(record);
   while (options.follow && (await pause())) {
-    // Signed in anew for each look: an access token does not live as long as somebody may watch.
+    // Each poll signs in if needed: the access token may expire while this runs.
     const { audit } = (await managing(terminal)).operator;
     for (let full = true; full; ) {
       const page = await audit.follow.query({ ...filter, after, limit: TAIL_PAGE });
@@ -119,7 +115,7 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   }
 }
 
-/** The newest records that are sealed up to a number of the chain, newest first. */
+/** The newest sealed records up to a number of the chain, newest first. */
 async function newestSealed({ operator }: AdminClient, filter: Filter, lines: number, upTo: number): Promise<readonly Listed[]> {
   const found: Listed[] = [];
   for (let cursor: string | undefined; found.length < lines; ) {
@@ -146,29 +142,29 @@ const filterOf = async (
   ...(request !== undefined && { requestId: request }),
 });
 
-/** The lines of an export, page by page. A checkpoint at the seam of two pages is told once. */
+/** The lines of an export, page by page. A checkpoint between two pages is written once. */
 async function* exported({ operator }: AdminClient, after: number): AsyncGenerator<ExportLine> {
-  let told = after - 1;
+  let reached = after - 1;
   for (let from: number | null = after; from !== null; ) {
     const part: ManagementOutputs["operator"]["audit"]["export"] = await operator.audit.export.query({ after: from, limit: PAGE });
-    if (told < after) {
+    if (reached < after) {
       yield headerLine(part.start);
       for (const { jwk } of (await operator.signingKeys.list.query()).signingKeys) yield { type: "key", jwk };
     }
     const { records } = part;
-    const checkpoints = part.checkpoints.filter(({ seq }) => seq > told);
+    const checkpoints = part.checkpoints.filter(({ seq }) => seq > reached);
     yield* interleave(records, checkpoints);
-    told = Math.max(records.at(-1)?.seq ?? after, checkpoints.at(-1)?.seq ?? after);
+    reached = Math.max(records.at(-1)?.seq ?? after, checkpoints.at(-1)?.seq ?? after);
     from = part.next;
   }
 }
 
-/** @throws {CommandFailure} for an export that is not sound, or not all that it is to be */
+/** @throws {CommandFailure} for an export that was altered or is incomplete */
 async function verify(file: string, { trust, ...extent }: VerifyOptions, terminal: Terminal): Promise<void> {
   const verifying = verification(trust && new Set(trust));
   const input = createReadStream(file);
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  // An unreadable file is told to whoever reads the stream; readline passes it on to nobody.
+  // readline does not report the error of an unreadable file; the stream does.
   const unreadable = new Promise<never>((_, reject) =>
     input.once("error", () => reject(new CommandFailure(EXIT.failed, `${file} cannot be read.`))),
   );

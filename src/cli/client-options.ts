@@ -5,7 +5,7 @@ import { AGENT_MODES, type AgentMode, AUTH_METHODS, type AuthMethod, ENVIRONMENT
 import { GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
-/** What the options of `create` and `update` say; what was not said is not there. */
+/** Options of `create` and `update`. */
 export interface ClientOptions {
   readonly operator?: true;
   readonly clientId?: string;
@@ -25,7 +25,7 @@ export interface ClientOptions {
   readonly jwks?: string;
 }
 
-const gathered = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 const GRANT_NAMES: ReadonlyMap<string, GrantType> = new Map(
   GRANT_TYPES.flatMap((grant) => [
@@ -43,34 +43,30 @@ const grants = (value: string, before: readonly GrantType[] = []): readonly Gran
 /** Options that describe a client; the last ones are for operators. */
 export const describing = (command: Command): Command =>
   command
-    .option("--description <text>", "shown to whoever manages it")
-    .option("--redirect-uri <uri>", "where people come back to; may be given several times, or once as none", gathered)
-    .option("--scope <scope>", "what it may ask for; may be given several times, or once as none", gathered)
+    .option("--description <text>", "shown to those who manage it")
+    .option("--redirect-uri <uri>", "where users return after authorization; repeatable, or none", collect)
+    .option("--scope <scope>", "a scope that it may request; repeatable, or none", collect)
     .option(
       "--grant <grant>",
       "authorization_code, refresh_token, client_credentials; for operators also token-exchange and jwt-bearer",
       grants,
     )
-    .addOption(new Option("--auth-method <method>", "how it proves itself").choices(AUTH_METHODS))
+    .addOption(new Option("--auth-method <method>", "how it authenticates").choices(AUTH_METHODS))
     .addOption(new Option("--environment <environment>", "for operators").choices([...ENVIRONMENTS, "unset"]))
-    .option("--agent", "for operators: it acts for people by token exchange")
+    .option("--agent", "for operators: it acts for users by token exchange")
     .option("--no-agent", "for operators: it does not")
     .addOption(new Option("--max-agent-mode <mode>", "for operators: the ceiling of agent modes").choices([...AGENT_MODES, "none"]))
-    .option("--audience <resource>", "for operators: a resource that it stands for; may be given several times, or once as none", gathered)
-    .option(
-      "--post-logout-redirect-uri <uri>",
-      "for operators: where people may go after it signs them out; may be given several times, or once as none",
-      gathered,
-    )
-    .option("--jwks-uri <url>", "for operators: where its public keys are; none takes it away")
-    .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none takes them away");
+    .option("--audience <resource>", "for operators: a resource that it represents; repeatable, or none", collect)
+    .option("--post-logout-redirect-uri <uri>", "for operators: where users may go after it signs them out; repeatable, or none", collect)
+    .option("--jwks-uri <url>", "for operators: the address of its public keys; none removes it")
+    .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none removes them");
 
-/** `none` by itself empties a list. */
+/** The single item `none` stands for an empty list. */
 const listed = (items: readonly string[]): readonly string[] => (items.length === 1 && items[0] === "none" ? [] : items);
 
 type KeySet = NonNullable<ManagementInputs["operator"]["clients"]["create"]["jwks"]>;
 
-/** The file's JSON; what is in it is the server's to judge. @throws {CommandFailure} */
+/** The JSON of a file, which the server validates. @throws {CommandFailure} for an unreadable file */
 function keySetIn(argument: string): KeySet {
   try {
     return JSON.parse(readFileSync(argument.replace(/^@/, ""), "utf8")) as KeySet;
@@ -91,11 +87,11 @@ const OPERATOR_OPTIONS = [
   ["owner", "--owner"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
-/** What only operators set is not dropped where it was given by anybody else. @throws {CommandFailure} */
+/** Refuses operators' options without --operator, rather than ignore them. @throws {CommandFailure} */
 export function assertOwnOptions(options: ClientOptions): void {
-  const foreign = OPERATOR_OPTIONS.filter(([member]) => options[member] !== undefined).map(([, option]) => option);
-  if (options.operator || foreign.length === 0) return;
-  throw new CommandFailure(EXIT.failed, `${foreign.join(", ")}: for operators only; add --operator if you are one.`);
+  const operatorOnly = OPERATOR_OPTIONS.filter(([member]) => options[member] !== undefined).map(([, option]) => option);
+  if (options.operator || operatorOnly.length === 0) return;
+  throw new CommandFailure(EXIT.failed, `${operatorOnly.join(", ")}: for operators only; add --operator if you are one.`);
 }
 
 /** The members of a developer's request. */

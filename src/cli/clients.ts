@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { everyPage, managing } from "./management-api.ts";
 import { asJson, type Cell, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 import { userId } from "./users-and-realms.ts";
@@ -16,17 +16,17 @@ interface Common {
   readonly operator?: true;
 }
 
-/** `countersign clients …`: what the management API does with clients, from the command line. */
+/** `countersign clients …`. */
 export function registerClientCommands(program: Command, terminal: Terminal): void {
   const clients = program
     .command("clients")
-    .description("clients that you own; with --operator all of them; a client is named by its id or its client_id")
+    .description("clients that you own; with --operator all clients; named by id or client_id")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) =>
     clients
       .command(name)
       .description(description)
-      .option("--operator", "as an operator: any client, with what operators alone see and set")
+      .option("--operator", "as an operator: any client, with the members that only operators see and set")
       .option("--json", "as JSON");
   const run = <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<void>) =>
     running(terminal, async (...args: Args) => action(await managing(terminal), ...args));
@@ -47,46 +47,42 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
         show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options),
       ),
     );
-  describing(command("create <name>", "make a client; its secret is shown this once"))
+  describing(command("create <name>", "create a client; its secret is shown only once"))
     .option("--client-id <id>", "for operators: its client_id")
-    .option("--owner <person>", "for operators: who is to manage it, by id or e-mail address")
+    .option("--owner <user>", "for operators: the user who manages it, by id or e-mail address")
     .action(
       run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) => {
         const client = await created(admin, name, options);
         show(client, options);
         if (client.tokenEndpointAuthMethod === "private_key_jwt" && !options.operator)
-          terminal.complain("Keys are an operator's to add: until one does (--jwks or --jwks-uri), this client authenticates nowhere.");
+          terminal.complain("Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).");
       }),
     );
-  describing(command("update <client>", "change what is said, and nothing else"))
+  describing(command("update <client>", "change the given members, and no others"))
     .option("--name <name>", "its name")
-    .option("--enable", "let it be used again")
-    .option("--disable", "refuse it everywhere, at once")
-    .option("--owner <person>", "for operators: who is to manage it from now on, by id or e-mail address; none for nobody")
+    .option("--enable", "enable it again")
+    .option("--disable", "disable it everywhere, at once")
+    .option("--owner <user>", "for operators: the user who manages it from now on, by id or e-mail address, or none")
     .action(named(async (admin, id, options: Changes) => show(await updated(admin, id, options), options)));
-  command("enable <client>", "let a client be used again").action(
+  command("enable <client>", "enable a client again").action(
     named(async (admin, id, options) => show(await updated(admin, id, { ...options, enable: true }), options)),
   );
-  command("disable <client>", "refuse a client everywhere, at once").action(
+  command("disable <client>", "disable a client everywhere, at once").action(
     named(async (admin, id, options) => show(await updated(admin, id, { ...options, disable: true }), options)),
   );
-  command("delete <client>", "delete a client, with its keys and all that was given to it").action(
+  command("delete <client>", "delete a client with its keys, grants and tokens").action(
     named(async (admin, id, { operator, json }) => {
       await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
       terminal.write(json ? asJson({ deleted: id }) : `deleted ${id}`);
     }),
   );
-  command("regenerate-secret <client>", "give a client a new secret, shown this once; the old one is refused at once").action(
-    named(async (admin, id, options) =>
-      show(
-        options.operator
-          ? await admin.operator.clients.regenerateSecret.mutate({ id })
-          : await admin.clients.regenerateSecret.mutate({ id }),
-        options,
-      ),
-    ),
+  command("regenerate-secret <client>", "give a client a new secret, which is shown only once; the old one is invalid at once").action(
+    named(async (admin, id, options) => show(await withNewSecret(admin, id, options), options)),
   );
 }
+
+const withNewSecret = (admin: AdminClient, id: string, { operator }: Common): Promise<Shown> =>
+  operator ? admin.operator.clients.regenerateSecret.mutate({ id }) : admin.clients.regenerateSecret.mutate({ id });
 
 async function created(
   admin: AdminClient,
@@ -106,10 +102,10 @@ async function created(
   });
 }
 
-/** What `update` may be told. */
+/** Options of `update`. */
 type Changes = Common & ClientOptions & { readonly enable?: true; readonly disable?: true };
 
-/** Of whom `--owner` speaks; null: nobody. @throws {CommandFailure} */
+/** The user of `--owner`; null for none. @throws {CommandFailure} */
 const ownerId = async (admin: AdminClient, given: string): Promise<string | null> => (given === "none" ? null : userId(admin, given));
 
 async function updated(admin: AdminClient, id: string, options: Changes): Promise<Shown> {
@@ -121,7 +117,7 @@ async function updated(admin: AdminClient, id: string, options: Changes): Promis
   };
   const members = { ...common, ...operatorMembers(options) };
   if (Object.keys(members).length === 0 && options.owner === undefined)
-    throw new CommandFailure(EXIT.failed, "There is nothing to change: say what. See `countersign clients update --help`.");
+    throw new CommandFailure(EXIT.failed, "Nothing to change: give at least one option. See `countersign clients update --help`.");
   if (options.operator) {
     const patch = { ...members, ...(options.owner !== undefined && { ownerId: await ownerId(admin, options.owner) }) };
     return admin.operator.clients.update.mutate({ id, patch });
@@ -129,29 +125,22 @@ async function updated(admin: AdminClient, id: string, options: Changes): Promis
   return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
 }
 
-/** Grants that are the operator's to give are the server's to refuse. */
+/** The server refuses grants that only operators may give. */
 const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members: Members) =>
   members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
 
-/** The internal id of a client that is named by it or by its client_id; what is no client_id is left for the server to find or to miss. */
+/** The id of a client that is named by id or client_id. An unknown name is returned as it is, for the server to look up. */
 export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
   const clients = operator ? await everyClient(admin, given.slice(0, 200)) : (await admin.clients.list.query()).clients;
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;
 }
 
-async function everyClient(admin: AdminClient, search?: string): Promise<readonly AnyClient[]> {
-  const all: AnyClient[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await admin.operator.clients.list.query({
-      limit: 200,
-      ...(cursor !== undefined && { cursor }),
-      ...(search !== undefined && search !== "" && { search }),
-    });
-    all.push(...page.clients);
-    if (page.nextCursor === null) return all;
-    cursor = page.nextCursor;
-  }
-}
+const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>
+  everyPage(async (at) => {
+    const filter = search !== undefined && search !== "" ? { search } : {};
+    const { clients, nextCursor } = await admin.operator.clients.list.query({ limit: 200, ...filter, ...at });
+    return { items: clients, nextCursor };
+  });
 
 const listing = (clients: readonly OwnClient[]): string =>
   table(

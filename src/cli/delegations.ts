@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { everyPage, managing } from "./management-api.ts";
 import { asJson, type Cell, printable, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
@@ -33,16 +33,16 @@ const PAGE = 200;
 export function registerDelegationCommands(program: Command, terminal: Terminal): void {
   const delegations = program
     .command("delegations")
-    .description("who acts for whom, through which agents, for operators; kept for a day after they expire")
+    .description("which agents act for which users, for operators; kept for a day after they expire")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) => delegations.command(name).description(description).option("--json", "as JSON");
 
-  command("list", "list delegations, newest first; those of one second in no order")
-    .option("--user <person>", "only for this person, by id or e-mail address")
-    .option("--agent <client_id>", "only those that this agent holds")
-    .option("--grant <id>", "only those that came of this grant")
-    .option("--live", "only those that count")
-    .option("--ended", "only those that have ended")
+  command("list", "list delegations, newest first")
+    .option("--user <user>", "only for this user, by id or e-mail address")
+    .option("--agent <client_id>", "only those of this agent")
+    .option("--grant <id>", "only those derived from this grant")
+    .option("--live", "only valid ones")
+    .option("--ended", "only ended ones")
     .action(
       running(terminal, async (filter: Filter) => {
         const admin = await managing(terminal);
@@ -53,16 +53,16 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
       }),
     );
   command("show <grant>", "show the tree of a grant")
-    .option("--live", "only what counts")
+    .option("--live", "only valid delegations")
     .action(
       running(terminal, async (grantId: string, { live, json }: Filter) => {
         const tree = await (await managing(terminal)).operator.delegations.tree.query({ grantId, ...(live && { live }) });
         terminal.write(json ? asJson(tree) : shown(tree));
       }),
     );
-  command("cut [id]", "end a delegation, all that an agent holds, or a grant, with all below it, at once and for good")
-    .option("--agent <client_id>", "all that this agent holds, of everybody or of one person")
-    .option("--user <person>", "with --agent: of this person alone, by id or e-mail address")
+  command("cut [id]", "end a delegation, all of an agent, or a grant, with everything below it, at once and permanently")
+    .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
+    .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
     .option("--grant <id>", "this grant, with the application's own tokens")
     .action(
       running(terminal, async (id: string | undefined, options: CutOptions) => {
@@ -73,7 +73,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     );
 }
 
-/** Whether there may be such an agent; no hint is better than a wrong one where the search finds more than a page. */
+/** Whether an agent may exist. With more than a page of matches the answer is yes, rather than a wrong no. */
 async function isAgent(admin: AdminClient, clientId: string): Promise<boolean> {
   const { clients, nextCursor } = await admin.operator.clients.list.query({ isAgent: true, search: clientId.slice(0, 200), limit: 200 });
   return nextCursor !== null || clients.some((client) => client.clientId === clientId);
@@ -88,19 +88,17 @@ async function everyDelegation(admin: AdminClient, { user, agent, grant, live, e
     ...(grant !== undefined && { grantId: asId("--grant", grant) }),
     ...((live || ended) && { live: live === true }),
   };
-  const all: Delegation[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await admin.operator.delegations.list.query({ ...filter, ...(cursor !== undefined && { cursor }) });
-    all.push(...page.delegations);
-    if (page.nextCursor === null) return all;
-    cursor = page.nextCursor;
-  }
+  return everyPage(async (at) => {
+    const { delegations, nextCursor } = await admin.operator.delegations.list.query({ ...filter, ...at });
+    return { items: delegations, nextCursor };
+  });
 }
 
-/** @throws {CommandFailure} for nothing to cut, or several things at once */
+/** @throws {CommandFailure} unless exactly one thing is named */
 async function cutOf(admin: AdminClient, id: string | undefined, { agent, grant, user }: CutOptions): Promise<Cut> {
   const named = [id, agent, grant].filter((each) => each !== undefined).length;
-  if (named !== 1) throw new CommandFailure(EXIT.failed, "Say what to cut: the id of a delegation, --agent or --grant; one of them.");
+  if (named !== 1)
+    throw new CommandFailure(EXIT.failed, "Name what to cut: the id of a delegation, --agent or --grant, and only one of them.");
   if (user !== undefined && agent === undefined) throw new CommandFailure(EXIT.failed, "--user goes with --agent.");
   if (agent !== undefined) return { kind: "agent", clientId: agent, ...(user !== undefined && { userId: await userId(admin, user) }) };
   return grant !== undefined ? { kind: "grant", id: grant } : { kind: "delegation", id: id ?? "" };
@@ -117,7 +115,7 @@ function endWords(ended: Delegation["ended"]): Cell {
 
 const listing = (delegations: readonly Delegation[]): string =>
   table(
-    ["ID", "GRANT", "PERSON", "APPLICATION", "AGENTS", "SCOPES", "AUDIENCE", "UNTIL", "ENDED"],
+    ["ID", "GRANT", "USER", "APPLICATION", "AGENTS", "SCOPES", "AUDIENCE", "UNTIL", "ENDED"],
     delegations.map(({ id, grantId, email, application, chain, scopes, audience, expiresAt, ended }): readonly Cell[] => [
       id,
       grantId,
@@ -134,7 +132,7 @@ const listing = (delegations: readonly Delegation[]): string =>
 function shown({ root, delegations, complete }: Tree): string {
   const head = record({
     grant: root.id,
-    person: `${root.email} (${root.userId})`,
+    user: `${root.email} (${root.userId})`,
     application: root.application.clientId,
     scopes: root.scopes,
     audience: root.audience,
@@ -153,6 +151,6 @@ function shown({ root, delegations, complete }: Tree): string {
     endWords(ended),
   ]);
   const tree =
-    rows.length === 0 ? "no agent acts on it" : table(["AGENT", "ID", "KIND", "SCOPES", "AUDIENCE", "ISSUED", "UNTIL", "ENDED"], rows);
-  return [head, "", tree, ...(complete ? [] : ["… and more than can be shown: narrow it with --live"])].join("\n");
+    rows.length === 0 ? "no agent uses it" : table(["AGENT", "ID", "KIND", "SCOPES", "AUDIENCE", "ISSUED", "UNTIL", "ENDED"], rows);
+  return [head, "", tree, ...(complete ? [] : ["… and more, which are not shown: try --live"])].join("\n");
 }

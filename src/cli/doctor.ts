@@ -3,7 +3,7 @@ import { FORWARDED_IGNORED } from "../telemetry/metric-names.ts";
 import { printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
-/** One thing that was looked at. A warning is worth knowing; a fault has to be mended. */
+/** The result of one check. A fault must be fixed; a warning may be intended. */
 export interface Finding {
   readonly verdict: "good" | "warning" | "fault";
   readonly sentence: string;
@@ -14,17 +14,17 @@ const fault = (sentence: string): Finding => ({ verdict: "fault", sentence });
 const warning = (sentence: string): Finding => ({ verdict: "warning", sentence });
 const check = (holds: boolean, sentence: string, otherwise: Finding): Finding => (holds ? good(sentence) : otherwise);
 
-/** What the service says of itself, as far as it could be had. */
+/** What the checks know about the service; undefined members could not be fetched. */
 export interface Observations {
-  /** The URL that was asked about. */
+  /** The URL of the service. */
   readonly url: string;
   readonly health: { readonly status: number; readonly body: Readonly<Record<string, unknown>> } | undefined;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
   readonly openid: Readonly<Record<string, unknown>> | undefined;
   readonly keys: readonly Readonly<Record<string, unknown>>[] | undefined;
-  /** Requests with headers of a proxy that were not believed; undefined where the metrics cannot be read. */
+  /** Requests whose proxy headers were ignored; undefined if the metrics cannot be read. */
   readonly forwardedIgnored: number | undefined;
-  /** Seconds by which the service's clock is ahead of ours. */
+  /** Seconds by which the service's clock is ahead of this machine's. */
   readonly clockAhead: number | undefined;
 }
 
@@ -35,13 +35,13 @@ const NOTEWORTHY_SECONDS = 5;
 
 const lists = (value: unknown, wanted: string): boolean => Array.isArray(value) && value.includes(wanted);
 
-/** What clients will stumble over, judged from what the service says. Pure. @see RFC 8414 §3.3, RFC 7517 §4 */
-export function judge({ url, health, metadata, openid, keys, forwardedIgnored, clockAhead }: Observations): readonly Finding[] {
+/** Problems that clients of the service will have. Pure. @see RFC 8414 §3.3, RFC 7517 §4 */
+export function serviceFindings({ url, health, metadata, openid, keys, forwardedIgnored, clockAhead }: Observations): readonly Finding[] {
   if (health === undefined) return [fault(`nothing answers at ${url}`)];
   const found: Finding[] = [
     check(health.status === 200, "it is healthy", fault(`its health is ${printable(String(health.body.status ?? health.status))}`)),
   ];
-  if (health.body.status === "degraded") found.push(warning("Redis is away: rates are counted by each process for itself"));
+  if (health.body.status === "degraded") found.push(warning("Redis does not answer: each process counts rates on its own"));
   if (metadata === undefined) return [...found, fault("it serves no metadata at /.well-known/oauth-authorization-server")];
 
   const { protocol, hostname } = new URL(url);
@@ -49,7 +49,7 @@ export function judge({ url, health, metadata, openid, keys, forwardedIgnored, c
     check(
       metadata.issuer === url,
       `it is the issuer ${url}`,
-      fault(`its issuer is ${printable(String(metadata.issuer))}: clients that look for ${url} discard its metadata; set JWT_ISSUER`),
+      fault(`its issuer is ${printable(String(metadata.issuer))}: clients that expect ${url} reject its metadata; set JWT_ISSUER`),
     ),
   );
   found.push(
@@ -62,7 +62,7 @@ export function judge({ url, health, metadata, openid, keys, forwardedIgnored, c
   found.push(
     check(
       protocol === "https:" || LOOPBACK.test(hostname),
-      "its address is safe to send credentials to",
+      "credentials can be sent to its address safely",
       fault("it is reached over plain http"),
     ),
   );
@@ -72,14 +72,14 @@ export function judge({ url, health, metadata, openid, keys, forwardedIgnored, c
   const registrable =
     Array.isArray(metadata.scopes_supported) && metadata.scopes_supported.some((scope) => !IDENTITY_SCOPES.includes(String(scope)));
   const narrow =
-    "clients that register themselves can have no scope of a resource: add yours to DEFAULT_DYNAMIC_REGISTRATION_SCOPES if they should";
+    "clients that register themselves cannot have scopes of your resources: add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES if they should";
   found.push(check(registrable, "clients that register themselves can have scopes of your resources", warning(narrow)));
 
   found.push(
     check(
       keys?.some(({ alg, kid }) => alg === "EdDSA" && kid !== undefined) === true,
       "an Ed25519 key is published",
-      fault("no Ed25519 key is published: nobody can verify a token"),
+      fault("no Ed25519 key is published: tokens cannot be verified"),
     ),
   );
   const leaking = keys?.some((key) => PRIVATE_MEMBERS.some((member) => member in key)) === true;
@@ -87,7 +87,7 @@ export function judge({ url, health, metadata, openid, keys, forwardedIgnored, c
   if (forwardedIgnored !== undefined) {
     const untrusted =
       "requests arrive through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller; set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself";
-    found.push(check(forwardedIgnored === 0, "no request brings headers of a proxy that is not trusted", warning(untrusted)));
+    found.push(check(forwardedIgnored === 0, "no request has headers of an untrusted proxy", warning(untrusted)));
   }
   if (clockAhead !== undefined) {
     const apart = `its clock is ${Math.abs(Math.round(clockAhead))} seconds ${clockAhead > 0 ? "ahead of" : "behind"} this machine's`;
@@ -96,13 +96,13 @@ export function judge({ url, health, metadata, openid, keys, forwardedIgnored, c
   return found;
 }
 
-/** What of PostgreSQL's settings would let an acknowledged revocation be forgotten. Pure. */
-export function judgeDatabase(settings: Readonly<Record<string, string>>): readonly Finding[] {
+/** Checks that PostgreSQL is recent, and that its settings cannot lose an acknowledged revocation. Pure. */
+export function databaseFindings(settings: Readonly<Record<string, string>>): readonly Finding[] {
   const durable = ["fsync", "full_page_writes", "synchronous_commit"].map((name) =>
     check(
       settings[name] !== "off" && settings[name] !== "local",
       `PostgreSQL: ${name} is on`,
-      fault(`PostgreSQL: ${name} is ${settings[name]}: what was answered may be forgotten after a crash`),
+      fault(`PostgreSQL: ${name} is ${settings[name]}: acknowledged changes may be lost in a crash`),
     ),
   );
   const version = Number(settings.server_version_num ?? 0);
@@ -137,7 +137,7 @@ async function observe(url: string, now: () => number): Promise<Observations> {
   return { url, health, metadata, openid, keys, forwardedIgnored: await forwardedIgnored(url), clockAhead };
 }
 
-/** Read after all else, so that headers which a proxy put on these very requests count as well. */
+/** Read last, so that proxy headers on these requests count as well. */
 async function forwardedIgnored(url: string): Promise<number | undefined> {
   try {
     const response = await fetch(`${url}/metrics`, { redirect: "manual", signal: AbortSignal.timeout(5000) });
@@ -159,27 +159,27 @@ async function databaseSettings(databaseUrl: string): Promise<Readonly<Record<st
 
 function baseAddress(value: string): string {
   if (/^https?:\/\/[^/]/.test(value) && URL.canParse(value)) return value;
-  throw new InvalidArgumentError("It is no URL: give one such as https://id.example.org.");
+  throw new InvalidArgumentError("It is not a URL: give one such as https://id.example.org.");
 }
 
 const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
 
 /**
- * `countersign doctor URL`: looks at a running service as its clients do, and with DATABASE_URL at the database behind it.
- * @param databaseUrl asked for when the command runs
+ * `countersign doctor URL`: checks a running service as its clients see it and, with DATABASE_URL, its database.
+ * @param databaseUrl called when the command runs
  */
 export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   program
     .command("doctor")
-    .argument("<url>", "base address of the service, as its clients are told it", baseAddress)
-    .description("look at a running service as its clients do, and at the database at DATABASE_URL; exit 1 at a fault")
+    .argument("<url>", "base address of the service, as its clients use it", baseAddress)
+    .description("check a running service as its clients see it, and the database at DATABASE_URL; exits with 1 at a fault")
     .action(
       running(terminal, async (url: string) => {
-        const findings = [...judge(await observe(url.replace(/\/$/, ""), terminal.clock))];
+        const findings = [...serviceFindings(await observe(url.replace(/\/$/, ""), terminal.clock))];
         const database = databaseUrl();
         if (database !== undefined) {
           const settings = await databaseSettings(database).catch(() => undefined);
-          findings.push(...(settings === undefined ? [fault("the database at DATABASE_URL does not answer")] : judgeDatabase(settings)));
+          findings.push(...(settings === undefined ? [fault("the database at DATABASE_URL does not answer")] : databaseFindings(settings)));
         }
         for (const { verdict, sentence } of findings) terminal.write(`${MARKS[verdict]}${sentence}`);
         if (findings.some(({ verdict }) => verdict === "fault")) terminal.end(1);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
+import { managing } from "./management-api.ts";
 import { asJson, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -19,7 +19,7 @@ interface Options {
 
 type Pair = readonly [name: string, value: string];
 
-/** `name=value`, or `name=@file` for what must not stand on a command line. */
+/** `name=value`, or `name=@file` for secrets, which do not belong on a command line. */
 function pair(text: string, before: readonly Pair[] = []): readonly Pair[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("must be name=value or name=@file");
@@ -35,41 +35,41 @@ function contentOf(file: string): string {
   }
 }
 
-/** `countersign explain …`: what the service makes of a token request, and why. */
+/** `countersign explain …`: how the service evaluates a token request, and why. */
 export function registerExplainCommand(program: Command, terminal: Terminal): void {
   program
     .command("explain")
     .description(
-      "why a token request, or an authorization request (response_type=code), would be granted or refused, rule by rule, for operators; nothing is written or used up",
+      "why a token request, or an authorization request (response_type=code), would be granted or refused, rule by rule, for operators; changes nothing",
     )
     .argument("[parameters...]", "the form's fields as name=value, or name=@file", pair)
     .option("--form <file>", "a file with the form as it is sent: grant_type=…&client_id=…")
-    .option("--authorization <header>", "the Authorization header, or @file with it, to have the client's secret judged too")
-    .option("--request <id>", "a refusal of the past instead: the X-Request-Id of its answer")
-    .option("--demands", "what each rule demands, in a sentence")
+    .option("--authorization <header>", "the Authorization header, or @file with it, to check the client's secret too")
+    .option("--request <id>", "instead: an earlier refusal, by the X-Request-Id of its response")
+    .option("--demands", "show what each rule requires, in a sentence")
     .option("--json", "as JSON")
     .addHelpText("after", EXIT_CODES)
     .action(
-      running(terminal, async (given: readonly Pair[] | [], options: Options) => {
-        const explained = await explain(given, options, terminal);
+      running(terminal, async (fields: readonly Pair[] | [], options: Options) => {
+        const explained = await explain(fields, options, terminal);
         terminal.write(options.json ? asJson(explained) : shown(explained, options.demands === true));
       }),
     );
 }
 
-async function explain(given: readonly Pair[], { form, authorization, request }: Options, terminal: Terminal): Promise<Explained> {
-  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).trim()), ...given];
+async function explain(fields: readonly Pair[], { form, authorization, request }: Options, terminal: Terminal): Promise<Explained> {
+  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).trim()), ...fields];
   if ((request === undefined) === (pairs.length === 0))
     throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
   const { operator } = await managing(terminal);
   if (request !== undefined) return operator.explain.refusal.query({ requestId: request });
   const header = authorization?.startsWith("@") ? contentOf(authorization.slice(1)).trim() : authorization;
   if (pairs.some(([name]) => name === "response_type"))
-    return operator.explain.authorizationRequest.mutate({ parameters: gathered(pairs) });
-  return operator.explain.tokenRequest.mutate({ parameters: gathered(pairs), ...(header !== undefined && { authorization: header }) });
+    return operator.explain.authorizationRequest.mutate({ parameters: parametersOf(pairs) });
+  return operator.explain.tokenRequest.mutate({ parameters: parametersOf(pairs), ...(header !== undefined && { authorization: header }) });
 }
 
-function gathered(pairs: readonly Pair[]): Parameters {
+function parametersOf(pairs: readonly Pair[]): Parameters {
   const values = new Map<string, string[]>();
   for (const [name, value] of pairs) values.set(name, [...(values.get(name) ?? []), value]);
   return Object.fromEntries(values);
@@ -83,8 +83,8 @@ function shown({ rules, granted, refused, droppedScope }: Explained, demands: bo
     refused && record({ at: when(refused.at), client: refused.clientId, grant: refused.grantType }),
     rules.length > 0 ? table(headings, rows) : undefined,
     granted && `Would be granted:\n${record({ ...granted, expiresIn: `${granted.expiresIn} s` })}`,
-    droppedScope && `Dropped from the scope, for the client may not have it: ${droppedScope.join(" ")}`,
-    decisive && `Refused by ${decisive.rule}: ${decisive.error ?? ""} (${decisive.reason ?? ""})\nIt demands: ${decisive.demand}`,
+    droppedScope && `Dropped from the scope, because the client may not have it: ${droppedScope.join(" ")}`,
+    decisive && `Refused by ${decisive.rule}: ${decisive.error ?? ""} (${decisive.reason ?? ""})\nIt requires: ${decisive.demand}`,
     decisive ? undefined : refused && `Refused: ${refused.error ?? ""} (${refused.reason})`,
   ];
   return parts.filter((part) => part !== undefined).join("\n\n");

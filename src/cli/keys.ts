@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { managing } from "./managing.ts";
+import { managing } from "./management-api.ts";
 import { asJson, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 

@@ -1,5 +1,5 @@
 import type { ManagementInputs } from "@countersign/admin";
-import { managing } from "./managing.ts";
+import { managing } from "./management-api.ts";
 import { asJson, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -1,8 +1,8 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
-import { asJson, table } from "./table.ts";
+import { managing } from "./management-api.ts";
+import { asJson, printable, table } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 type Scope = ManagementOutputs["operator"]["scopes"]["list"]["scopes"][number];
@@ -24,30 +24,30 @@ interface Words {
 export function registerScopeCommands(program: Command, terminal: Terminal): void {
   const scopes = program
     .command("scopes")
-    .description("what scopes allow, in words for the consent page, for operators")
+    .description("descriptions of scopes on the consent page, for operators")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) =>
     scopes
       .command(name)
       .description(description)
-      .option("--realm <realm>", "name or id of the realm; the default one when left out")
+      .option("--realm <realm>", "name or id of the realm; without it: the default realm")
       .option("--json", "as JSON");
   const write = (listed: readonly Scope[], shown: unknown, json: true | undefined): void => {
     const rows = listed.map(({ name, title, builtIn }) => [name, title.en, title.de, builtIn]);
     terminal.write(json ? asJson(shown) : table(["SCOPE", "ENGLISH", "GERMAN", "BUILT IN"], rows));
   };
 
-  command("list", "list the scopes that are described").action(
+  command("list", "list described scopes").action(
     running(terminal, async ({ realm, json }: Options) => {
       const admin = await managing(terminal);
       const { scopes: listed } = await admin.operator.scopes.list.query(await realmNamed(admin, realm));
       write(listed, listed, json);
     }),
   );
-  command("set <scope>", "describe a scope, in one language at least; replaces what was said of it")
-    .option("--title-en <words>", "what the person allows, up to 80 characters")
+  command("set <scope>", "describe a scope in at least one language; replaces its description")
+    .option("--title-en <words>", "what the user allows, up to 80 characters")
     .option("--title-de <words>", "the same in German")
-    .option("--detail-en <words>", "a sentence more, up to 300 characters")
+    .option("--detail-en <words>", "one more sentence, up to 300 characters")
     .option("--detail-de <words>", "the same in German")
     .action(
       running(terminal, async (name: string, { realm, json, ...words }: Options & Words) => {
@@ -56,7 +56,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
         write([set], set, json);
       }),
     );
-  command("remove <scope>", "take the words away: built-in ones are shown again, or the scope's name").action(
+  command("remove <scope>", "remove a description: the built-in one is shown again, or the name of the scope").action(
     running(terminal, async (name: string, { realm, json }: Options) => {
       const admin = await managing(terminal);
       const removed = await admin.operator.scopes.remove.mutate({ ...(await realmNamed(admin, realm)), name });
@@ -70,11 +70,11 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
   detail: { ...(detailEn !== undefined && { en: detailEn }), ...(detailDe !== undefined && { de: detailDe }) },
 });
 
-/** @throws {CommandFailure} for a realm that is not there */
+/** @throws {CommandFailure} for an unknown realm */
 async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
   if (realm === undefined) return {};
   const { realms } = await admin.operator.realms.list.query();
   const found = realms.find(({ id, name }) => id === realm || name === realm);
-  if (found === undefined) throw new CommandFailure(EXIT.notFound, "There is no such realm.");
+  if (found === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(realm)}.`);
   return { realmId: found.id };
 }

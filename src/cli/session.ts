@@ -1,14 +1,15 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { z } from "zod";
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/resource.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
-import { forgetSession, type Kept, keepSession, keptSession } from "./kept-sessions.ts";
-import { atEnd, type Terminal } from "./terminal.ts";
+import { actAs, atEnd, type Terminal } from "./terminal.ts";
 
 const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.number() });
 type TokenSet = z.infer<typeof TokenSet>;
-/** A token and the person that it was given to. */
+/** An access token and its user. */
 interface Acting {
   readonly email: string;
   readonly token: string;
@@ -16,21 +17,21 @@ interface Acting {
 interface SignedIn {
   readonly email: string;
   readonly tokens: TokenSet;
-  /** Of the session that the tokens belong to. */
+  /** The cookie of the session of these tokens. */
   readonly cookie: string | undefined;
 }
-const Person = z.object({ sub: z.string() });
+const UserInfo = z.object({ sub: z.string() });
 
-/** Seconds before its end at which an access token is not used any more. */
+/** Seconds before its expiry from which an access token is no longer used. */
 const MARGIN = 30;
 
-/** The management API as the person who runs the command. @throws {CommandFailure} */
+/** The management API, as the user who runs the command. @throws {CommandFailure} */
 export async function signedIn(terminal: Terminal): Promise<AdminClient> {
   const url = baseUrl(terminal);
   return createAdminClient({ url, token: (await acting(url, terminal)).token });
 }
 
-/** `countersign login`: signs in anew, whatever is kept. @returns the e-mail address  @throws {CommandFailure} */
+/** `countersign login`: signs in, even if there is a session. @returns the e-mail address  @throws {CommandFailure} */
 export async function login(terminal: Terminal): Promise<string> {
   const url = baseUrl(terminal);
   const { email, tokens, cookie } = await signIn(url, terminal.server().email, terminal);
@@ -38,40 +39,40 @@ export async function login(terminal: Terminal): Promise<string> {
   return email;
 }
 
-/** `countersign logout`: ends what is kept, here and at the server. @returns whose session it was  @throws {CommandFailure} */
+/** `countersign logout`: ends the session, here and at the server. @returns the user's e-mail address  @throws {CommandFailure} */
 export async function logout(terminal: Terminal): Promise<string | undefined> {
   const url = baseUrl(terminal);
   const session = keptSession(url, terminal.server().email, terminal);
   if (session === undefined) return undefined;
   forgetSession(url, session.email, terminal);
-  if (!(await ended(url, session.kept)))
+  if (!(await endSession(url, session.kept)))
     throw new CommandFailure(
       EXIT.unreachable,
-      "Signed out here; the server could not be told. The session can be ended under /account/security.",
+      `Signed out on this machine, but the session at ${url} could not be ended. End it on the page ${url}account/security.`,
     );
   return session.email;
 }
 
-/** Ends one session at the server, with its tokens; an access token that has expired is good enough. @returns whether it did */
-async function ended(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
+/** Ends a session at the server, with its tokens. Works with an expired access token. @returns whether it has ended */
+async function endSession(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
   if (cookie === undefined) return false;
   const headers = { authorization: `Bearer ${accessToken}`, cookie };
   const answer = await fetch(new URL("auth/logout?everywhere=false", url), { method: "POST", headers, redirect: "error" }).catch(
     () => undefined,
   );
   await answer?.body?.cancel();
-  // Whoever has been signed out meanwhile is refused, and has nothing left to end.
+  // 401: the session has already ended.
   return answer !== undefined && (answer.ok || answer.status === 401);
 }
 
-/** `countersign whoami`: whom commands act as, as the server knows her. @throws {CommandFailure} */
+/** `countersign whoami`: the user as whom commands act, as the server knows them. @throws {CommandFailure} */
 export async function whoAmI(terminal: Terminal): Promise<{ readonly id: string; readonly email: string; readonly server: string }> {
   const url = baseUrl(terminal);
   const { email, token } = await acting(url, terminal);
   const authorization = `Bearer ${token}`;
   const answer = await fetch(new URL("oauth/userinfo", url), { headers: { authorization }, redirect: "error" });
   if (answer.status === 401) throw new CommandFailure(EXIT.notSignedIn, "The session has ended. Sign in with `countersign login`.");
-  const { sub } = await answered(answer, Person);
+  const { sub } = await answered(answer, UserInfo);
   return { id: sub, email, server: url };
 }
 
@@ -82,45 +83,51 @@ function baseUrl(terminal: Terminal): string {
   return url;
 }
 
-/** A password and what it opens go over no network in the clear. */
+/** Passwords and tokens are never sent over a network in clear text. */
 function assertConfidential({ protocol, hostname }: URL): void {
   if (protocol !== "https:" && !isLoopbackHost(hostname)) {
-    throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, for a password is sent to it.");
+    throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, because a password is sent to it.");
   }
 }
 
 /**
- * A token of the person that is meant. Whoever gives e-mail and password is signed in as that person until the command ends; else it is a
- * token kept from before, a refreshed one, or one of a new sign-in.
+ * An access token of the user as whom the command acts. With e-mail address and password in the settings, the sign-in lasts for the command;
+ * else the token comes from the kept session, from its refresh token, or from a new sign-in.
  */
 async function acting(url: string, terminal: Terminal): Promise<Acting> {
+  const signedIn = await accessTokenFor(url, terminal);
+  actAs(terminal, signedIn.email);
+  return signedIn;
+}
+
+async function accessTokenFor(url: string, terminal: Terminal): Promise<Acting> {
   const { email, password } = terminal.server();
-  if (email !== undefined && password !== undefined) return passing(url, email, terminal);
+  if (email !== undefined && password !== undefined) return signInForCommand(url, email, terminal);
   const session = password === undefined ? keptSession(url, email, terminal) : undefined;
   if (session !== undefined && session.kept.expiresAt - MARGIN > terminal.clock())
     return { email: session.email, token: session.kept.accessToken };
   const refreshed = session && (await refresh(url, session.kept.refreshToken));
-  const signed =
+  const fresh =
     session !== undefined && refreshed !== undefined
       ? { email: session.email, tokens: refreshed, cookie: session.kept.cookie }
       : await signIn(url, email ?? session?.email, terminal);
-  keepSession(url, signed.email, asKept(signed.tokens, signed.cookie, terminal), terminal);
-  return { email: signed.email, token: signed.tokens.access_token };
+  keepSession(url, fresh.email, asKept(fresh.tokens, fresh.cookie, terminal), terminal);
+  return { email: fresh.email, token: fresh.tokens.access_token };
 }
 
-/** Sign-ins that last for a command, by its terminal. */
-const inPassing = new WeakMap<Terminal, Kept>();
+/** Sign-ins that last for one command, by its terminal. */
+const forCommand = new WeakMap<Terminal, Kept>();
 
-/** Signs in for as long as the command runs, once for each life of an access token, and ends the session with the command. */
-async function passing(url: string, email: string, terminal: Terminal): Promise<Acting> {
-  const known = inPassing.get(terminal);
+/** Signs in once for each lifetime of an access token, and ends the session with the command. */
+async function signInForCommand(url: string, email: string, terminal: Terminal): Promise<Acting> {
+  const known = forCommand.get(terminal);
   if (known !== undefined && known.expiresAt - MARGIN > terminal.clock()) return { email, token: known.accessToken };
   const { tokens, cookie } = await signIn(url, email, terminal);
   const kept = asKept(tokens, cookie, terminal);
-  inPassing.set(terminal, kept);
+  forCommand.set(terminal, kept);
   atEnd(terminal, async () => {
-    inPassing.delete(terminal);
-    await ended(url, kept);
+    forCommand.delete(terminal);
+    await endSession(url, kept);
   });
   return { email, token: kept.accessToken };
 }
@@ -132,7 +139,7 @@ const asKept = (tokens: TokenSet, cookie: string | undefined, { clock }: Termina
   expiresAt: clock() + tokens.expires_in,
 });
 
-/** @returns undefined when the refresh token is good no more */
+/** @returns undefined for an invalid refresh token */
 async function refresh(url: string, refreshToken: string): Promise<TokenSet | undefined> {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: FIRST_PARTY_CLIENT_ID });
   const answer = await fetch(new URL("oauth/token", url), { method: "POST", body, redirect: "error" });
@@ -140,9 +147,10 @@ async function refresh(url: string, refreshToken: string): Promise<TokenSet | un
   return answered(answer, TokenSet);
 }
 
-async function signIn(url: string, known: string | undefined, terminal: Terminal): Promise<SignedIn> {
-  const email = known ?? (await terminal.ask("E-mail: "));
-  const password = terminal.server().password ?? (await terminal.ask(known === undefined ? "Password: " : `Password of ${known}: `, true));
+async function signIn(url: string, knownEmail: string | undefined, terminal: Terminal): Promise<SignedIn> {
+  const email = knownEmail ?? (await terminal.ask("E-mail: "));
+  const password =
+    terminal.server().password ?? (await terminal.ask(knownEmail === undefined ? "Password: " : `Password of ${knownEmail}: `, true));
   const answer = await fetch(new URL("auth/login", url), {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -156,10 +164,66 @@ async function signIn(url: string, known: string | undefined, terminal: Terminal
   return { email, tokens: await answered(answer, TokenSet), cookie };
 }
 
-/** The answer of a Countersign; what says anything else is none, or one that cannot answer now. @throws {CommandFailure} */
+/** The parsed response of a Countersign. @throws {CommandFailure} for a server error, and for any other server */
 async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Promise<Answer> {
-  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "The server cannot answer now.");
+  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "The server cannot answer right now. Try again later.");
   const read = schema.safeParse(await answer.json().catch(() => undefined));
   if (!answer.ok || !read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   return read.data;
+}
+
+const Kept = z.object({ accessToken: z.string(), refreshToken: z.string(), expiresAt: z.number(), cookie: z.string().optional() });
+/** The tokens of a sign-in; `expiresAt` in seconds since the epoch. `cookie` ends the session; earlier releases did not keep it. */
+type Kept = z.infer<typeof Kept>;
+
+const OfServer = z.object({
+  /** The user as whom commands act that name no user. */
+  current: z.string().nullable(),
+  users: z.record(z.string(), Kept),
+});
+const ByServer = z.record(z.string(), OfServer);
+
+const fileOf = ({ configDir }: Terminal): string => join(configDir, "sessions.json");
+
+/** A user has one session, however they write the address. */
+const key = (email: string): string => email.trim().toLowerCase();
+
+/** An unreadable file counts as empty: the user signs in again. */
+function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
+  try {
+    return ByServer.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
+  } catch {
+    return {};
+  }
+}
+
+/** Readable by this user alone. Replaces the file as a whole, so that an interrupted command leaves the old one. */
+function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): void {
+  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
+  const file = fileOf(terminal);
+  const next = `${file}.${process.pid}`;
+  writeFileSync(next, JSON.stringify(sessions), { mode: 0o600 });
+  chmodSync(next, 0o600);
+  renameSync(next, file);
+}
+
+/** The session of a user at a server. Without an e-mail address: of the user who signed in there last. */
+function keptSession(url: string, email: string | undefined, terminal: Terminal): { email: string; kept: Kept } | undefined {
+  const server = readSessions(terminal)[url];
+  const who = email === undefined ? server?.current : key(email);
+  const kept = who == null ? undefined : server?.users[who];
+  return who == null || kept === undefined ? undefined : { email: who, kept };
+}
+
+/** Stores a session, and makes its user the one as whom commands act. */
+function keepSession(url: string, email: string, session: Kept, terminal: Terminal): void {
+  const sessions = readSessions(terminal);
+  writeSessions({ ...sessions, [url]: { current: key(email), users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
+}
+
+function forgetSession(url: string, email: string, terminal: Terminal): void {
+  const sessions = readSessions(terminal);
+  const { [key(email)]: _forgotten, ...users } = sessions[url]?.users ?? {};
+  const current = sessions[url]?.current ?? null;
+  writeSessions({ ...sessions, [url]: { current: current === key(email) ? null : current, users } }, terminal);
 }

@@ -11,27 +11,27 @@ export function registerSignInCommands(program: Command, terminal: Terminal): vo
     readonly json?: true;
   }
 
-  command("login", "sign in at COUNTERSIGN_URL and stay so; commands then act as this person").action(
+  command("login", "sign in at COUNTERSIGN_URL; later commands act as this user").action(
     running(terminal, async (options: Options) => {
       const { login } = await import("./session.ts");
       const email = await login(terminal);
       terminal.write(options.json ? asJson({ email }) : `signed in as ${email}`);
     }),
   );
-  command("logout", "end the session that is kept: of COUNTERSIGN_EMAIL, else of who signed in last").action(
+  command("logout", "end the session of COUNTERSIGN_EMAIL, else of the last user who signed in").action(
     running(terminal, async (options: Options) => {
       const { logout } = await import("./session.ts");
       const email = await logout(terminal);
       terminal.write(
-        options.json ? asJson({ email: email ?? null }) : email === undefined ? "nobody was signed in" : `signed out ${email}`,
+        options.json ? asJson({ email: email ?? null }) : email === undefined ? "no user was signed in" : `signed out ${email}`,
       );
     }),
   );
-  command("whoami", "whom commands act as").action(
+  command("whoami", "show the user as whom commands act").action(
     running(terminal, async (options: Options) => {
       const { whoAmI } = await import("./session.ts");
-      const person = await whoAmI(terminal);
-      terminal.write(options.json ? asJson(person) : record({ ...person }));
+      const user = await whoAmI(terminal);
+      terminal.write(options.json ? asJson(user) : record({ ...user }));
     }),
   );
 }

@@ -1,7 +1,7 @@
-/** What a cell can hold; nothing is shown as a dash. */
+/** The content of a cell. An empty one is shown as a dash. */
 export type Cell = string | number | boolean | null | undefined | readonly string[];
 
-/** Names come from strangers: no control characters and no change of direction reach the terminal. */
+/** Control characters and changes of direction, which untrusted names must not bring to the terminal. */
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 export const printable = (text: string): string => text.replace(UNSAFE, "");
@@ -13,7 +13,7 @@ function cellText(cell: Cell): string {
   return printable(Array.isArray(cell) ? cell.join(" ") : String(cell));
 }
 
-/** Rows under headings, in columns as wide as they need to be; the last one is not padded. */
+/** Rows under headings, in aligned columns. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const lines = [headings, ...rows.map((row) => row.map(cellText))];
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
@@ -27,7 +27,7 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
     .join("\n");
 }
 
-/** One record, a line a member. */
+/** One record, one line for each member. */
 export const record = (members: Readonly<Record<string, Cell>>): string => {
   const width = Math.max(...Object.keys(members).map((name) => name.length));
   return Object.entries(members)
@@ -40,7 +40,7 @@ export const when = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");
 
 /**
- * Anything as JSON. What would write to the terminal or turn its text around is escaped, so that it comes out as it is and harms nobody.
+ * Any value as JSON. Control characters and changes of direction are escaped.
  */
 export const asJson = (value: unknown): string =>
   (JSON.stringify(value, null, 2) ?? "null").replace(UNSAFE, (character) =>

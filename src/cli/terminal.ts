@@ -5,22 +5,22 @@ import { Writable } from "node:stream";
 import { type Clock, systemClock } from "../clock.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
-/** The server that commands talk to, and what they sign in with where nobody need be asked. */
+/** The server that commands use, and the credentials with which they sign in without asking. */
 export interface ServerAccess {
   readonly serverUrl: string;
   readonly email: string | undefined;
   readonly password: string | undefined;
 }
 
-/** Where a command runs: whom it talks to and how, and what it knows of the person who runs it. */
+/** The environment of a command: server, configuration, input and output. */
 export interface Terminal {
   server(): ServerAccess;
-  /** Where what is to be remembered between commands is kept. */
+  /** The directory of sessions that are kept between commands. */
   readonly configDir: string;
   readonly clock: Clock;
   write(text: string): void;
   complain(text: string): void;
-  /** @param hidden what is typed is not shown */
+  /** @param hidden does not show what is typed */
   ask(question: string, hidden?: boolean): Promise<string>;
   end(exitCode: number): void;
 }
@@ -40,10 +40,13 @@ export const systemTerminal = (server: () => ServerAccess, configHome: string | 
 
 async function ask(question: string, hidden = false): Promise<string> {
   if (!process.stdin.isTTY) {
-    throw new CommandFailure(EXIT.notSignedIn, "Nobody can be asked: set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD.");
+    throw new CommandFailure(
+      EXIT.notSignedIn,
+      "Cannot ask for a password without a terminal: set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD.",
+    );
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // The interface comes before the question: from then on the terminal itself shows nothing of what is typed.
+  // The interface is opened before the question: from then on the terminal itself shows nothing that is typed.
   const lines = createInterface({ input: process.stdin, output: hidden ? silent : process.stderr, terminal: true });
   try {
     if (hidden) process.stderr.write(question);
@@ -54,29 +57,39 @@ async function ask(question: string, hidden = false): Promise<string> {
   }
 }
 
-/** What is to be put away when a command ends, by its terminal. */
-const toEnd = new WeakMap<Terminal, (() => Promise<void>)[]>();
+/** Work for the end of a command, by its terminal. */
+const cleanups = new WeakMap<Terminal, (() => Promise<void>)[]>();
 
-/** Has something done when the command ends, whether it succeeds or not. */
+/** Runs `work` when the command ends, whether it succeeds or not. */
 export const atEnd = (terminal: Terminal, work: () => Promise<void>): void => {
-  toEnd.set(terminal, [...(toEnd.get(terminal) ?? []), work]);
+  cleanups.set(terminal, [...(cleanups.get(terminal) ?? []), work]);
 };
 
-async function putAway(terminal: Terminal): Promise<void> {
-  const works = toEnd.get(terminal) ?? [];
-  toEnd.delete(terminal);
+async function cleanUp(terminal: Terminal): Promise<void> {
+  const works = cleanups.get(terminal) ?? [];
+  cleanups.delete(terminal);
   for (const work of works) await work();
 }
 
-/** A command's action whose failure is told in one message, and by the exit code. */
+/** The user as whom a command acts, by its terminal. */
+const signedInAs = new WeakMap<Terminal, string>();
+
+/** Records as whom a command acts, for its error messages. */
+export const actAs = (terminal: Terminal, email: string): void => void signedInAs.set(terminal, email);
+
+/** The action of a command. A failure becomes one message and the exit code. */
 export const running =
   <Args extends unknown[]>(terminal: Terminal, action: (...args: Args) => Promise<void>) =>
   (...args: Args): Promise<void> =>
     action(...args)
       .catch(async (error: unknown) => {
         const { asFailure } = await import("./as-failure.ts");
-        const failure = asFailure(error);
+        const failure = asFailure(error, {
+          server: terminal.server().serverUrl,
+          email: signedInAs.get(terminal),
+          named: args.filter((arg) => typeof arg === "string"),
+        });
         terminal.complain(failure.message);
         terminal.end(failure.exitCode);
       })
-      .finally(() => putAway(terminal));
+      .finally(() => cleanUp(terminal));

@@ -2,8 +2,8 @@ import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { isUuid } from "../identifier.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { managing } from "./managing.ts";
-import { asJson, table } from "./table.ts";
+import { everyPage, managing } from "./management-api.ts";
+import { asJson, printable, table } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
@@ -23,35 +23,35 @@ const role = (value: string): Role => {
 export function registerUserCommands(program: Command, terminal: Terminal): void {
   const users = program
     .command("users")
-    .description("people, for operators; a person is named by id or e-mail address")
+    .description("users, for operators; named by id or e-mail address")
     .addHelpText("after", EXIT_CODES);
   const command = (name: string, description: string) => users.command(name).description(description).option("--json", "as JSON");
-  const write = (people: readonly User[], shown: unknown, { json }: Options): void => {
-    const rows = people.map(({ id, email, emailVerified, role: held, enabled }) => [id, email, emailVerified, held, enabled]);
+  const write = (listed: readonly User[], shown: unknown, { json }: Options): void => {
+    const rows = listed.map(({ id, email, emailVerified, role: userRole, enabled }) => [id, email, emailVerified, userRole, enabled]);
     terminal.write(json ? asJson(shown) : table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows));
   };
 
-  command("list", "list people, newest first")
-    .option("--search <text>", "only those in whose name or address it is")
+  command("list", "list users, newest first")
+    .option("--search <text>", "only those with this text in name or address")
     .action(
       running(terminal, async ({ search, ...options }: Options & { readonly search?: string }) => {
-        const people = await everyone(await managing(terminal), search);
-        write(people, people, options);
+        const found = await everyUser(await managing(terminal), search);
+        write(found, found, options);
       }),
     );
   const changing = <Args extends unknown[]>(change: (admin: AdminClient, id: string, ...args: Args) => Promise<User>) =>
-    running(terminal, async (person: string, ...args: [...Args, Options, Command]) => {
+    running(terminal, async (named: string, ...args: [...Args, Options, Command]) => {
       const admin = await managing(terminal);
-      const user = await change(admin, await userId(admin, person), ...(args.slice(0, -2) as Args)); // commander adds options and command
+      const user = await change(admin, await userId(admin, named), ...(args.slice(0, -2) as Args)); // commander adds options and command
       write([user], user, args.at(-2) as Options);
     });
-  command("enable <person>", "let a person sign in again").action(changing((admin, id) => admin.operator.users.enable.mutate({ id })));
-  command("disable <person>", "refuse a person everywhere, at once").action(
+  command("enable <user>", "let a user sign in again").action(changing((admin, id) => admin.operator.users.enable.mutate({ id })));
+  command("disable <user>", "disable a user everywhere, at once").action(
     changing((admin, id) => admin.operator.users.disable.mutate({ id })),
   );
-  command("role <person>", "developer or operator")
+  command("role <user>", "make a user a developer or an operator")
     .argument("<role>", "developer or operator", role)
-    .action(changing((admin, id, given: Role) => admin.operator.users.setRole.mutate({ id, role: given })));
+    .action(changing((admin, id, newRole: Role) => admin.operator.users.setRole.mutate({ id, role: newRole })));
 }
 
 /** `countersign realms …`, for operators. */
@@ -74,18 +74,18 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     );
   realms
     .command("update <realm>")
-    .description("set what open registration may hand out in a realm, named by id or name")
+    .description("set the scopes that open registration may grant in a realm, named by id or name")
     .requiredOption(
       "--scope <scope>",
-      "a scope; may be given several times, or once as none (nothing) or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
+      "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
       (value: string, before: readonly string[] = []) => [...before, value],
     )
     .option("--json", "as JSON")
     .action(
-      running(terminal, async (given: string, { scope, ...options }: Options & { readonly scope: readonly string[] }) => {
+      running(terminal, async (named: string, { scope, ...options }: Options & { readonly scope: readonly string[] }) => {
         const admin = await managing(terminal);
         const { realms: known } = await admin.operator.realms.list.query();
-        const id = known.find((realm) => realm.id === given || realm.name === given)?.id ?? given;
+        const id = known.find((realm) => realm.id === named || realm.name === named)?.id ?? named;
         const only = scope.length === 1 ? scope[0] : undefined;
         const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
         const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
@@ -94,32 +94,28 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     );
 }
 
-async function everyone(admin: AdminClient, search: string | undefined): Promise<readonly User[]> {
-  const all: User[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const filter = { limit: 200, ...(cursor !== undefined && { cursor }), ...(search !== undefined && { search }) };
-    const page = await admin.operator.users.list.query(filter);
-    all.push(...page.users);
-    if (page.nextCursor === null) return all;
-    cursor = page.nextCursor;
-  }
-}
+const everyUser = (admin: AdminClient, search: string | undefined): Promise<readonly User[]> =>
+  everyPage(async (at) => {
+    const { users, nextCursor } = await admin.operator.users.list.query({ limit: 200, ...(search !== undefined && { search }), ...at });
+    return { items: users, nextCursor };
+  });
 
-/** A record's id as it was given for an option. @throws {CommandFailure} for what is no id, which would find nothing without a word */
-export function asId(option: string, given: string): string {
-  const id = given.toLowerCase();
+/** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
+export function asId(option: string, value: string): string {
+  const id = value.toLowerCase();
   if (!isUuid(id)) throw new CommandFailure(EXIT.failed, `${option}: not an id`);
   return id;
 }
 
 /**
- * The id of a person, by it or by e-mail address.
- * @throws {CommandFailure} for an address that is nobody's, or of people of several realms
+ * The id of a user who is named by id or e-mail address.
+ * @throws {CommandFailure} for an address of no user, or of users in several realms
  */
-export async function userId(admin: AdminClient, person: string): Promise<string> {
-  if (!person.includes("@")) return person;
-  const [first, ...others] = (await everyone(admin, person)).filter(({ email }) => email.toLowerCase() === person.toLowerCase());
-  if (first === undefined) throw new CommandFailure(EXIT.notFound, "Not found.");
-  if (others.length > 0) throw new CommandFailure(EXIT.failed, "Several people have this address: name one by id.");
+export async function userId(admin: AdminClient, named: string): Promise<string> {
+  if (!named.includes("@")) return named;
+  const [first, ...others] = (await everyUser(admin, named)).filter(({ email }) => email.toLowerCase() === named.toLowerCase());
+  if (first === undefined) throw new CommandFailure(EXIT.notFound, `No user has the e-mail address ${printable(named)}.`);
+  if (others.length > 0)
+    throw new CommandFailure(EXIT.failed, `Several users have the e-mail address ${printable(named)}: name one by id.`);
   return first.id;
 }

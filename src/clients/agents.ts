@@ -2,7 +2,7 @@ import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { type Client, isConfidential } from "./client.ts";
 import type { ClientDirectory } from "./ports.ts";
 
-/** Actors that one token may name (specification §8). */
+/** Actors that one token may name (docs/protocol.md#limits). */
 export const MAX_ACTORS = 4;
 
 /** A client as a person is told of it to whom a token may go. The name is the client's own word. */
@@ -14,7 +14,7 @@ export interface NamedTarget {
   readonly mayExchange: boolean;
 }
 
-/** Whether a client could get a token of its own for one that it is handed. Pure. @see specification §4.7 rule 1 */
+/** Whether a client could get a token of its own for one that it is handed. Pure. @see docs/protocol.md#token-exchange-rules */
 export const mayExchange = (client: Client): boolean =>
   client.enabled && client.isAgent && client.grantTypes.includes(TOKEN_EXCHANGE) && isConfidential(client);
 

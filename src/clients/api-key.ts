@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../clock.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
 
-/** A static API key as it is known after its creation (specification §2.3). Times are seconds since the epoch, with their fraction. */
+/** A static API key as it is known after its creation (docs/protocol.md#api-keys). Times are seconds since the epoch, with their fraction. */
 export interface ApiKey {
   readonly id: string;
   /** The internal id of the client that it belongs to. */

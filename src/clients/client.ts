@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 export type AuthMethod = (typeof AUTH_METHODS)[number];
 
-/** Algorithms that a client assertion may be signed with: asymmetric ones only (specification §4.7). */
+/** Algorithms that a client assertion may be signed with: asymmetric ones only (docs/protocol.md#client-assertions). */
 export const CLIENT_ASSERTION_ALGORITHMS = [
   "EdDSA",
   "Ed25519",
@@ -28,7 +28,7 @@ export type AgentMode = (typeof AGENT_MODES)[number];
 /** How a client came to be: it decides which rules bind it. */
 export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic" | "metadata_document";
 
-/** A registered client (specification §2.2). Times are seconds since the epoch, with their fraction. */
+/** A registered client (docs/protocol.md#clients). Times are seconds since the epoch, with their fraction. */
 export interface Client {
   readonly id: string;
   readonly clientId: string;

@@ -17,7 +17,7 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
 
 /**
  * What is of no use to a client, though it contradicts nothing: a grant for which it would have to prove who it is, and cannot. Who asks for
- * it is told; a provisioning file may lay down what the token endpoint will refuse (specification §4.7, token exchange rule 2). Pure.
+ * it is told; a provisioning file may lay down what the token endpoint will refuse (docs/protocol.md#token-exchange-rules). Pure.
  */
 export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
   client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANT_TYPES.includes(grant))
@@ -27,7 +27,7 @@ export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "token
 /**
  * What of a client contradicts itself, judged on the whole record as it would be stored. Pure; an empty list is a coherent client.
  * Keys are no condition of private_key_jwt: they are the operator's to give, and until then the client authenticates nowhere.
- * @see RFC 7591 §2, specification §2.2, §4.6
+ * @see RFC 7591 §2, docs/protocol.md#clients, docs/protocol.md#redirect-uris
  */
 export function incoherences(client: ClientSettings): readonly Incoherence[] {
   const found: Incoherence[] = [];

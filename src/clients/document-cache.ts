@@ -40,7 +40,7 @@ export interface DocumentPorts {
  * Finds clients by their metadata documents. Documents are kept within bounds of number and time and are judged anew at each use, so that
  * a change of the realm's allowlist holds at once. Neither a failure nor an unacceptable document is ever kept, and no old document
  * stands in for one that cannot be had.
- * @see draft-ietf-oauth-client-id-metadata-document §5, specification §5
+ * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
 export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
   const kept = new LRUCache<string, KeptDocument>({ max: REMEMBERED_DOCUMENTS });

@@ -17,7 +17,7 @@ export interface FetchedJson {
 
 /**
  * Reads from an URL that a stranger chose, without letting him reach what only we can reach.
- * @see draft-ietf-oauth-client-id-metadata-document "SSRF", specification §5
+ * @see draft-ietf-oauth-client-id-metadata-document "SSRF", docs/protocol.md#metadata-documents
  */
 export interface GuardedFetch {
   /**

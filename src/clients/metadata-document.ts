@@ -20,7 +20,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /**
  * Grants that a document's client can have; whatever else it names is left out. jwt-bearer is among that, also for clients with keys:
- * registration for it is the operator's to give (specification §2.2, §4.7), and nobody has registered these.
+ * registration for it is the operator's to give (docs/protocol.md#clients, docs/protocol.md#client-assertions), and nobody has registered these.
  */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
@@ -33,7 +33,7 @@ const invalid = (reason: string, detail = ""): never => {
  * The client that a metadata document describes. Pure.
  * @param url the client_id, which is where the document was fetched
  * @throws {Refusal} invalid_client
- * @see draft-ietf-oauth-client-id-metadata-document §4, RFC 7591 §2, specification §5
+ * @see draft-ietf-oauth-client-id-metadata-document §4, RFC 7591 §2, docs/protocol.md#metadata-documents
  */
 export function clientOfDocument(document: unknown, url: string, policy: DocumentPolicy): Client {
   const members = membersOf(document);

@@ -49,7 +49,7 @@ export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthM
 /**
  * Whether a client may have this redirect URI. A client without an environment is judged as production, but for loopback over http, which
  * native clients need.
- * @see OAuth 2.1 §2.3.1, RFC 8252 §7, specification §4.6
+ * @see OAuth 2.1 §2.3.1, RFC 8252 §7, docs/protocol.md#redirect-uris
  */
 export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>
   isPermittedTarget(uri, client) && !hasResponseParameter(uri);

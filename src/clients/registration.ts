@@ -4,7 +4,7 @@ import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
 import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
 
-/** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (specification §4.8). */
+/** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (docs/protocol.md#registration). */
 export const REGISTRABLE_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const satisfies readonly AuthMethod[];
 
 const STRIPPED_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -30,7 +30,7 @@ export interface RegistrationPolicy {
 /**
  * What open registration keeps of a request. Pure.
  * @throws {Refusal} invalid_redirect_uri, invalid_client_metadata
- * @see RFC 7591 §2, specification §4.8
+ * @see RFC 7591 §2, docs/protocol.md#registration
  */
 export function registrableMetadata(request: RegistrationRequest, policy: RegistrationPolicy): RegistrableMetadata {
   const grantTypes = registrableGrants(request.grant_types ?? ["authorization_code"]);

@@ -13,7 +13,7 @@ export interface ClientSources {
  * A registered client of such an id, disabled perhaps, thereby stands before the document.
  * @param address on whose behalf; what is fetched for it is counted
  * @throws {Refusal} invalid_client, too_many_requests; see ClientDocuments
- * @see specification §5 "Client resolution priority"
+ * @see docs/protocol.md#client-resolution
  */
 export async function resolveClient(clientId: string, address: string, { clients, documents }: ClientSources): Promise<Client | undefined> {
   const registered = await clients.byClientId(clientId);

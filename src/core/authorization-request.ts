@@ -5,10 +5,10 @@ import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { tooLong } from "../protocol/authorization-request.ts";
 import { isCodeChallenge } from "../protocol/pkce.ts";
-import type { Core } from "./core.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
+import type { Core } from "./ports.ts";
 import { asIdTokenHint } from "./tokens/id-token.ts";
 
 /** An authorization request that is good in all its parts, in the values that would be granted. */
@@ -31,7 +31,7 @@ const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
  * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect. A client of a
  * metadata document is resolved anew on every leg of the flow.
  * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be redirected
- * @see OAuth 2.1 §4.1.2.1, specification §4.6
+ * @see OAuth 2.1 §4.1.2.1, docs/protocol.md#authorization-request
  */
 export async function answerableClient(request: AuthorizationRequest, address: string, core: Core): Promise<Client> {
   const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));

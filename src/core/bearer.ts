@@ -2,8 +2,8 @@ import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
-import type { Core } from "./core.ts";
 import { stateHolds } from "./introspection.ts";
+import type { Core } from "./ports.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 const refuse = (reason: string): never => {
@@ -13,7 +13,7 @@ const refuse = (reason: string): never => {
 /**
  * What a route of the service itself asks of a bearer beyond being good. Pure.
  * @throws {Refusal} invalid_token, insufficient_scope
- * @see specification §5, OIDC Core §5.3
+ * @see docs/protocol.md#client-management, OIDC Core §5.3
  */
 export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer: string): void {
   const scopes = parseScope(claims.scope);

@@ -1,6 +1,9 @@
+import { isApiKey } from "../clients/api-key.ts";
 import { audienceOf, type Client } from "../clients/client.ts";
 import { sameResource } from "../protocol/resource.ts";
-import type { Core } from "./core.ts";
+import { printScope } from "../protocol/scope.ts";
+import { hashSecret } from "../secret.ts";
+import type { Core, CorePorts } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
 import type { TokenState } from "./token-state.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
@@ -19,7 +22,7 @@ export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolea
 
 /**
  * Whether a caller may learn of a token: the client that it was issued to, or one that stands for a resource of its audience. Pure.
- * @see specification §2.9
+ * @see docs/protocol.md#introspection
  */
 export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolean => {
   const audience = audienceList(claims);
@@ -77,7 +80,7 @@ export function introspection(tokens: readonly string[], core: Core) {
 
 /**
  * What a caller is told of a token.
- * @see RFC 7662 §2.2, RFC 8693 §4.1, specification §2.9
+ * @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection
  */
 async function introspect({ token, claims: known, state: begun }: Asked, caller: Client, core: Core) {
   const claims = known ?? verified(token, core);
@@ -98,3 +101,14 @@ async function introspect({ token, claims: known, state: begun }: Asked, caller:
     ...(detached && { pqcSignature: Buffer.from(detached.signature).toString("base64url"), pqcAlg: detached.alg }),
   };
 }
+
+/**
+ * What a resource server is told of a static API key: whether it counts at this moment, and for which client.
+ * @see docs/protocol.md#api-keys
+ */
+export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {
+  const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;
+  return live === undefined ? INACTIVE : { active: true, keyId: live.keyId, ...told(live.client) };
+}
+
+const told = ({ clientId, scopes }: Client) => ({ clientId, scope: printScope(scopes) });

@@ -1,17 +1,17 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import { hashSecret } from "../secret.ts";
-import type { Core } from "./core.ts";
 import { actorsOf } from "./policy/delegation.ts";
+import type { Core } from "./ports.ts";
 import { asAccessToken, tokenReference } from "./tokens/access-token.ts";
 
-/** The shape of refresh tokens (specification §8). */
+/** The shape of refresh tokens (docs/protocol.md#refresh-tokens). */
 const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
 
 /**
  * Ends a token of the client's own: a refresh token with its whole family and what was issued from it, an access token by itself.
  * Whatever is no live token of this client is left alone without a word.
- * @see RFC 7009 §2.1 and §2.2, specification §4.8
+ * @see RFC 7009 §2.1 and §2.2, docs/protocol.md#revocation
  */
 export async function revoke(token: string, client: Client, requestId: string, core: Core): Promise<void> {
   const audit: AuditEntry = {

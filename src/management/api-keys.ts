@@ -13,7 +13,7 @@ const notInDevelopment = (): Refusal =>
     description: "Static API keys are for clients in the development environment; use client_credentials.",
   });
 
-/** Static API keys of a developer's clients (specification §4.4). */
+/** Static API keys of a developer's clients. @see docs/protocol.md#api-keys */
 export const apiKeysRouter = router({
   create: developerProcedure.input(z.strictObject({ clientId: RecordId, key: CreateApiKeyInput })).mutation(async ({ ctx, input }) => {
     const { clients, apiKeys, clock, randomBytes } = ctx.ports;

@@ -3,11 +3,11 @@ import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Page } from "../clients/ports.ts";
 
-/** A record of the trail as it was written. `at` in seconds since the epoch, with their fraction. */
+/** A record of the audit log. `at` in seconds since the epoch, with their fraction. */
 export interface AuditRecord extends AuditEntry {
   readonly id: string;
   readonly at: number;
-  /** Its place in the chain; null until it is sealed, which happens within a second. */
+  /** Its link in the chain; null until it is sealed, within a second. */
   readonly link: Link | null;
 }
 
@@ -21,24 +21,24 @@ export interface AuditFilter {
   readonly jti?: string | undefined;
   readonly requestId?: string | undefined;
   readonly reason?: string | undefined;
-  /** Seconds since the epoch; from this moment on, and up to but not including that one. */
+  /** Seconds since the epoch; `since` is included, `until` is not. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 }
 
-/** Where the chain stands. */
+/** The head of the chain, and how far it is signed. */
 export interface AuditChainState {
   /** The last sealed record; null before the first. */
   readonly head: Link | null;
   /** Records that wait to be sealed. */
   readonly waiting: number;
-  /** Up to where a signature vouches for the chain, and since when, in seconds since the epoch. */
+  /** The last signed record, and when it was signed, in seconds since the epoch. */
   readonly signed: { readonly seq: number; readonly at: number } | null;
 }
 
-/** A part of the chain as it was sealed, with the checkpoints that lie in it. */
+/** A part of the chain as it was sealed, with its checkpoints. */
 export interface AuditChainPart {
-  /** What the part begins after: the first record follows from it. Undefined when there is no such record. */
+  /** The link before the first record. Undefined when there is no such record. */
   readonly start: Link | undefined;
   readonly records: readonly (Link & { readonly record: SealedRecord })[];
   readonly checkpoints: readonly SignedCheckpoint[];
@@ -47,7 +47,7 @@ export interface AuditChainPart {
 export interface AuditTrail {
   /** Newest first. @param after the id of the last record of the page before */
   list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
-  /** Sealed records in the order of the chain. @param after a number in it @returns also how far was looked, to go on from there */
+  /** Sealed records in the order of the chain. @param after a number in it @returns also `reached`, from which the next call continues */
   follow(filter: AuditFilter, limit: number, after: number): Promise<{ readonly items: readonly AuditRecord[]; readonly reached: number }>;
   chain(): Promise<AuditChainState>;
   /** Records and checkpoints as they were sealed. @param after a number in the chain, 0 for its beginning */

@@ -5,12 +5,12 @@ import { Refusal } from "../errors.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 
-/** @throws {Refusal} invalid_request, naming every member that is at fault */
+/** @throws {Refusal} invalid_request, with an issue for each member at fault */
 function assertCoherent(settings: ClientSettings): void {
   assertNone(incoherences(settings));
 }
 
-/** @throws {Refusal} invalid_request for a client that would hold a grant which it could never use */
+/** @throws {Refusal} invalid_request for a client with a grant that it could never use */
 export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
   assertNone(uselessGrants(settings));
 }
@@ -20,27 +20,27 @@ function assertNone(issues: readonly Incoherence[]): void {
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
 }
 
-/** @throws {Refusal} forbidden when the scopes hold what they did not hold before and a developer cannot give */
+/** @throws {Refusal} forbidden when a developer adds a scope that only an operator can give */
 export function assertSelfServiceScopes(scopes: readonly string[], before: readonly string[]): void {
   if (scopes.includes(MANAGE_CLIENTS) && !before.includes(MANAGE_CLIENTS)) {
     throw new Refusal("forbidden", "scope_is_the_operators", { description: `The scope ${MANAGE_CLIENTS} is given by an operator.` });
   }
 }
 
-const isSelfService = (grant: GrantType): boolean => SELF_SERVICE_GRANT_TYPES.some((known) => known === grant);
+const isSelfService = (grant: GrantType): boolean => SELF_SERVICE_GRANT_TYPES.some((selfService) => selfService === grant);
 
 /**
- * What a developer's patch makes of a client. Grants that an operator gave stay: they are not the developer's to take or to give. Pure.
+ * A client with a developer's patch. Grants that an operator gave stay: a developer can neither add nor remove them. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function developerChange(client: Client, patch: ClientPatch): ClientChange {
   if (patch.scopes !== undefined) assertSelfServiceScopes(patch.scopes, client.scopes);
-  const given = client.grantTypes.filter((grant) => !isSelfService(grant));
-  return operatorChange(client, { ...patch, ...(patch.grantTypes && { grantTypes: [...patch.grantTypes, ...given] }) });
+  const operatorGrants = client.grantTypes.filter((grant) => !isSelfService(grant));
+  return operatorChange(client, { ...patch, ...(patch.grantTypes && { grantTypes: [...patch.grantTypes, ...operatorGrants] }) });
 }
 
 /**
- * What an operator's patch makes of a client: mergedChange, and none that makes it hold a grant which it could never use. Pure.
+ * A client with an operator's patch, which must not give it a grant that it could never use. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function operatorChange(client: Client, patch: OperatorClientPatch): ClientChange {

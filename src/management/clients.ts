@@ -6,22 +6,22 @@ import { hashSecret, newSecret } from "../secret.ts";
 import { assertSelfServiceScopes, developerChange } from "./client-rules.ts";
 import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
 import { mintClient } from "./new-client.ts";
-import { bearerToken, developerProcedure, judgeCaller, type ManagementContext, procedure, router } from "./trpc.ts";
+import { authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
 import { clientView } from "./views.ts";
 
 const ById = z.strictObject({ id: RecordId });
 
-/** The same for a client that is not there and for one of somebody else's. */
-export function found<Thing>(thing: Thing | undefined): Thing {
-  if (thing === undefined) throw new Refusal("not_found", "no_such_record", { description: "Not found." });
-  return thing;
+/** The same for a record that does not exist and for one out of reach. @throws {Refusal} not_found */
+export function found<Found>(record: Found | undefined): Found {
+  if (record === undefined) throw new Refusal("not_found", "no_such_record", { description: "Not found." });
+  return record;
 }
 
-/** A client is read by its developer, or by a static API key of its own; for any other key it is not there (specification §4.4). */
+/** A client as its developer or its own static API key reads it; undefined for any other key. @see docs/protocol.md#api-keys */
 async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
   const bearer = bearerToken(ctx.authorization);
   if (!isApiKey(bearer)) {
-    const { userId } = await judgeCaller(ctx);
+    const { userId } = await authenticateCaller(ctx);
     return ctx.ports.clients.byId(id, { kind: "owner", userId });
   }
   const live = await ctx.ports.apiKeyDirectory.byHash(hashSecret(bearer));
@@ -29,14 +29,14 @@ async function readableClient(ctx: ManagementContext, id: string): Promise<Clien
   return live.client.id === id ? live.client : undefined;
 }
 
-/** @throws {Refusal} invalid_request for a client whose method has no secret; not_found */
+/** @throws {Refusal} invalid_request for a client whose authentication method has no secret */
 export function assertHasSecret(client: Client): void {
   if (!client.tokenEndpointAuthMethod.startsWith("client_secret")) {
     throw new Refusal("invalid_request", "client_has_no_secret", { description: "This client does not authenticate with a secret." });
   }
 }
 
-/** What a developer does with the clients that she owns (specification §4.3). */
+/** The clients that a developer owns. @see docs/protocol.md#clients */
 export const clientsRouter = router({
   list: developerProcedure.query(async ({ ctx }) => ({
     clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView),

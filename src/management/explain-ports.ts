@@ -4,14 +4,14 @@ import type { parseGrant } from "../protocol/grants.ts";
 
 export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
 
-/** What the core says of a token request, rule by rule. */
+/** How the core evaluates a token request, rule by rule. */
 export interface Explanation {
   readonly rules: readonly {
     readonly rule: string;
     readonly demand: string;
     readonly source: string;
     readonly verdict: RuleVerdict;
-    /** Of a refusal: what is answered, and why. */
+    /** Of a refusal: the error code, and the reason. */
     readonly error?: string;
     readonly reason?: string;
   }[];
@@ -27,7 +27,7 @@ export interface Explanation {
     /** Client ids of the delegation chain, the current actor first. */
     readonly actors: readonly string[];
   };
-  /** Of an authorization request: the scopes that the client requested and may not have. */
+  /** Of an authorization request: requested scopes that the client may not have. */
   readonly droppedScope?: readonly string[];
   readonly refused?: {
     readonly clientId: string;
@@ -39,15 +39,15 @@ export interface Explanation {
   };
 }
 
-/** Asks the token core what it makes of token requests. Nothing is written. */
+/** Lets the token core evaluate token requests without writing anything. */
 export interface Explainer {
-  /** A request as it would be made now. */
+  /** A request as it would be evaluated now. */
   ofRequest(
     client: ReturnType<typeof parseClientCredential>,
     grant: ReturnType<typeof parseGrant>,
     signal?: AbortSignal,
   ): Promise<Explanation>;
-  /** What a code would be for, if the user allows it. */
+  /** An authorization request, as if the user allowed it. */
   ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
   /** A request that was refused, by its id. @throws {Refusal} not_found when there is no record of it */
   ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;

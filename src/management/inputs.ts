@@ -16,13 +16,13 @@ import {
 
 const selfServiceGrants = z.array(z.enum(SELF_SERVICE_GRANT_TYPES)).min(1).transform(distinct);
 
-/** PKCE is required of everybody, so that this member is taken and changes nothing (specification §5). */
+/** PKCE is always required, so this member is accepted and ignored. @see docs/protocol.md#clients */
 const requirePkce = z.boolean().optional();
 
-/** A record's internal id. Whatever is no id is the id of nothing: it is looked up, and not found. */
+/** A record's internal id. Any other text is looked up too, and not found. */
 export const RecordId = z.string().transform((id) => id.toLowerCase());
 
-/** POST /api/clients (specification §4.3): what a developer may say of a new client. */
+/** POST /api/clients: what a developer may set on a new client. */
 export const CreateClientInput = z.strictObject({
   name: DisplayName,
   description: description.default(null),
@@ -35,7 +35,7 @@ export const CreateClientInput = z.strictObject({
 });
 export type CreateClientInput = z.output<typeof CreateClientInput>;
 
-/** PATCH /api/clients/{id} (specification §4.3): client_id and secret are not among it. */
+/** PATCH /api/clients/{id}: client_id and secret cannot be changed. */
 export const ClientPatch = z.strictObject({
   name: DisplayName.optional(),
   description: description.optional(),
@@ -55,7 +55,7 @@ export const OperatorCreateClientInput = z.strictObject({
   clientId: clientId.optional(),
   grantTypes: allGrants,
   enabled: z.boolean().default(true),
-  /** The person who is to manage it; nobody when left out. */
+  /** The user who manages it; none when left out. */
   ownerId: z.uuid().nullable().default(null),
 });
 export type OperatorCreateClientInput = z.output<typeof OperatorCreateClientInput>;
@@ -64,16 +64,16 @@ export const OperatorClientPatch = z.strictObject({
   ...ClientPatch.shape,
   ...operatorAttributes,
   grantTypes: allGrants.optional(),
-  /** Who is to manage it from now on; null: nobody. */
+  /** The user who manages it from now on; null: none. */
   ownerId: z.uuid().nullable().optional(),
 });
 export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
-/** POST /api/clients/{id}/api-keys (specification §4.4). */
+/** POST /api/clients/{id}/api-keys . */
 export const CreateApiKeyInput = z.strictObject({ name: DisplayName });
 export const RegistrationScopes = scopes.nullable();
 
-/** A part of a list: `cursor` is `nextCursor` of the part before. */
+/** A page of a list: `cursor` is the `nextCursor` of the page before. */
 export const paging = {
   limit: z.int().min(1).max(200).default(50),
   cursor: z.uuid().optional(),
@@ -81,5 +81,5 @@ export const paging = {
 
 export const search = text(1, 200).optional();
 export const identifier = text(1, 512).optional();
-/** Milliseconds since the epoch, as everywhere in this API. */
+/** Milliseconds since the epoch. */
 export const moment = z.int().min(0).max(8_640_000_000_000_000).optional();

@@ -5,9 +5,9 @@ import { GRANT_TYPES } from "../protocol/grants.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
-// The members of a client, each judged by itself: the same for the API and for a provisioning file. How they go together is coherence's.
+// The members of a client, each validated by itself, for the API and for provisioning files. clients/coherence.ts validates them together.
 
-/** What no text column and no JSON column can hold: NUL, and halves of a character. */
+/** Text and JSON columns can hold neither NUL nor unpaired surrogates. */
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
 export const text = (min: number, max: number) =>
@@ -36,7 +36,7 @@ const jwk = z
     if (message !== undefined) issues.push({ code: "custom", message, input: value });
   });
 
-/** Attributes that an operator alone sets (specification §2.2). */
+/** Attributes that only operators set. @see docs/protocol.md#clients */
 export const operatorAttributes = {
   environment: z.enum(ENVIRONMENTS).nullable().optional(),
   postLogoutRedirectUris: redirectUris.optional(),
@@ -51,7 +51,7 @@ export const operatorAttributes = {
     .optional(),
   jwks: z
     .strictObject({ keys: z.array(jwk).max(20) })
-    // An empty set is as good as none.
+    // An empty set is stored as none.
     .transform((set) => (set.keys.length === 0 ? null : set))
     .nullable()
     .optional(),

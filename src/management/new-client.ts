@@ -7,12 +7,12 @@ import type { ManagementPorts } from "./ports.ts";
 
 export interface MintedClient {
   readonly client: NewClient;
-  /** In clear, for the one answer that shows it; undefined where the method knows no secret. */
+  /** Plain text, for the one response that shows it; undefined where the authentication method has no secret. */
   readonly clientSecret: string | undefined;
 }
 
 /**
- * A client as it is first stored, with client_id and secret of our making.
+ * A new client, with a generated client_id and secret.
  * @throws {Refusal} invalid_request
  */
 export async function mintClient(

@@ -9,7 +9,7 @@ import type { AuditTrail } from "./audit-ports.ts";
 import type { Explainer } from "./explain-ports.ts";
 import type { ProvisionFile } from "./provision.ts";
 
-/** A person whose access token was found good for managing. */
+/** The user and client of an access token that is valid for management. */
 export interface Bearer {
   readonly userId: string;
   /** The client that the token was issued to. */
@@ -18,7 +18,7 @@ export interface Bearer {
 }
 
 export interface Bearers {
-  /** Judges an access token for the management surface. @throws {Refusal} invalid_token, insufficient_scope */
+  /** Validates an access token for the management API. @throws {Refusal} invalid_token, insufficient_scope */
   judge(accessToken: string, signal?: AbortSignal): Promise<Bearer>;
 }
 
@@ -29,27 +29,27 @@ export interface UserFilter {
   readonly search?: string | undefined;
 }
 
-/** People as operators see them. */
+/** Users as operators manage them. */
 export interface ManagedUsers {
   list(filter: UserFilter, limit: number, after?: string): Promise<Page<User>>;
   byId(id: string): Promise<User | undefined>;
-  /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown person */
+  /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown user */
   setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
   setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
 }
 
 export interface ManagedRealms {
   all(): Promise<readonly Realm[]>;
-  /** @param scopes null: what the deployment says. @returns undefined for an unknown realm */
+  /** @param scopes null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
 }
 
-/** What the scopes of a realm allow, in the operators' words for people. */
+/** Descriptions of the scopes of a realm, written by operators for users. */
 export interface ManagedScopes {
   all(realmId: string): Promise<readonly ScopeDescription[]>;
   /** @returns false for an unknown realm */
   set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
-  /** @returns false when there were no such words */
+  /** @returns false when there was no such description */
   remove(realmId: string, name: string, audit: AuditEntry): Promise<boolean>;
 }
 
@@ -58,9 +58,9 @@ export interface PublishedKey {
   readonly kid: string;
   readonly jwk: Readonly<Record<string, unknown>>;
   readonly publishedAt: number;
-  /** When a core last said that it signs with it; null while none has. */
+  /** When a core last reported that it signs with it; null while none has. */
   readonly inUseAt: number | null;
-  /** Whether a core signs with it; or it is in the JWK Set and verifies, ahead of its use or after it; or neither. */
+  /** `signing`: a core signs with it. `published`: it is in the JWK Set, before or after its use. `withdrawn`: neither. */
   readonly state: "signing" | "published" | "withdrawn";
 }
 
@@ -75,22 +75,22 @@ export interface ProvisionCounts {
 }
 
 export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
-  /** Only of a file that describes scopes. */
+  /** Only for a file that describes scopes. */
   readonly scopes?: ProvisionCounts;
 }
 
 export interface Provisioner {
   /**
-   * Brings realms, users and clients to what the file says, in one transaction; deletes nothing, and changes nothing when all is so
-   * already.
-   * @param actor who is told to have done it; the service itself when left out
-   * @throws {Refusal} invalid_request, naming every client that would contradict itself or hold a grant of no use to it, and every
-   * `ownerEmail` that belongs to no user; else a realm of `scopes` that is not there
+   * Creates and changes realms, users, clients and scope descriptions as the file says, in one transaction. Deletes nothing, and is
+   * idempotent.
+   * @param actor of the audit records; the service itself when left out
+   * @throws {Refusal} invalid_request, with an issue for each client that is invalid, each `ownerEmail` without an account, or an unknown
+   * realm of `scopes`
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
 
-/** All that managing needs of the world. */
+/** Everything that management depends on. */
 export interface ManagementPorts {
   readonly bearers: Bearers;
   readonly explainer: Explainer;
@@ -109,6 +109,6 @@ export interface ManagementPorts {
   readonly provisioner: Provisioner;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  /** DEFAULT_CLIENT_ENVIRONMENT: of clients that developers make. */
+  /** DEFAULT_CLIENT_ENVIRONMENT: the environment of clients that developers create. */
   readonly defaultEnvironment: Environment;
 }

@@ -29,7 +29,7 @@ const user = z.strictObject({
   role: z.enum(["developer", "operator"]).optional(),
 });
 
-/** Each member by itself; how they go together is judged on the record that the file makes of the client (provisionedChange). */
+/** Validates each member by itself; provisionedChange validates the client as a whole. */
 const client = z
   .strictObject({
     ...operatorAttributes,
@@ -57,7 +57,7 @@ const distinct =
   (entries: readonly Entry[]): boolean =>
     new Set(entries.map(key)).size === entries.length;
 
-/** What an operator lays down in a file: realms, people and clients that are to be there. Members that are left out keep what they are. */
+/** A provisioning file: realms, users, clients and scope descriptions to create or change. Members that are left out stay unchanged. */
 export const ProvisionFile = z.strictObject({
   realms: z
     .array(realm)
@@ -80,7 +80,7 @@ export const ProvisionFile = z.strictObject({
       "names a clientId twice",
     )
     .default([]),
-  /** In words for people; of the default realm where none is named. */
+  /** Descriptions for users; of the default realm where none is named. */
   scopes: z
     .array(describedScope)
     .refine(
@@ -91,7 +91,7 @@ export const ProvisionFile = z.strictObject({
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 
-/** Why a provisioning file was refused, one line a fault. Nothing was written. */
+/** A provisioning file was refused; one line for each fault. Nothing was written. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly faults: readonly string[];
@@ -103,7 +103,7 @@ export class ProvisionError extends Error {
 }
 
 /**
- * What was found wrong when the file met what is there already, told like what is wrong with the file by itself; anything else as it is.
+ * A refusal with issues, which were found on applying the file, as a ProvisionError; any other error unchanged.
  */
 export function asProvisionError(error: unknown, named: string): unknown {
   const issues = isRefusal(error) ? (error.detail.issues ?? []) : [];

@@ -12,7 +12,7 @@ import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
 import { publishedKeyView } from "./views.ts";
 
-/** The management API: what developers do with their clients, and what operators do with the service. */
+/** The management API of developers and operators. */
 export const managementRouter = router({
   clients: clientsRouter,
   apiKeys: apiKeysRouter,
@@ -28,15 +28,15 @@ export const managementRouter = router({
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
-    /** A provisioning file, applied at once and as a whole. */
+    /** Applies a provisioning file as a whole. */
     provision: operatorProcedure
       .input(ProvisionFile)
       .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
   }),
 });
 
-/** All that a typed client needs to know; there is nothing to run in it. */
+/** For typed clients; a type only. */
 export type ManagementRouter = typeof managementRouter;
 
-/** Calls procedures without HTTP, for the HTTP face that looks otherwise than tRPC. */
+/** Calls procedures without tRPC over HTTP, for the REST routes. */
 export const managementCaller = createCallerFactory(managementRouter);

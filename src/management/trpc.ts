@@ -9,17 +9,17 @@ import { parseBearer } from "../protocol/client-credential.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 
-/** What every call brings along. */
+/** The context of every call. */
 export interface ManagementContext {
   readonly ports: ManagementPorts;
-  /** The `Authorization` header as it was sent; judged anew by every call of a batch. */
+  /** The `Authorization` header; evaluated by every call of a batch. */
   readonly authorization: string | undefined;
   readonly address: string;
   readonly requestId: string;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What an error tells over /trpc: a word of the catalogue, and what is wrong with the input. Nothing of the inside. */
+/** An error as /trpc returns it: a code of the catalogue and issues with the input, and nothing internal. */
 interface PublicError {
   readonly error: RefusalCode | "server_error";
   readonly message: string;
@@ -27,7 +27,7 @@ interface PublicError {
   readonly retryAfter?: number;
 }
 
-/** Words for a TRPCError that is neither ours nor the input's: the call itself was wrong. */
+/** Codes for a TRPCError of a malformed call. */
 const CALL_FAULTS: { readonly [Code in TRPCError["code"]]?: RefusalCode } = {
   NOT_FOUND: "not_found",
   BAD_REQUEST: "invalid_request",
@@ -37,7 +37,7 @@ const CALL_FAULTS: { readonly [Code in TRPCError["code"]]?: RefusalCode } = {
   PAYLOAD_TOO_LARGE: "payload_too_large",
 };
 
-/** The refusal behind what a procedure threw; undefined for a fault of ours. */
+/** The refusal that a procedure threw; undefined for an internal fault. */
 export function refusalBehind(error: TRPCError): Refusal | undefined {
   if (isRefusal(error.cause)) return error.cause;
   if (error.cause instanceof ZodError) return invalidInput(error.cause);
@@ -45,7 +45,7 @@ export function refusalBehind(error: TRPCError): Refusal | undefined {
   return code === undefined ? undefined : new Refusal(code, "bad_call", { cause: error.cause });
 }
 
-/** Messages of the schemas are fixed words; values are never repeated. */
+/** Messages of the schemas are fixed texts; values are never repeated. */
 function invalidInput(error: ZodError): Refusal {
   const issues = error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issueWords(issue) }));
   return new Refusal("invalid_request", "invalid_input", { description: "The request is not valid.", issues, cause: error });
@@ -62,29 +62,29 @@ function publicError(refusal: Refusal | undefined): PublicError {
   };
 }
 
-/** What is refused before tRPC sees the call, as its typed clients read errors. */
+/** The body for a refusal before tRPC handles the call, in the form that its typed clients read. */
 export function outerError(refusal: Refusal | undefined) {
   const { trpc: code, http: httpStatus } = refusal === undefined ? FAULT : CATALOGUE[refusal.code];
-  const told = publicError(refusal);
-  return { error: { code: TRPC_ERROR_CODES_BY_KEY[code], message: told.message, data: { code, httpStatus, ...told } } };
+  const shown = publicError(refusal);
+  return { error: { code: TRPC_ERROR_CODES_BY_KEY[code], message: shown.message, data: { code, httpStatus, ...shown } } };
 }
 const FAULT = { trpc: "INTERNAL_SERVER_ERROR", http: 500 } as const;
 
 const t = initTRPC.context<ManagementContext>().create({
   isDev: false,
   errorFormatter: ({ shape, error }) => {
-    const told = publicError(refusalBehind(error));
+    const shown = publicError(refusalBehind(error));
     return {
       code: shape.code,
-      message: told.message,
-      data: { code: error.code, httpStatus: shape.data.httpStatus, path: shape.data.path, ...told },
+      message: shown.message,
+      data: { code: error.code, httpStatus: shape.data.httpStatus, path: shape.data.path, ...shown },
     };
   },
 });
 
 export const { router, createCallerFactory, mergeRouters } = t;
 
-/** Gives a refusal the tRPC code of its row in the catalogue; whatever else was thrown stays a fault. */
+/** Gives a refusal the tRPC code of its row in the catalogue; any other error stays a fault. */
 const refusals = t.middleware(async ({ next }) => {
   const result = await next();
   if (result.ok || !isRefusal(result.error.cause)) return result;
@@ -92,11 +92,11 @@ const refusals = t.middleware(async ({ next }) => {
   throw new TRPCError({ code: CATALOGUE[refusal.code].trpc, message: refusal.code, cause: refusal });
 });
 
-/** The base of every procedure; of use by itself only where a call judges its caller in its own way. */
+/** The base of every procedure. Used alone only where a procedure authenticates its caller itself. */
 export const procedure = t.procedure.use(refusals);
 
 /** @throws {Refusal} unauthenticated, invalid_token, insufficient_scope */
-export async function judgeCaller({ authorization, ports, signal }: ManagementContext): Promise<Bearer> {
+export async function authenticateCaller({ authorization, ports, signal }: ManagementContext): Promise<Bearer> {
   return ports.bearers.judge(bearerToken(authorization), signal);
 }
 
@@ -107,25 +107,25 @@ export function bearerToken(authorization: string | undefined): string {
   return token;
 }
 
-/** For whoever has signed in, with what she owns. */
+/** For signed-in users, with the clients that they own. */
 export const developerProcedure = procedure.use(async ({ ctx, next }) => {
-  const caller = await judgeCaller(ctx);
+  const caller = await authenticateCaller(ctx);
   const reach: Reach = { kind: "owner", userId: caller.userId };
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
 /**
- * For operators who have signed in with the service itself, with everything there is: what other clients may do in their name is clients.
+ * For operators who signed in to the service itself, with all records. Tokens of other clients do not suffice, whatever their scopes.
  */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
-  const caller = await judgeCaller(ctx);
+  const caller = await authenticateCaller(ctx);
   if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)
     throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
   const reach: Reach = { kind: "all" };
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/** Writes down who did what: the person, the address and the request are the same for all that one call does. */
+/** Makes the audit entries of one call, which share actor, address and request id. */
 export type AuditNote = (event: AuditEvent, about?: Partial<AuditEntry>) => AuditEntry;
 
 const auditOf = ({ address, requestId }: ManagementContext, { userId }: Bearer): AuditNote => {

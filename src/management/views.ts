@@ -11,7 +11,7 @@ import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
-/** A client as its developer sees it, member by member (specification §2.2): there is no member through which a secret could leave. */
+/** A client as its developer sees it, member by member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
   id: client.id,
   clientId: client.clientId,
@@ -44,7 +44,7 @@ export const operatorClientView = (client: Client) => ({ ...clientView(client), 
 const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
   Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
-/** A static API key without the key (specification §2.3). */
+/** A static API key without the key. */
 export const apiKeyView = (key: ApiKey) => ({
   id: key.id,
   clientId: key.clientId,
@@ -84,7 +84,7 @@ export const publishedKeyView = (key: PublishedKey) => ({
 });
 
 /**
- * A record of the trail; what it does not tell of is left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until
+ * An audit record; members without a value are left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until
  * it is sealed.
  */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
@@ -105,7 +105,7 @@ export const auditChainView = ({ head, waiting, signed }: AuditChainState) => ({
 
 const endView = (end: End | null) => end && { ...end, at: millisecondsOrNull(end.at) };
 
-/** What an agent holds on somebody's behalf; `ended` is null while it counts. */
+/** A delegation; `ended` is null while it is active. */
 export const delegationView = ({ issuedAt, expiresAt, ended, ...delegation }: Delegation) => ({
   ...delegation,
   issuedAt: milliseconds(issuedAt),

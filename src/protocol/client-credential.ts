@@ -30,7 +30,7 @@ const SECRET_IN_QUERY = new RegExp(`(?:^|&)(?:${SECRET_PARAMETERS.join("|")})(?:
  * is the core's to say. Basic with an empty secret and nothing beside it names a client and proves nothing, as `client_id` would.
  * @param authorization the `Authorization` header  @param address where the request came from
  * @throws {Refusal} invalid_client for an `Authorization` header that is no well-formed Basic
- * @see RFC 6749 §2.3.1, RFC 7521 §4.2, specification §4.7
+ * @see RFC 6749 §2.3.1, RFC 7521 §4.2, docs/protocol.md#client-authentication
  */
 export function parseClientCredential(authorization: string | undefined, form: Form, address: string): ClientCredential {
   const clientId = form.get("client_id");

@@ -9,7 +9,7 @@ const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 /**
  * What is wrong with a name that people are shown, in fixed words; undefined for a good one. A name shows, shows as what it is, and can be
  * stored. The same for every way in which a client comes to be.
- * @see specification §2.2, §8
+ * @see docs/protocol.md#clients, docs/protocol.md#limits
  */
 export function displayNameFault(name: string): string | undefined {
   if (Array.from(name).length > MAX_LENGTH) return `must have a length of at most ${MAX_LENGTH}`;

@@ -17,7 +17,7 @@ export interface MetadataFacts {
 const ID_JAG_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/** The authorization server's metadata. @see RFC 8414 §2, specification §2.11 */
+/** The authorization server's metadata. @see RFC 8414 §2, docs/protocol.md#discovery */
 export function authorizationServerMetadata(facts: MetadataFacts): Record<string, unknown> {
   const { issuer } = facts;
   return {

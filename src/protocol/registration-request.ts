@@ -6,7 +6,7 @@ const words = z.array(z.string().max(200)).max(20);
 
 /**
  * The members of a registration request that are read at all (RFC 7591 §2). Every other member is dropped unseen, whatever its value:
- * `jwks`, `jwks_uri` and `application_type` among them (specification §4.8).
+ * `jwks`, `jwks_uri` and `application_type` among them (docs/protocol.md#registration).
  */
 export const RegistrationRequest = z.object({
   client_name: DisplayName.optional().meta({ description: "Shown to people who are asked for consent." }),

@@ -1,10 +1,11 @@
 import { isIPv6 } from "node:net";
 import type { AuditEntry } from "../audit.ts";
-import type { AuditLog } from "../core/ports.ts";
+import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { AUDIT_RECORDS } from "./tables/records.ts";
 
 const RECORD = statement(
   "audit_record",
@@ -13,34 +14,30 @@ const RECORD = statement(
    ${insertAudit("input")}`,
 );
 
-/** An IPv6 host has all of its /64 to itself, so that such addresses are one. */
+/** An IPv6 host can use its whole /64, which counts as one address. */
 const network = "coalesce(host(network(set_masklen($3::inet, 64))) || '/64', $2)";
 
 const UNPROVEN = statement(
   "audit_record_unproven",
   `with counted as (
-     insert into refused_exchanges as known (client_id, address, reason, minute)
+     insert into refused_exchanges as counter (client_id, address, reason, minute)
      select client_id, ${network}, $4, date_trunc('minute', now()) from clients where client_id = $1 and is_agent
-     on conflict (client_id, address, reason, minute) do update set requests = known.requests + 1
+     on conflict (client_id, address, reason, minute) do update set requests = counter.requests + 1
      returning requests),
-   given as (select value as audit from jsonb_array_elements($5::jsonb), counted where requests = 1)
-   ${insertAudit("given")}`,
+   entries as (select value as audit from jsonb_array_elements($5::jsonb), counted where requests = 1)
+   ${insertAudit("entries")}`,
 );
 
 const REFUSAL = statement(
   "audit_refusal_of_request",
-  `select client_id, grant_type, reason, rule, error, ${preciseSeconds("at")} as at from audit_records
+  `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at"])} from audit_records
    where request_id = $1 and outcome = 'failure' and client_id is not null and grant_type is not null and reason is not null
    order by audit_records.id limit 1`,
 );
 
-interface RefusalColumns {
-  readonly client_id: string;
-  readonly grant_type: string;
-  readonly reason: string;
+interface RefusalRow extends Omit<RefusedRequest, "rule" | "error"> {
   readonly rule: string | null;
   readonly error: string | null;
-  readonly at: number;
 }
 
 export function auditLog(sql: Sql): AuditLog {
@@ -59,10 +56,8 @@ export function auditLog(sql: Sql): AuditLog {
       await sql.query(UNPROVEN, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
     },
     refusalOf: async (requestId) => {
-      const [row] = isStorable(requestId) ? await sql.query<RefusalColumns>(REFUSAL, [requestId]) : [];
-      if (row === undefined) return undefined;
-      const { client_id: clientId, grant_type: grantType, reason, rule, error, at } = row;
-      return { clientId, grantType, reason, rule: rule ?? undefined, error: error ?? undefined, at };
+      const [row] = isStorable(requestId) ? await sql.query<RefusalRow>(REFUSAL, [requestId]) : [];
+      return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined };
     },
   };
 }

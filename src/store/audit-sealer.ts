@@ -1,32 +1,32 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
-import { hashText, sealedRecord } from "./audit-seal-rows.ts";
+import { hashText, sealedRecord } from "./audit-rows.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
-/** Records that are sealed in one transaction; few on the embedded database, on whose one connection everybody else waits for its end. */
+/** Records that are sealed in one transaction; few on the embedded database, whose one connection is taken until its end. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
-/** Records in one turn, so that a turn ends soon even after a long pause. */
+/** The most records of one call of `seal`, so that it ends soon even after a long pause. */
 const TURN = 5_000;
 /** A checkpoint is due after so many records, or so many seconds after the one before it. */
 const CHECKPOINT = { records: 1_000, seconds: 5 } as const;
 
-interface Standing {
+interface ChainState {
   readonly waiting: boolean;
   readonly seq: number;
   readonly hash: string;
   /** Of the last checkpoint: 0 and null when there is none. */
   readonly signed: number;
-  readonly signed_hash: string | null;
-  readonly signed_ago: number | null;
+  readonly signedHash: string | null;
+  readonly signedAgo: number | null;
   readonly now: number;
 }
 
-const STANDING = statement(
-  "audit_standing",
+const STATE = statement(
+  "audit_seal_state",
   `select exists (select 1 from audit_records where seq is null) as waiting,
      coalesce(head.seq, 0)::float8 as seq, coalesce(${hashText("head.hash")}, '') as hash,
-     coalesce(signed.seq, 0)::float8 as signed, ${hashText("signed.hash")} as signed_hash,
-     extract(epoch from now() - signed.at)::float8 as signed_ago, floor(extract(epoch from now()))::float8 as now
+     coalesce(signed.seq, 0)::float8 as signed, ${hashText("signed.hash")} as "signedHash",
+     extract(epoch from now() - signed.at)::float8 as "signedAgo", floor(extract(epoch from now()))::float8 as now
    from (select 1) as one
      left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
      left join (select seq, hash, at from audit_checkpoints order by seq desc limit 1) as signed on true`,
@@ -55,54 +55,53 @@ const LOCK = 7_235_107_483;
 const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
 /**
- * Where the chain goes on. A checkpoint beyond the last record means that records are gone: the gap stays to be seen, no number is given
- * twice.
+ * The link that the next record follows. A checkpoint beyond the last record means that records were removed: the gap stays visible, and no
+ * number is reused.
  */
-function headOf({ seq, hash, signed, signed_hash }: Standing): Link {
-  if (signed_hash !== null && signed > seq) return { seq: signed, hash: signed_hash };
+function headOf({ seq, hash, signed, signedHash }: ChainState): Link {
+  if (signedHash !== null && signed > seq) return { seq: signed, hash: signedHash };
   return seq === 0 ? GENESIS : { seq, hash };
 }
 
-function checkpointIsDue({ signed, signed_ago }: Standing, { seq }: Link): boolean {
-  return seq > signed && (signed_ago === null || seq - signed >= CHECKPOINT.records || signed_ago >= CHECKPOINT.seconds);
+function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): boolean {
+  return seq > signed && (signedAgo === null || seq - signed >= CHECKPOINT.records || signedAgo >= CHECKPOINT.seconds);
 }
 
 /**
- * Seals records that have been written: numbers them, chains them, and signs where the chain stands. Records are written without knowing of
- * it. Any number of processes may call it at once: one of them seals, the others go home. A batch is one transaction, so that a process
- * that dies leaves a chain that the next one goes on with.
- * @param signer undefined in a process without private keys: it seals, and leaves signing to those that have them
- * @param size records that go together at most
+ * Seals records after they were written: numbers them, chains them, and signs the head of the chain. Any number of processes may call it at
+ * once: one of them seals, the others return. A batch is one transaction, so that another process can continue when this one dies.
+ * @param signer undefined in a process without private keys, which seals but does not sign
+ * @param size the most records of a batch
  */
 export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
   const batch = (): Promise<number> =>
     sql.transaction(async (tx) => {
       const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
       if (lock?.taken !== true) return 0;
-      // Read under the lock: only now is it certain that nobody else moves the head.
-      const [standing] = await tx.query<Standing>(STANDING, []);
-      if (standing === undefined) return 0;
-      let head = headOf(standing);
-      const rows = standing.waiting ? await readRows<{ id: string; record: SealedRecord }>(tx, UNSEALED, [size]) : [];
+      // Read under the lock, so that no other process moves the head.
+      const [state] = await tx.query<ChainState>(STATE, []);
+      if (state === undefined) return 0;
+      let head = headOf(state);
+      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord }>(tx, UNSEALED, [size]) : [];
       const links = linkAll(
         head,
         rows.map(({ record }) => record),
       );
       if (links.length > 0) await tx.query(SEAL, [jsonRows(links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash })))]);
       head = links.at(-1) ?? head;
-      if (signer !== undefined && checkpointIsDue(standing, head)) {
-        const { seq, kid, jws } = signCheckpoint(head, standing.now, signer);
+      if (signer !== undefined && checkpointIsDue(state, head)) {
+        const { seq, kid, jws } = signCheckpoint(head, state.now, signer);
         await tx.query(SIGN, [seq, head.hash, kid, jws]);
       }
       return rows.length;
     });
 
   return {
-    /** One turn: a single cheap question when there is nothing to do. @returns how many records were sealed */
+    /** Runs one cheap query when there is nothing to do. @returns how many records were sealed */
     async seal(): Promise<number> {
-      const [standing] = await sql.query<Standing>(STANDING, []);
-      if (standing === undefined) return 0;
-      if (!standing.waiting && !(signer !== undefined && checkpointIsDue(standing, headOf(standing)))) return 0;
+      const [state] = await sql.query<ChainState>(STATE, []);
+      if (state === undefined) return 0;
+      if (!state.waiting && !(signer !== undefined && checkpointIsDue(state, headOf(state)))) return 0;
       let sealed = 0;
       while (sealed < TURN) {
         const count = await batch();

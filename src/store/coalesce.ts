@@ -3,9 +3,9 @@ import { Refusal } from "../errors.ts";
 import { changedNothing } from "./unavailable.ts";
 
 export interface CoalesceLimits {
-  /** Calls that go together at most. */
+  /** The most calls of a batch. */
   readonly batch: number;
-  /** Calls that may wait; one more is refused. */
+  /** The most calls that may wait; further ones are refused. */
   readonly queue: number;
 }
 
@@ -18,8 +18,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * One batch is under way at a time; what arrives meanwhile goes together in the next, so that no call is answered by a query that began
- * before it. Calls of one turn of the event loop share the first. No timer: an idle store adds no latency.
+ * Runs one batch at a time; calls that arrive while it runs form the next one, so that no call is answered by a query that began before it.
+ * Calls of one turn of the event loop share the first batch. There is no timer: an idle store adds no latency.
  */
 function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly Waiting<Item, Answer>[]) => Promise<void>) {
   const queue: Waiting<Item, Answer>[] = [];
@@ -28,7 +28,7 @@ function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly
   const drain = async (): Promise<void> => {
     running = true;
     while (queue.length > 0) {
-      await endOfTurn(); // lets in all who come in this turn of the event loop
+      await endOfTurn(); // waits for all calls of this turn of the event loop
       await answer(queue.splice(0, limits.batch));
     }
     running = false;
@@ -46,9 +46,9 @@ function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly
 }
 
 /**
- * Look-ups of one kind, answered together. Equal keys of a batch are asked for once.
- * @param load one query for all keys; what it leaves out of its map is not there
- * @param keyOf a text that tells two keys apart, and under which the answer to a key is found
+ * Batches look-ups of one kind. Equal keys of a batch are looked up once.
+ * @param load one query for all keys; a key that is not in its map has no value
+ * @param keyOf a text that is unique for a key, under which `load` returns its value
  */
 export function coalesceReads<Key, Value>(
   load: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Value>>,
@@ -69,9 +69,9 @@ export function coalesceReads<Key, Value>(
 }
 
 /**
- * State transitions of one kind, applied by one conditional statement, in which each row keeps its own verdict. When a batch fails it has
- * changed nothing, and its rows are tried one by one, so that nobody fails for a neighbour, or waits in vain for what only the neighbour
- * needs; unless the database is out of reach, for then it may have happened and nothing is repeated.
+ * Batches state transitions of one kind into one conditional statement, which returns a verdict for each row. When a batch fails it has
+ * changed nothing, and its rows are tried one by one, so that no call fails because of another. When the database is out of reach the batch
+ * may have taken effect, and nothing is repeated.
  * @param apply one statement for all rows; its verdicts are in the order of the rows
  */
 export function coalesceWrites<Row, Verdict>(

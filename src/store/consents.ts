@@ -1,11 +1,13 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
+import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
-import { scopesByResource } from "../core/scopes-by-resource.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
-import { amongKeys, isStorable, jsonRows, preciseSeconds, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { CONSENTS } from "./tables/accounts.ts";
+import { without } from "./tables/table.ts";
 
 const OF = rowsStatement(
   "consents_of",
@@ -15,83 +17,58 @@ const OF = rowsStatement(
    where ${amongKeys("consents.user_id", "(key ->> 'user_id')::uuid", "jsonb_array_elements($1::jsonb) as key")}`,
 );
 
-// What was allowed a client that has changed since counts no more. The row stays, so that the person still finds there what to end.
+// Voids what was allowed to a client whose document has changed since. The row stays, so that the user still finds it and can revoke it.
 const VOID = statement(
   "consent_void",
   `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
    where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
 );
 
+const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
 const OF_USER = statement(
   "consents_of_user",
-  `select id::text, user_id::text, client_id, client_name, scopes, resources, ${preciseSeconds("created_at")} as created_at,
-     ${preciseSeconds("updated_at")} as updated_at, ${preciseSeconds("last_used_at")} as last_used_at
-   from consents where user_id = $1::uuid order by consents.id desc`,
+  `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid order by consents.id desc`,
 );
 
 const added = (column: string): string =>
   `consents.${column} || array(select word from unnest(excluded.${column}) as word where word <> all(consents.${column}))`;
 
-/** What was allowed at a place before, and what is now. */
-const ADDED_BY_PLACE = `consents.allowed || (
-       select jsonb_object_agg(place, (select jsonb_agg(distinct word) from jsonb_array_elements_text(coalesce(consents.allowed -> place, '[]') || wanted) as word))
-       from jsonb_each(excluded.allowed) as each(place, wanted))`;
+/** The scopes allowed at each resource before and now. */
+const ADDED_BY_RESOURCE = `consents.allowed || (
+       select jsonb_object_agg(resource, (select jsonb_agg(distinct scope) from jsonb_array_elements_text(coalesce(consents.allowed -> resource, '[]') || added) as scope))
+       from jsonb_each(excluded.allowed) as each(resource, added))`;
+
+const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
+const newRow = CONSENTS.writer(NEW);
 
 const GIVE = statement(
   "consent_give",
   `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(
-       id uuid, user_id uuid, client_id text, client_name text, scopes text[], resources text[], allowed jsonb, audit jsonb)),
-   given as (
-     insert into consents (id, user_id, client_id, client_name, scopes, resources, allowed)
-     select input.id, user_id, client_id, client_name, scopes, resources, allowed from input join users on users.id = user_id
+     select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, audit jsonb)),
+   written as (
+     insert into consents (${CONSENTS.names(NEW)})
+     select ${CONSENTS.values(NEW, "input")} from input join users on users.id = user_id
      on conflict (user_id, client_id) do update
-     set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_PLACE}, client_name = excluded.client_name, updated_at = now()
+     set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
      returning user_id)
-   ${insertAudit("given join input using (user_id)")}`,
+   ${insertAudit("written join input using (user_id)")}`,
 );
 
-// A code that is being issued on this consent holds it; so the first statement waits, and the later ones see the code and what became of
-// it.
+// Issuing a code locks its consent; so the first statement waits, and the later ones see the code and its grant.
 const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
 const DROP_CODES = statement("consent_drop_codes", dropCodes("user_id = $1::uuid and client_id = $2"));
 const END_GRANTS = statement(
   "consent_end_grants",
   `with ${endGrants("user_id = $1::uuid and client_id = $2")},
-   given as (select value as audit from jsonb_array_elements($3::jsonb))
-   ${insertAudit("given")}`,
+   entries as (select value as audit from jsonb_array_elements($3::jsonb))
+   ${insertAudit("entries")}`,
 );
 
-interface ConsentColumns {
-  readonly id: string;
-  readonly user_id: string;
-  readonly client_id: string;
-  readonly client_name: string;
-  readonly scopes: readonly string[];
-  readonly resources: readonly string[];
-  readonly created_at: number;
-  readonly updated_at: number | null;
-  readonly last_used_at: number | null;
-}
-
-const consentOf = (row: ConsentColumns): Consent => ({
-  id: row.id,
-  userId: row.user_id,
-  clientId: row.client_id,
-  clientName: row.client_name,
-  scopes: row.scopes,
-  resources: row.resources,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-  lastUsedAt: row.last_used_at,
-});
-
 export const consents = (sql: Sql): Consents => ({
-  ofUser: async (userId) => (isUuid(userId) ? (await sql.query<ConsentColumns>(OF_USER, [userId])).map(consentOf) : []),
-  give: async ({ id, userId, clientId, clientName, scopes, resources }, audit) => {
-    const allowed = scopesByResource(scopes, resources);
-    const row = { id, user_id: userId, client_id: clientId, client_name: clientName, scopes, resources, allowed, audit: auditRow(audit) };
-    await sql.query(GIVE, [jsonRows([row])]);
+  ofUser: async (userId) => (isUuid(userId) ? sql.query<Consent>(OF_USER, [userId]) : []),
+  give: async (consent, audit) => {
+    const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
+    await sql.query(GIVE, [jsonRows([{ ...row, audit: auditRow(audit) }])]);
   },
   revoke: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;
@@ -105,7 +82,7 @@ export const consents = (sql: Sql): Consents => ({
   },
 });
 
-/** The same rows as the token core asks for them. */
+/** The same rows as the token core reads them. */
 export function consentRepository(sql: Sql): ConsentRepository {
   interface Key {
     readonly userId: string;
@@ -118,9 +95,9 @@ export function consentRepository(sql: Sql): ConsentRepository {
     return new Map<string, ConsentView>(found.map(({ n, ...view }) => [keyOf(keys[n] as Key), view]));
   }, keyOf);
   return {
-    of: async (userId, clientId, mark) => {
+    of: async (userId, clientId, fingerprint) => {
       if (!isUuid(userId) || !isStorable(clientId)) return undefined;
-      if (mark !== undefined) await sql.query(VOID, [userId, clientId, mark]);
+      if (fingerprint !== undefined) await sql.query(VOID, [userId, clientId, fingerprint]);
       return load({ userId, clientId });
     },
   };

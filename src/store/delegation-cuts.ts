@@ -5,23 +5,23 @@ import { madeBy, userOf } from "./delegation-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
-/** The record of each end names what ended, its person, its grant and the client that held it. */
-const told = (jti: string, grantId: string): string =>
-  `told as (
+/** One audit record for each delegation or grant that was cut, with its user, its grant and the client that held it. */
+const logged = (jti: string, grantId: string): string =>
+  `audited as (
      select value || jsonb_build_object('jti', ${jti}, 'user_id', ended.user_id::text, 'grant_id', ${grantId}::text, 'client_id', ended.client_id) as audit
      from ended, jsonb_array_elements($1::jsonb)),
-   logged as (${insertAudit("told")})`;
+   logged as (${insertAudit("audited")})`;
 
-// What is below needs no statement of its own: it is judged by its path, and what is stored just now with it.
-const cutting = (name: string, where: string, known: string) =>
+// Delegations below a cut one need no statement of their own: they are evaluated by their path, even those that are being stored.
+const cutting = (name: string, where: string, exists: string) =>
   statement(
     name,
     `with ended as (
        update delegations set cut_at = now(), ${madeBy("cut", "$1")}
        where cut_at is null and ($2::uuid is null or user_id = $2::uuid) and ${where}
        returning jti, user_id, grant_id, actor as client_id),
-     ${told("ended.jti", "ended.grant_id")}
-     select count(*)::int as ended, ${known} as known from ended`,
+     ${logged("ended.jti", "ended.grant_id")}
+     select count(*)::int as ended, ${exists} as exists from ended`,
   );
 
 const CUT = cutting(
@@ -30,7 +30,7 @@ const CUT = cutting(
   "exists (select 1 from delegations where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid))",
 );
 
-/** Delegations that one statement ends: so many fit well within the time that a statement has. */
+/** Delegations that one statement cuts: so many fit well within its deadline. */
 const BATCH = 1_000;
 
 const CUT_AGENT = cutting(
@@ -45,37 +45,37 @@ const CUT_AGENT = cutting(
 const CUT_GRANT = statement(
   "delegation_cut_grant",
   `with ${endGrants("id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)")},
-   ${told("null::text", "ended.id")}
-   select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as known from ended`,
+   ${logged("null::text", "ended.id")}
+   select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as exists from ended`,
 );
 
 interface Verdict {
   readonly ended: number;
-  readonly known: boolean;
+  readonly exists: boolean;
 }
 
-/** Batch after batch, each with its records: if one fails, what was ended before it stays so, and who tries again goes on from there. */
+/** Cuts in batches, each with its records: if one fails, the earlier ones stay cut, and a retry continues from there. */
 async function cutAgent(sql: Sql, parameters: Parameters<Sql["query"]>[1]): Promise<Verdict | undefined> {
   for (let total = 0; ; ) {
     const [verdict] = await sql.query<Verdict>(CUT_AGENT, parameters);
     if (verdict === undefined) return undefined;
     total += verdict.ended;
-    if (verdict.ended < BATCH) return { ended: total, known: verdict.known };
+    if (verdict.ended < BATCH) return { ended: total, exists: verdict.exists };
   }
 }
 
 export const delegationCuts =
   (sql: Sql): DelegationRepository["cut"] =>
   async (whose, what, audit) => {
-    const given = [jsonRows([auditRow(audit)]), userOf(whose)];
+    const first = [jsonRows([auditRow(audit)]), userOf(whose)];
     const verdict = await (async () => {
       if (what.kind === "agent") {
         if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;
-        return cutAgent(sql, [...given, what.clientId, what.userId ?? null]);
+        return cutAgent(sql, [...first, what.clientId, what.userId ?? null]);
       }
       if (!isUuid(what.id)) return undefined;
-      const [row] = await sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...given, what.id]);
+      const [row] = await sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...first, what.id]);
       return row;
     })();
-    return verdict?.known ? verdict.ended : undefined;
+    return verdict?.exists ? verdict.ended : undefined;
   };

@@ -1,34 +1,34 @@
 import type { Whose } from "../accounts/delegations.ts";
 
-/** Whether an agent may not act for now: for nobody, or not for this person. Both are SQL expressions. */
+/** Whether an agent is paused, for all users or for this one. Both are SQL expressions. */
 export const pausedFor = (agent: string, userId: string): string =>
   `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
 
 const onPath = (path: string, condition: string): string =>
   `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
 
-// A scalar look-up where one might write `exists`: of that the planner may make a hash of all clients.
-const BROKEN = `above.cut_at is not null
+// A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
+const ENDED = `above.cut_at is not null
        or not coalesce((select clients.enabled from clients where clients.client_id = above.actor), false)
        or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;
 const PAUSED = pausedFor("above.actor", "above.user_id");
 
 /**
- * Whether something on a path ended otherwise than by a pause: a delegation cut, its agent no longer enabled, its token or the one that it
- * was exchanged for revoked.
+ * Whether something on a path ended, pauses aside: a delegation was cut, its agent is no longer enabled, or its token or the exchanged token
+ * was revoked.
  * @param path SQL expression of the ids of delegations
  */
-export const brokenAbove = (path: string): string => onPath(path, BROKEN);
+export const brokenAbove = (path: string): string => onPath(path, ENDED);
 
 /** Whether an agent on a path is paused. @param path SQL expression of the ids of delegations */
 export const pausedAbove = (path: string): string => onPath(path, PAUSED);
 
 /** Whether something on a path ended, or is paused. @param path SQL expression of the ids of delegations */
-export const endedAbove = (path: string): string => onPath(path, `${BROKEN} or ${PAUSED}`);
+export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${PAUSED}`);
 
-/** Columns that name who made a change, as its audit record does. @param entry SQL parameter that holds the records as a jsonb array */
+/** Assignments that name who made a change, as its audit record does. @param entry SQL parameter that holds the records as a jsonb array */
 export const madeBy = (change: string, entry: string): string =>
   `${change}_by_type = ${entry}::jsonb -> 0 ->> 'actor_type', ${change}_by = ${entry}::jsonb -> 0 ->> 'actor_id'`;
 
-/** The person to whom a query is bound; null: to nobody. */
+/** The user to whom a query is limited; null: no limit. */
 export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);

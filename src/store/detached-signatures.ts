@@ -1,4 +1,4 @@
-import type { DetachedSignature, DetachedSignatures } from "../core/detached-signatures.ts";
+import type { DetachedSignature, DetachedSignatures } from "../core/ports.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -15,7 +15,7 @@ const OF = statement(
   "select jti, alg, signature from detached_signatures where jti = any(array(select jsonb_array_elements_text($1::jsonb)))",
 );
 
-/** Each row is 4.5 kB on its way: a batch stays below a third of a megabyte. */
+/** A row takes 4.5 kB in a statement, so that a batch stays below a third of a megabyte. */
 const LIMITS = { batch: 64, queue: 4_096 };
 
 interface Kept {

@@ -6,12 +6,12 @@ export interface DirectoryLock {
   close(): void;
 }
 
-/** Another process has the data directory. */
+/** Another process uses the data directory. */
 export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
 }
 
-/** SQLite's result codes BUSY and LOCKED: another process has the lock. Any other says that the file is no database. */
+/** SQLite's result codes BUSY and LOCKED: another process has the lock. Any other code means that the file is damaged. */
 const isHeld = (error: unknown): boolean => {
   const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
   return typeof code === "number" && [5, 6].includes(code & 0xff);
@@ -37,8 +37,8 @@ function openLock(lockFile: string): DatabaseSync {
 }
 
 /**
- * Makes the data directory ours alone. The kernel holds the lock and frees it with the process, even after kill -9, so that nothing can
- * go stale; the pid beside it only names the holder.
+ * Locks the data directory for this process. The kernel frees the lock with the process, even after kill -9, so that it cannot go stale; the
+ * pid beside it only names the holder.
  * @throws {Error} naming the holder when the directory is in use
  */
 export function lockDirectory(directory: string): DirectoryLock {

@@ -9,8 +9,8 @@ export interface EmbeddedDatabase {
 }
 
 /**
- * The embedded PostgreSQL, in memory or under `dir`/pg, which is ours alone until it is closed.
- * A first start that was cut short leaves a mark behind; what it had begun holds no data yet and is begun anew.
+ * The embedded PostgreSQL, in memory or under `dir`/pg, which is locked until it is closed. A first start that was interrupted leaves a marker
+ * file behind; its directory holds no data yet and is made again.
  * @throws {Error} when the directory is in use
  */
 export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> {
@@ -30,17 +30,17 @@ export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> 
   }
 }
 
-async function pgliteIn(dataDir: string, beginning: string): Promise<PGlite> {
-  if (existsSync(beginning)) rmSync(dataDir, { recursive: true, force: true });
+async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
+  if (existsSync(marker)) rmSync(dataDir, { recursive: true, force: true });
   if (!existsSync(dataDir)) {
-    writeFileSync(beginning, "", { mode: 0o600 });
+    writeFileSync(marker, "", { mode: 0o600 });
     // Unpacking a ready cluster takes a tenth of the time of making one (initdb), and a fifth of unpacking through PGlite's file system.
     const [{ unpack }, cluster] = await Promise.all([import("./unpack.ts"), blankCluster()]);
     await unpack(new Uint8Array(await cluster.arrayBuffer()), dataDir);
-    rmSync(beginning);
+    rmSync(marker);
   }
   const { PGlite } = await import("@electric-sql/pglite");
-  // A directory without this file would be taken for a new one, and written over.
+  // PGlite would take a directory without this file for a new one and overwrite it.
   if (!existsSync(join(dataDir, "PG_VERSION"))) throw damaged(dataDir);
   try {
     return await PGlite.create({ dataDir });

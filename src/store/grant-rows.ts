@@ -1,19 +1,36 @@
+import type { Client } from "../clients/client.ts";
 import type { NewFamily } from "../core/ports.ts";
-import type { NewGrant } from "../core/user-grant.ts";
-import { clientStands } from "./document-client.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
+import { type DocumentClient, GRANTS } from "./tables/grants.ts";
+
+/** A client of a metadata document as it is stored with a code or grant. */
+export function storedClient(client: Client | undefined): DocumentClient | null {
+  if (client === undefined) return null;
+  const { secretHash, ...stored } = client;
+  return stored;
+}
+
+/** The member of a state that holds such a client, where there is one. */
+export const documentClientOf = (stored: DocumentClient | null): { readonly documentClient?: Client } =>
+  stored === null ? {} : { documentClient: { ...stored, secretHash: null } };
+
+/**
+ * Whether a client is enabled: a registered one as its row says; one without a row if its document was valid when it was granted something.
+ * @param clientId and @param stored are SQL expressions
+ */
+export const isClientEnabled = (clientId: string, stored: string): string =>
+  `coalesce((select clients.enabled from clients where clients.client_id = ${clientId}), ${stored} is not null)`;
+
+const NEW = ["clientId", "userId", "scopes", "audience", "authTime"] as const;
+const newRow = GRANTS.writer(NEW);
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
-export const GRANT_INPUT = `grant_id uuid, client_id text, user_id uuid, scopes text[], audience text[], auth_time float8,
-  family_id uuid, token_hash text, ttl int, max_age int`;
+export const GRANT_INPUT = `grant_id uuid, ${GRANTS.recordset(NEW)}, family_id uuid, token_hash text, ttl int, max_age int`;
 
 export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { readonly [member: string]: Json } => ({
   grant_id: grant.id,
-  client_id: grant.clientId,
-  user_id: grant.userId,
-  scopes: grant.scopes,
-  audience: grant.audience,
-  auth_time: grant.authTime,
+  ...newRow(grant),
   family_id: family?.id,
   token_hash: family && hex(family.tokenHash),
   ttl: family?.ttl,
@@ -26,16 +43,16 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
  */
 export const openGrants = (source: string): string =>
   `opened as (
-     insert into grants (id, client_id, user_id, scopes, audience, auth_time, document_client, user_epoch, client_epoch)
-     select grant_id, client_id, user_id, scopes, audience, to_timestamp(auth_time), document_client, user_epoch, client_epoch from ${source}),
-   begun as (
+     insert into grants (id, ${GRANTS.names(NEW)}, document_client, user_epoch, client_epoch)
+     select grant_id, ${GRANTS.values(NEW)}, document_client, user_epoch, client_epoch from ${source}),
+   started as (
      insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
      select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age)
      from ${source} where family_id is not null)`;
 
 /**
- * A writing CTE that moves lastUsedAt of the clients named in `source`, at most once a minute each. A client that another transaction is
- * moving is left to it, so that nobody waits here.
+ * A writing CTE that updates lastUsedAt of the clients in `source`, at most once a minute each. A client that another transaction is
+ * updating is skipped, so that no call waits here.
  */
 export const touchClients = (source: string): string =>
   `touched as (
@@ -44,7 +61,7 @@ export const touchClients = (source: string): string =>
          and (last_used_at is null or last_used_at < now() - interval '1 minute')
        for no key update skip locked))`;
 
-/** Likewise for when the consents of the people and clients named in `source` were last used. */
+/** Likewise for the consents of the users and clients in `source`. */
 export const touchConsents = (source: string): string =>
   `remembered as (
      update consents set last_used_at = now() where id in (
@@ -53,37 +70,36 @@ export const touchConsents = (source: string): string =>
        where ${amongKeys("consents.user_id", "user_id", source)}
          and (last_used_at is null or last_used_at < now() - interval '1 minute') for no key update of consents skip locked))`;
 
-/** A statement that drops the codes for which `which` holds and of which nothing has come. One that is being redeemed is waited for. */
+/** A statement that deletes the unused codes for which `which` holds. It waits for one that is being redeemed. */
 export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);
 
-/** Likewise one that drops consents. */
+/** Likewise one that deletes consents. */
 export const dropConsents = (which: string): string => deleteInOrder("consents", "id", which);
 
 /**
- * Writing CTEs that end the grants for which `which` holds, and their refresh families: for ever, or until the person signs in again.
- * Whoever ends both holds the grants first, and either in the order of their ids (decision 0021).
- * `ended` has the columns id, user_id and client_id.
+ * Writing CTEs that revoke the grants for which `which` holds (or mark them as signed out), and revoke their refresh families. Grants are
+ * locked before families, both in the order of their ids (docs/decisions/0014-locks-in-one-order.md). `ended` has the columns id, user_id and client_id.
  */
 export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>
-  `theirs as materialized (
+  `ending as materialized (
      select id from grants where ${which} and revoked_at is null${end === "signed_out_at" ? " and signed_out_at is null" : ""}
      order by id for no key update),
-   ended as (update grants set ${end} = now() from theirs where grants.id = theirs.id returning grants.id, user_id, client_id),
-   held as materialized (
-     select refresh_families.id from refresh_families join theirs on refresh_families.grant_id = theirs.id
+   ended as (update grants set ${end} = now() from ending where grants.id = ending.id returning grants.id, user_id, client_id),
+   locked as materialized (
+     select refresh_families.id from refresh_families join ending on refresh_families.grant_id = ending.id
      where refresh_families.revoked_at is null order by refresh_families.id for no key update of refresh_families),
-   families as (update refresh_families set revoked_at = now() from held where refresh_families.id = held.id)`;
+   families as (update refresh_families set revoked_at = now() from locked where refresh_families.id = locked.id)`;
 
-/** A grant whose user and client are enabled. @param grant a row of `grants` @param kept where its document_client is */
-export const standsOn = (grant: string, kept = `${grant}.document_client`): string =>
+/** Whether user and client of a grant are enabled. @param grant a row of `grants` @param documentClient SQL expression */
+export const partiesEnabled = (grant: string, documentClient = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
-   and ${clientStands(`${grant}.client_id`, kept)}`;
+   and ${isClientEnabled(`${grant}.client_id`, documentClient)}`;
 
-/** Whether a user's sign-ins have ended since a row was written. @param row with user_id and user_epoch */
+/** Whether a user's sign-ins were revoked after a row was written. @param row with user_id and user_epoch */
 export const userEpochPassed = (row: string): string =>
   `exists (select 1 from users where users.id = ${row}.user_id and users.epoch <> ${row}.user_epoch)`;
 
-/** Whether a client has been disabled since a row was written. @param row with client_id and client_epoch */
+/** Whether a client was disabled after a row was written. @param row with client_id and client_epoch */
 export const clientEpochPassed = (row: string): string =>
   `exists (select 1 from clients where clients.client_id = ${row}.client_id and clients.epoch <> ${row}.client_epoch)`;
 
@@ -91,11 +107,11 @@ export const clientEpochPassed = (row: string): string =>
 export const clientEpoch = (clientId: string): string =>
   `coalesce((select clients.epoch from clients where clients.client_id = ${clientId}), 0)`;
 
-/** The rows of a batch in the order of what they change, so that two batches of the same rows never wait for each other. */
+/** The rows of a batch in the order of the rows that they change, so that two batches cannot deadlock. */
 export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>
   rows.toSorted((one, other) => (one[key] < other[key] ? -1 : 1));
 
-/** From the numbers of the rows that won to a verdict for each row. */
+/** A verdict for each row of a batch. @param won the numbers of the rows that took effect */
 export const verdicts = (rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] => {
   const numbers = new Set(won.map(({ n }) => n));
   return rows.map((_, n) => numbers.has(n));

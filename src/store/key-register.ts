@@ -1,27 +1,29 @@
 import type { KeyRegister, ServedKey } from "../core/signing/key-ring.ts";
+import type { PublishedKey, PublishedKeys } from "../management/ports.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
+import { SIGNING_KEYS } from "./tables/records.ts";
 
-/** The last moment at which a core had the key in its configuration; a key of an older release has only the other two. */
-export const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
+/** The last moment at which a core had the key in its configuration. */
+const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
 
-// The rows are locked in one order, so that cores that publish the same keys at once wait for each other and never for ever. A key that was
-// withdrawn is as good as new: nobody has it any more.
+// Rows are locked in the order of their keys, so that cores that publish the same keys at once cannot deadlock. A withdrawn key is published
+// as a new one, for no client has it any more.
 const PUBLISH = statement(
   "key_publish_configured",
-  `with given as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
+  `with entries as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
    added as (
-     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from given order by kid
+     insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from entries order by kid
      on conflict (kid) do nothing returning kid),
-   known as (
+   existing as (
      select kid, ${LAST_SEEN} <= now() - make_interval(secs => $3::int) as withdrawn
-     from signing_keys where kid in (select kid from given) order by kid for no key update),
-   marked as (
+     from signing_keys where kid in (select kid from entries) order by kid for no key update),
+   renewed as (
      update signing_keys set configured_at = now(),
        in_use_at = case when signing_keys.kid = any($2::text[]) then now() else in_use_at end,
-       published_at = case when known.withdrawn then now() else published_at end
-     from known where signing_keys.kid = known.kid)
+       published_at = case when existing.withdrawn then now() else published_at end
+     from existing where signing_keys.kid = existing.kid)
    insert into audit_records (event, outcome, actor_type, actor_id)
-   select 'key.published', 'success', 'service', kid from (select kid from added union all select kid from known where withdrawn) as news`,
+   select 'key.published', 'success', 'service', kid from (select kid from added union all select kid from existing where withdrawn) as news`,
 );
 
 const SERVED = statement(
@@ -39,3 +41,17 @@ export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
     return sql.query<ServedKey>(SERVED, [retention]);
   },
 });
+
+/** Seconds within which a core that signs reports its keys more than once. */
+const REPORTED = 90;
+
+const ALL = statement(
+  "published_keys_with_state",
+  `select ${SIGNING_KEYS.select(["kid", "jwk", "publishedAt", "inUseAt"])},
+     case when in_use_at > now() - make_interval(secs => ${REPORTED}) then 'signing'
+       when ${LAST_SEEN} > now() - make_interval(secs => $1::int) then 'published' else 'withdrawn' end as state
+   from signing_keys order by signing_keys.published_at desc, kid`,
+);
+
+/** @param retention seconds for which a key is served after a core last had it (keyRegister) */
+export const publishedKeys = (sql: Sql, retention: number): PublishedKeys => ({ all: () => sql.query<PublishedKey>(ALL, [retention]) });

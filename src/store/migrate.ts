@@ -7,8 +7,8 @@ const TABLE = statement("migration_table", "select to_regclass($1) is not null a
 const APPLIED = statement("migrations_applied", `select name from ${MIGRATION_TABLE}`);
 
 /**
- * Whether every migration of this release has run: two short queries, no tooling loaded. A schema that is ahead of us is current too,
- * for releases that follow one another run side by side on the newer schema (rule R10).
+ * Whether every migration of this release has run: two short queries, without loading the migration tooling. A newer schema is current too,
+ * since consecutive releases run side by side on it (rule R10).
  */
 export async function isCurrent(sql: Sql): Promise<boolean> {
   const [table] = await sql.query<{ exists: boolean }>(TABLE, [MIGRATION_TABLE]);
@@ -17,14 +17,14 @@ export async function isCurrent(sql: Sql): Promise<boolean> {
   return MIGRATIONS.every(({ name }) => applied.has(name));
 }
 
-/** Any number will do, if nobody else in the database takes it. */
+/** The advisory lock of migrations; no other part of the service uses the number. */
 const LOCK = 7_235_107_481;
-/** Milliseconds for another process to finish its migration. */
+/** Milliseconds to wait for the migration of another process. */
 const PATIENCE = 60_000;
 
 /**
- * Runs what has not run yet. On PostgreSQL one process at a time does so; the others wait and then find nothing left to do.
- * @param url the server, when it is one
+ * Runs the migrations that have not run yet. On PostgreSQL one process at a time does so; the others wait and then find nothing left.
+ * @param url of the PostgreSQL server; undefined for the embedded database
  */
 export async function applyMigrations(orm: MikroORM, url?: string): Promise<readonly string[]> {
   const up = async () => (await (orm as MikroORM & { readonly migrator: Migrator }).migrator.up()).map(({ name }) => name);

@@ -6,7 +6,7 @@ import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
 import { pgliteSql } from "./sql-pglite.ts";
 
-/** Where the data are: a PostgreSQL server, a directory of our own, or (neither) memory that ends with the process. */
+/** Where the data are: on a PostgreSQL server, in a directory of this process, or (neither) in its memory. */
 export interface DatabaseLocation {
   readonly url?: string | undefined;
   readonly dir?: string | undefined;
@@ -23,8 +23,8 @@ export interface Database {
   readonly kind: "postgresql" | "embedded";
   readonly sql: Sql;
   /**
-   * The same database through the entities, opened at the first call. For migrations and for questions of many shapes; never for what
-   * decides, and never with a transaction (decision 0006).
+   * The same database through MikroORM, opened at the first call. For migrations and for comparing the schema with the entities; never for
+   * decisions, and never with a transaction (docs/decisions/0006-sql-where-it-decides-mikro-orm-where-it-lists.md). Lists are composed without a connection (list-query.ts).
    */
   orm(): Promise<MikroORM>;
   /** Brings the schema up to date; several processes may ask at once. @returns the names of the migrations that ran */
@@ -33,7 +33,7 @@ export interface Database {
 }
 
 /**
- * Opens the database and, unless told not to, brings its schema up to date.
+ * Opens the database and brings its schema up to date, unless `migrate` is false.
  * @throws {Error} when the data directory is in use, or the schema is not current and may not be migrated
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
@@ -50,7 +50,7 @@ export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: D
   }
 }
 
-/** Opens the database with whatever schema it has: only for bringing that up to date. */
+/** Opens the database without checking its schema, in order to migrate it. */
 export const connectDatabase = ({ url, dir }: DatabaseLocation, poolSize = 8): Promise<Database> =>
   url === undefined ? openEmbedded(dir) : openPostgres(url, poolSize);
 
@@ -78,7 +78,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
   return overPglite(embedded.pglite, embedded.close);
 }
 
-/** A PGlite that is already open, as a database. @param close what ends it */
+/** An open PGlite as a database. @param close closes it */
 export function overPglite(pglite: PGlite, close: () => Promise<void>): Database {
   const orm = once(async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/pglite"), import("./orm-settings.ts")]);
@@ -96,20 +96,20 @@ export function overPglite(pglite: PGlite, close: () => Promise<void>): Database
   };
 }
 
-/** Makes a thing at the first call, and ends it if there was one. */
-function once<Thing>(make: () => Promise<Thing>): {
-  get: () => Promise<Thing>;
-  end: (how: (thing: Thing) => Promise<void>) => Promise<void>;
+/** Makes a resource at the first call of `get`; `end` closes it if it was made. */
+function once<Resource>(make: () => Promise<Resource>): {
+  get: () => Promise<Resource>;
+  end: (close: (resource: Resource) => Promise<void>) => Promise<void>;
 } {
-  let thing: Promise<Thing> | undefined;
+  let resource: Promise<Resource> | undefined;
   return {
     get: () => {
-      thing ??= make();
-      return thing;
+      resource ??= make();
+      return resource;
     },
-    end: async (how) => {
-      const made = await thing?.catch(() => undefined);
-      if (made !== undefined) await how(made);
+    end: async (close) => {
+      const made = await resource?.catch(() => undefined);
+      if (made !== undefined) await close(made);
     },
   };
 }

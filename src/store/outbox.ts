@@ -1,7 +1,24 @@
-import type { Outbox, QueuedMail } from "../accounts/ports.ts";
-import { type Sql, statement } from "./sql.ts";
+import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
+import { deleteInOrder, type Json, type Sql, statement } from "./sql.ts";
 
-// A lease is a due time in the future: whoever dies with a mail in hand leaves it to the next one by doing nothing.
+/** The columns of mailRow, for jsonb_to_recordset. */
+export const MAIL_INPUT = "subject text, text text, html text";
+
+export const mailRow = ({ subject, text, html }: MailMessage): { readonly [member: string]: Json } => ({ subject, text, html });
+
+/** A statement that deletes the unsent mails of one kind to a user. @param userId SQL expression, or a query in brackets */
+export const unsend = (userId: string, about: "reset"): string =>
+  deleteInOrder("outbox", "id", `user_id = ${userId} and about = '${about}'`);
+
+/**
+ * An insert into the outbox, for a writing CTE beside the effect that it is about.
+ * @param source a from-item with the columns of MAIL_INPUT, `recipient`, `user_id`, and `ttl` (seconds after which it is not sent)
+ */
+export const queueMail = (source: string, about: "verification" | "reset" | "notice"): string =>
+  `insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
+   select recipient, subject, text, html, user_id, '${about}', now() + make_interval(secs => ttl) from ${source}`;
+
+// A lease is a due time in the future: the mails of a process that dies are due again when it has passed.
 const CLAIM = statement(
   "outbox_claim",
   `update outbox set due_at = now() + make_interval(secs => $2::int)

@@ -3,38 +3,38 @@ import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit, record } from "./audit-rows.ts";
-import { MAIL_INPUT, mailRow, queueMail, unsend } from "./mail-messages.ts";
-import { endSignIns } from "./session-revocation.ts";
+import { MAIL_INPUT, mailRow, queueMail, unsend } from "./outbox.ts";
+import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
-import { endUnproven } from "./unproven-accounts.ts";
-import { emailKey, type UserColumns, userColumns, userOf } from "./user-rows.ts";
+import { USERS } from "./tables/accounts.ts";
+import { emailKey, USER } from "./users.ts";
 
-// The link is held before the letters about it, as whoever uses it does (decision 0021).
+// Locks the link before the mails about it, as using it does (docs/decisions/0014-locks-in-one-order.md).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(email_key text, token_hash text, ttl int, ${MAIL_INPUT}, audit jsonb)),
-   person as (
+   account as (
      select input.*, users.id as user_id, users.email as recipient from input join users using (email_key) where users.enabled),
    link as (
      insert into password_resets (user_id, token_hash, expires_at)
-     select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from person
+     select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from account
      on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at
      returning user_id),
    unsent as (${unsend("(select user_id from link)", "reset")}),
-   queued as (${queueMail("person", "reset")}),
-   told as (select audit || jsonb_build_object('user_id', user_id) as audit from person)
-   ${insertAudit("told")}`,
+   queued as (${queueMail("account", "reset")}),
+   audited as (select audit || jsonb_build_object('user_id', user_id) as audit from account)
+   ${insertAudit("audited")}`,
 );
 
 const OWNER = statement(
   "password_reset_owner",
-  `select ${userColumns("users")} from password_resets join users on users.id = user_id and users.enabled
+  `select ${USERS.select(USER)} from password_resets join users on users.id = user_id and users.enabled
    where token_hash = $1::bytea and expires_at > now()`,
 );
 
-// The person is held before the link and all else (decision 0021).
+// Locks the user before the link and everything else (docs/decisions/0014-locks-in-one-order.md).
 const HOLD_OWNER = statement(
   "password_reset_hold_owner",
   `select users.id::text, users.email_verified from password_resets join users on users.id = user_id
@@ -46,9 +46,9 @@ const CONSUME = statement(
   `with used as (
      delete from password_resets using users
      where token_hash = $1::bytea and expires_at > now() and users.id = user_id and users.enabled returning user_id)
-   select ${userColumns("users")} from used join users on users.id = used.user_id`,
+   select ${USERS.select(USER)} from used join users on users.id = used.user_id`,
 );
-const PROVE = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
+const VERIFY = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
 const SET = statement(
   "password_set",
   `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
@@ -64,54 +64,52 @@ const REPLACE = statement(
    where user_id = $1::uuid and type = 'password' and generation = $2::int returning 1 as one`,
 );
 
-const TELL = statement(
-  "password_tell",
+const NOTIFY = statement(
+  "password_notify",
   `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${MAIL_INPUT}, ttl int)),
-   person as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
+   account as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
    unsent as (${unsend("$1::uuid", "reset")})
-   ${queueMail("person", "notice")}`,
+   ${queueMail("account", "notice")}`,
 );
 
-/** News of this kind is worth sending for a day. */
-const NEWS = 86_400;
+/** Seconds for which a notice is worth sending. */
+const NOTICE_TTL = 86_400;
 
-const tell = (tx: Pick<Sql, "query">, userId: string, letter: MailMessage): Promise<unknown> =>
-  tx.query(TELL, [userId, jsonRows([{ ...mailRow(letter), ttl: NEWS }])]);
+const notify = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
+  tx.query(NOTIFY, [userId, jsonRows([{ ...mailRow(mail), ttl: NOTICE_TTL }])]);
 
-/** The link came by mail, so the address is proven with it. */
-async function prove(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
+/** Verifies the address: the link came by mail. */
+async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
   await endUnproven(tx, userId);
-  await tx.query(PROVE, [userId]);
+  await tx.query(VERIFY, [userId]);
   await record(tx, { ...audit, event: "user.verified", reason: "password_reset" });
 }
 
-const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
-
 export const passwordChanges = (sql: Sql): PasswordChanges => ({
-  issueReset: async (email, { tokenHash, ttl }, letter, audit) => {
+  issueReset: async (email, { tokenHash, ttl }, mail, audit) => {
     const key = isStorable(email) ? emailKey(email) : null;
-    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(letter), audit: auditRow(audit) }])]);
+    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(mail), audit: auditRow(audit) }])]);
   },
-  ownerOfReset: async (tokenHash) => only(await sql.query<UserColumns>(OWNER, [tokenHash])),
-  reset: (tokenHash, passwordHash, letter, audit) =>
+  ownerOfReset: async (tokenHash) => (await sql.query<User>(OWNER, [tokenHash]))[0],
+  reset: (tokenHash, passwordHash, mail, audit) =>
     sql.transaction(async (tx) => {
       const [owner] = await tx.query<{ id: string; email_verified: boolean }>(HOLD_OWNER, [tokenHash]);
-      const user = only(await tx.query<UserColumns>(CONSUME, [tokenHash]));
+      const [user] = await tx.query<User>(CONSUME, [tokenHash]);
       if (user === undefined) return undefined;
-      if (owner?.email_verified === false) await prove(tx, user.id, audit);
+      if (owner?.email_verified === false) await verifyAddress(tx, user.id, audit);
       await tx.query(SET, [user.id, passwordHash]);
       await endSignIns(tx, user.id);
-      await tell(tx, user.id, letter);
+      await notify(tx, user.id, mail);
       await record(tx, audit);
       return user;
     }),
-  change: async ({ userId, generation, passwordHash, session }, letter, audits) => {
+  change: async ({ userId, generation, passwordHash, session }, mail, audits) => {
     if (!isUuid(userId)) return undefined;
     return sql.transaction(async (tx) => {
       await tx.query(DROP_RESET, [userId]);
       if ((await tx.query(REPLACE, [userId, generation, passwordHash])).length === 0) return undefined;
       await endSignIns(tx, userId);
-      await tell(tx, userId, letter);
+      await notify(tx, userId, mail);
       await record(tx, audits.change);
       return startSession(tx, session, audits.session);
     });

@@ -1,7 +1,8 @@
 import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
+import { type Sql, statement } from "./sql.ts";
+import { PENDING_REQUESTS } from "./tables/accounts.ts";
 
-// Whatever its holder has above the limit goes, oldest first; what a neighbour is about to remove is left to it.
+// Deletes the holder's oldest requests above the limit; skips those that another call is deleting.
 const PUT = statement(
   "pending_put",
   `with surplus as (
@@ -10,8 +11,11 @@ const PUT = statement(
    insert into pending_requests (id_hash, query, expires_at, holder) values ($1::bytea, $2, now() + make_interval(secs => $3::int), $4)`,
 );
 
-const columns = `query, ${seconds("created_at")} as created_at`;
-const BY_ID = statement("pending_by_id", `select ${columns} from pending_requests where id_hash = $1::bytea and expires_at > now()`);
+const PENDING = ["query", "createdAt"] as const;
+const BY_ID = statement(
+  "pending_by_id",
+  `select ${PENDING_REQUESTS.select(PENDING)} from pending_requests where id_hash = $1::bytea and expires_at > now()`,
+);
 const EXTEND = statement(
   "pending_extend",
   `update pending_requests set expires_at = created_at + make_interval(secs => $2::int)
@@ -21,26 +25,19 @@ const TAKE = statement(
   "pending_take",
   `with taken as (
      delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, holder, pending_requests.created_at),
-   kept as (
+   answered as (
      insert into pending_requests (id_hash, query, created_at, expires_at, holder)
      select $2::bytea, query, created_at, now() + make_interval(secs => $3::int), holder from taken)
-   select ${columns} from taken`,
+   select ${PENDING_REQUESTS.select(PENDING, "taken")} from taken`,
 );
-
-interface PendingColumns {
-  readonly query: string;
-  readonly created_at: number;
-}
-
-const only = ([row]: readonly PendingColumns[]): PendingRequest | undefined => row && { query: row.query, createdAt: row.created_at };
 
 export const pendingRequests = (sql: Sql): PendingRequests => ({
   put: async (idHash, query, ttl, { holder, limit }) => {
     await sql.query(PUT, [idHash, query, ttl, holder, limit]);
   },
-  byId: async (idHash) => only(await sql.query<PendingColumns>(BY_ID, [idHash])),
+  byId: async (idHash) => (await sql.query<PendingRequest>(BY_ID, [idHash]))[0],
   extend: async (idHash, ttl) => {
     await sql.query(EXTEND, [idHash, ttl]);
   },
-  take: async (idHash, answeredHash, ttl) => only(await sql.query<PendingColumns>(TAKE, [idHash, answeredHash, ttl])),
+  take: async (idHash, answeredHash, ttl) => (await sql.query<PendingRequest>(TAKE, [idHash, answeredHash, ttl]))[0],
 });

@@ -17,7 +17,7 @@ const LOCK = statement("provision_client_lock", `select ${CLIENTS.select(CLIENT)
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The same text for the same value, in whatever order the database gives an object's members back. */
+/** One text for equal values, whatever the order of an object's members. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
@@ -31,8 +31,8 @@ function changesNothing(before: Client, { settings, secret }: ClientChange): boo
 }
 
 /**
- * Brings one client to what the file says.
- * @param ownerId of the file's `ownerEmail`
+ * Creates or changes one client as the file says.
+ * @param ownerId the account of the file's `ownerEmail`
  * @throws {Refusal} invalid_request, forbidden; see provisionedChange
  */
 export async function applyClient(
@@ -54,6 +54,6 @@ export async function applyClient(
   }
   if (changesNothing(before, change)) return "unchanged";
   if ((await storeChange(tx, before.id, change, audit)) === undefined)
-    throw new Refusal("temporarily_unavailable", "account_deleted_meanwhile", { retryAfter: 1 });
+    throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
   return "changed";
 }

@@ -8,30 +8,30 @@ import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords,
 import { finishRemovalOfClients } from "./removals.ts";
 import { describeScope } from "./scope-descriptions.ts";
 import { type Sql, statement } from "./sql.ts";
-import { emailKey } from "./user-rows.ts";
+import { emailKey } from "./users.ts";
 
 type Tx = Pick<Sql, "query">;
-/** Who acts where a file is applied without anybody asking: at start, or by the command line on the spot. */
+/** The actor of a file that no operator sent: applied at start, or by the command line. */
 const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 
 type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileScope = ProvisionFile["scopes"][number];
 
-/** Several processes may start with the same file at once: one after the other. */
-const oneAtATime = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
+/** Several processes may start with the same file at once; they apply it one after the other. */
+const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
-// Whoever is named is held before anything is changed, in the order in which others take more than one (decision 0021).
-const holdUsers = statement(
-  "provision_hold_people",
+// Locks all named users and clients before anything is changed, in the order of docs/decisions/0014-locks-in-one-order.md.
+const LOCK_USERS = statement(
+  "provision_lock_users",
   "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
 );
-const holdClients = statement(
-  "provision_hold_clients",
+const LOCK_CLIENTS = statement(
+  "provision_lock_clients",
   "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
 );
 
-const upsertRealm = statement(
+const UPSERT_REALM = statement(
   "provision_realm",
   `with before as (select dynamic_registration_scopes as scopes from realms where name = $1),
      written as (
@@ -44,10 +44,10 @@ const upsertRealm = statement(
 );
 
 async function applyRealm({ name, dynamicRegistrationScopes: scopes }: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [done] = await tx.query<{ id: string; outcome: Outcome }>(upsertRealm, [name, scopes ?? null]);
+  const [done] = await tx.query<{ id: string; outcome: Outcome }>(UPSERT_REALM, [name, scopes ?? null]);
   if (done === undefined || done.outcome === "unchanged") return "unchanged";
-  const told = { resources: [realmUri(done.id)], ...(scopes !== undefined && { scope: scopes.join(" ") }) };
-  await record(tx, { event: "realm.changed", outcome: "success", reason: done.outcome, actor, ...told });
+  const details = { resources: [realmUri(done.id)], ...(scopes !== undefined && { scope: scopes.join(" ") }) };
+  await record(tx, { event: "realm.changed", outcome: "success", reason: done.outcome, actor, ...details });
   return done.outcome;
 }
 
@@ -58,44 +58,42 @@ interface Issue {
 
 const OWNER = statement("provision_owner", "select id::text as id from users where email_key = $1");
 
-/**
- * @returns undefined where the file leaves the owner out, null where it says that there is none, and false where there is no such person
- */
+/** @returns undefined where the file leaves the owner out, null where it says there is none, and false for an unknown address */
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
   if (email === null || email === undefined) return email;
   const [owner] = await tx.query<{ id: string }>(OWNER, [emailKey(email)]);
   return owner?.id ?? false;
 }
 
-/** What a refusal finds wrong with a client. Whatever else went wrong goes on its way. */
+/** The issues of a refused client. Rethrows any other error. */
 function issuesOf(error: unknown): readonly Issue[] {
   if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden")) throw error;
   const { description = error.code, issues = [{ path: "", message: description }] } = error.detail;
   return issues;
 }
 
-/** All clients of the file; what is wrong with any of them is told together. @throws {Refusal} invalid_request */
+/** Applies all clients of the file. @throws {Refusal} invalid_request, with the issues of all of them */
 async function applyClients(clients: readonly FileClient[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const issues: Issue[] = [];
   for (const [index, client] of clients.entries()) {
-    const tell = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
+    const report = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
     const owner = await ownerOf(client.ownerEmail, tx);
-    if (owner === false) tell({ path: "ownerEmail", message: "belongs to no user" });
+    if (owner === false) report({ path: "ownerEmail", message: "belongs to no user" });
     try {
       outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
     } catch (error) {
-      for (const issue of issuesOf(error)) tell(issue);
+      for (const issue of issuesOf(error)) report(issue);
     }
   }
   if (issues.length > 0) throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
   return outcomes;
 }
 
-const realmNamed = statement("provision_realm_named", "select id::text as id from realms where name = $1");
+const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");
 
 async function applyScope({ realm, ...scope }: FileScope, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [named] = await tx.query<{ id: string }>(realmNamed, [realm ?? "default"]);
+  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
   const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
   if (outcome === undefined) {
     const issues = [{ path: `scopes.${index}.realm`, message: "names no realm" }];
@@ -114,17 +112,17 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
         file.clients.map(({ clientId }) => clientId),
       );
       return sql.transaction(async (tx) => {
-        await tx.query(oneAtATime, []);
-        await tx.query(holdUsers, [file.users.map(({ email }) => emailKey(email))]);
-        await tx.query(holdClients, [file.clients.map(({ clientId }) => clientId)]);
+        await tx.query(LOCK, []);
+        await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
+        await tx.query(LOCK_CLIENTS, [file.clients.map(({ clientId }) => clientId)]);
         const realms: Outcome[] = [];
         for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
-        const people: Outcome[] = [];
-        for (const user of users) people.push(await applyUser(user, actor, tx));
+        const accounts: Outcome[] = [];
+        for (const user of users) accounts.push(await applyUser(user, actor, tx));
         const clients = await applyClients(file.clients, actor, tx);
         const scopes: Outcome[] = [];
         for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
-        const counts = { realms: count(realms), users: count(people), clients: count(clients) };
+        const counts = { realms: count(realms), users: count(accounts), clients: count(clients) };
         return scopes.length === 0 ? counts : { ...counts, scopes: count(scopes) };
       });
     },

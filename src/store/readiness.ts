@@ -3,7 +3,7 @@ import { isOutOfRoom, storageUnavailable } from "./unavailable.ts";
 
 const PING = statement("ping", "select 1 as one");
 const READ_ONLY = statement("read_only", "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only");
-// A row of no meaning that the sweep removes.
+// A meaningless row, which the sweep deletes.
 const WRITE = statement(
   "write_probe",
   `insert into consumed_ids (kind, id_hash, expires_at) values ('write_probe', '', now())
@@ -15,7 +15,7 @@ export interface Readiness {
   /** @throws {Refusal} temporarily_unavailable when the database does not answer */
   ping(): Promise<void>;
   /**
-   * Also asks whether it takes writes: after one failed for want of room, by writing.
+   * Also checks whether it takes writes; after a write failed because the disk was full, by writing.
    * @throws {Refusal} temporarily_unavailable when it does not
    */
   writes(): Promise<void>;
@@ -23,16 +23,16 @@ export interface Readiness {
   time(): Promise<number>;
 }
 
-/** A database, and whether a write to it has failed for want of room. */
+/** A database, and whether a write to it has failed because disk or quota are full. */
 export interface WatchedSql {
   readonly sql: Sql;
   readonly full: { since: boolean };
 }
 
-/** Notes writes that fail since disk or quota are full; reads go on then, and say nothing of it. */
+/** Notes writes that fail because disk or quota are full. Reads still succeed then, so they do not show it. */
 export function watchWrites(sql: Sql): WatchedSql {
   const full = { since: false };
-  const noting = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  const watched = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     try {
       return await work();
     } catch (error) {
@@ -42,8 +42,8 @@ export function watchWrites(sql: Sql): WatchedSql {
   };
   return {
     sql: {
-      query: (one, parameters) => noting(() => sql.query(one, parameters)),
-      transaction: (work) => noting(() => sql.transaction(work)),
+      query: (one, parameters) => watched(() => sql.query(one, parameters)),
+      transaction: (work) => watched(() => sql.transaction(work)),
     },
     full,
   };

@@ -3,13 +3,23 @@ import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
-import { documentClientOf, type KeptClient } from "./document-client.ts";
-import { clientEpochPassed, endGrants, inOrder, standsOn, touchClients, touchConsents, userEpochPassed, verdicts } from "./grant-rows.ts";
+import {
+  clientEpochPassed,
+  documentClientOf,
+  endGrants,
+  inOrder,
+  partiesEnabled,
+  touchClients,
+  touchConsents,
+  userEpochPassed,
+  verdicts,
+} from "./grant-rows.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
-import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
+import { subjectOf } from "./users.ts";
 
 /**
- * Values of an audience that name a disabled client, or none and are no URI. Web URIs are resources; the grant's own client has just
+ * Values of an audience that name a disabled client, or neither a client nor a URI. Web URIs are resources; the grant's own client has just
  * authenticated.
  */
 const absentClients = `array(
@@ -20,23 +30,22 @@ const absentClients = `array(
 const HOLDING = rowsStatement(
   "family_holding",
   `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
-   held as (
+   found as (
      select key, hash, id, null::timestamptz as used_at from keys join refresh_families on current_hash = hash
      where ${amongKeys("current_hash", "hash", "keys")}
      union all
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
      where ${amongKeys("token_hash", "hash", "keys")})
-   select key, family.id::text as family_id, grants.id::text as grant_id, client_id, scopes, audience, ${absentClients} as absent_clients,
-     ${seconds("auth_time")} as auth_time, ${seconds("family.expires_at")} as expires_at, family.revoked_at is not null or grants.revoked_at is not null
-       or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
-     ${seconds("used_at")} as used_at, encode(family.current_hash, 'hex') as current_hash, grants.document_client, ${seconds("now()")} as now,
-     ${subjectColumns("users")}
-   from held join refresh_families family on family.id = held.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
+   select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "documentClient"])},
+     ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt"], "family")},
+     family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
+     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject
+   from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
 
-/** A family that may go on. */
-const lives = `family.revoked_at is null and family.expires_at > now()
-  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${standsOn("grants")}
+/** Whether a family is active. */
+const isActive = `family.revoked_at is null and family.expires_at > now()
+  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${partiesEnabled("grants")}
     and not ${userEpochPassed("grants")} and not ${clientEpochPassed("grants")})`;
 
 const nextExpiry = (ttl: string): string => `least(family.ends_at, now() + make_interval(secs => ${ttl}))`;
@@ -48,56 +57,35 @@ const ROTATE = statement(
    won as (
      update refresh_families family
      set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
-     from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${lives}
+     from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${isActive}
      returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
    used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
-   used_again as (select grants.client_id, grants.user_id from won join grants on grants.id = won.grant_id),
-   ${touchClients("used_again")},
-   ${touchConsents("used_again")},
+   refreshed as (select grants.client_id, grants.user_id from won join grants on grants.id = won.grant_id),
+   ${touchClients("refreshed")},
+   ${touchConsents("refreshed")},
    logged as (${insertAudit("won")})
    select n from won`,
 );
 
-// A replay is recorded each time, though the family can end but once.
+// Each replay is recorded, though the family is revoked only once.
 const REVOKE = statement(
   "family_revoke",
   `with ${endGrants("id = (select grant_id from refresh_families where id = $1::uuid)")},
-   given as (select value as audit from jsonb_array_elements($2::jsonb))
-   ${insertAudit("given")}`,
+   entries as (select value as audit from jsonb_array_elements($2::jsonb))
+   ${insertAudit("entries")}`,
 );
 
-interface FamilyColumns extends SubjectColumns {
+interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash"> {
   readonly key: string;
-  readonly family_id: string;
-  readonly grant_id: string;
-  readonly document_client: KeptClient | null;
-  readonly client_id: string;
-  readonly scopes: readonly string[];
-  readonly audience: readonly string[];
-  readonly absent_clients: readonly string[];
-  readonly auth_time: number;
-  readonly expires_at: number;
-  readonly revoked: boolean;
-  readonly used_at: number | null;
-  readonly current_hash: string;
-  readonly now: number;
+  readonly documentClient: DocumentClient | null;
+  /** Hexadecimal. */
+  readonly currentHash: string;
 }
 
-const stateOf = (row: FamilyColumns): FamilyState => ({
-  familyId: row.family_id,
-  grantId: row.grant_id,
-  clientId: row.client_id,
-  subject: subjectOf(row),
-  ...documentClientOf(row.document_client),
-  scopes: row.scopes,
-  audience: row.audience,
-  absentClients: row.absent_clients,
-  authTime: row.auth_time,
-  expiresAt: row.expires_at,
-  revoked: row.revoked,
-  currentHash: asSecretHash(fromHex(row.current_hash)),
-  usedAt: row.used_at,
-  now: row.now,
+const stateOf = ({ key: _, documentClient, currentHash, ...family }: FamilyRow): FamilyState => ({
+  ...family,
+  ...documentClientOf(documentClient),
+  currentHash: asSecretHash(fromHex(currentHash)),
 });
 
 export function refreshFamilies(sql: Sql): RefreshFamilies {
@@ -114,10 +102,10 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
   });
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
-      const rows = await readRows<FamilyColumns>(sql, HOLDING, [hashes.map(hex)]);
+      const rows = await readRows<FamilyRow>(sql, HOLDING, [hashes.map(hex)]);
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
-    rotate: async (...given) => isUuid(given[0]) && rotate(given),
+    rotate: async (...parameters) => isUuid(parameters[0]) && rotate(parameters),
     revoke: async (familyId, audit) => {
       if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([auditRow(audit)])]);
     },

@@ -1,21 +1,20 @@
 import { type Sql, type Statement, statement } from "./sql.ts";
+import type { RemovalKind } from "./tables/records.ts";
 
-/** Rows of one step at most: so many fit well within the time that a statement has, and hold nobody up. */
+/** The most rows of one step: so many fit well within the deadline of a statement and block no one for long. */
 export const REMOVAL_BATCH = 500;
 
-export type RemovalKind = "client_disabled" | "client_deleted" | "user_signed_out" | "user_disabled" | "user_deleted";
-
-/** What is to be removed of a client (`key` is its client_id) or user (its id): rows of an earlier epoch than `epoch`. */
+/** Rows of a client (`key` is its client_id) or user (its id) to be removed: those of an earlier epoch than `epoch`. */
 export interface Removal {
   readonly kind: RemovalKind;
   readonly key: string;
   readonly epoch: number;
-  /** The last grant that was looked at; null at the beginning. */
+  /** The last grant that was processed; null at the start. */
   readonly afterClientId: string | null;
   readonly afterId: string | null;
 }
 
-/** What a batch removed, by name, and the removal as the next batch takes it up; undefined when nothing is left. */
+/** Counts of removed rows by kind, and the removal as the next batch continues it; undefined when nothing is left. */
 export interface RemovalBatch {
   readonly removed: Readonly<Record<string, number>>;
   readonly next: Removal | undefined;
@@ -43,7 +42,7 @@ const deletion = (of: "client" | "user", name: string, table: string, key: strin
   ),
 });
 
-// A code that is being redeemed is held until its grant is there: this waits for it, and the pages of grants that follow see the grant.
+// Redeeming a code locks it until its grant is stored: this waits for it, and the pages of grants that follow see the grant.
 const CLIENT_CODES = deletion(
   "client",
   "codes",
@@ -72,7 +71,7 @@ const USER_SESSIONS: Deletion = {
   ),
 };
 
-/** Everything of a deleted user, from the leaves to the root, so that no deletion takes more with it than it counts. */
+/** All rows of a deleted user, from the leaves to the root, so that no foreign key deletes rows that are not counted. */
 const OF_DELETED_USER: readonly Deletion[] = [
   USER_CODES,
   deletion(
@@ -104,13 +103,13 @@ const OF_DELETED_USER: readonly Deletion[] = [
   deletion("user", "consents", "consents", "id", "user_id = $1::uuid"),
   deletion("user", "mails", "outbox", "id", "user_id = $1::uuid"),
 ];
-// Everything else that is the user's goes by its foreign key. A trigger writes the revocation event (migration 0001).
+// All other rows of the user are deleted by their foreign keys. A trigger writes the revocation event (migration 0001).
 const DELETE_USER = statement("removal_user", "delete from users where id = $1::uuid");
 
 /**
- * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left as they are (null: access tokens of a
- * client that is enabled again count again); their refresh families are revoked in any case. Grants are locked before families, either in
- * the order of their ids (docs/decisions/0021). Parameters: key, epoch, client_id and id of the last grant of the page before.
+ * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left unchanged (null: access tokens are valid
+ * again when their client is enabled again); their refresh families are revoked in any case. Grants are locked before families, both in the
+ * order of their ids (docs/decisions/0014-locks-in-one-order.md). Parameters: key, epoch, client_id and id of the last grant of the page before.
  */
 const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "signed_out_at" | null): Statement => {
   const still = end === null ? "true" : `grants.revoked_at is null${end === "signed_out_at" ? " and grants.signed_out_at is null" : ""}`;
@@ -121,20 +120,20 @@ const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "sig
        where ${of === "client" ? "client_id = $1" : "user_id = $1::uuid"}
          and (client_id, id) > (coalesce($3::text, ''), coalesce($4::uuid, '00000000-0000-0000-0000-000000000000'))
        order by client_id, id limit ${REMOVAL_BATCH}),
-     theirs as materialized (
+     ending as materialized (
        select id from grants where id = any(array(select id from page where epoch < $2::int)) and ${still} order by id for no key update),
      ${
        end === null
          ? ""
          : `ended as (
-       update grants set ${end} = now() from theirs where grants.id = any(array(select id from theirs)) and grants.id = theirs.id
+       update grants set ${end} = now() from ending where grants.id = any(array(select id from ending)) and grants.id = ending.id
        returning 1),`
      }
-     held as materialized (
-       select id from refresh_families where grant_id = any(array(select id from theirs)) and revoked_at is null order by id for no key update),
-     families as (update refresh_families set revoked_at = now() where id = any(array(select id from held)) returning 1)
+     locked as materialized (
+       select id from refresh_families where grant_id = any(array(select id from ending)) and revoked_at is null order by id for no key update),
+     families as (update refresh_families set revoked_at = now() where id = any(array(select id from locked)) returning 1)
      select (select count(*) from page)::int as seen, ${end === null ? "0" : "(select count(*) from ended)::int"} as grants,
-       (select count(*) from families)::int as families, last.client_id as after_client_id, last.id::text as after_id
+       (select count(*) from families)::int as families, last.client_id as "afterClientId", last.id::text as "afterId"
      from (select 1) as one left join (select client_id, id from page order by client_id desc, id desc limit 1) as last on true`,
   );
 };
@@ -143,8 +142,8 @@ interface Page {
   readonly seen: number;
   readonly grants: number;
   readonly families: number;
-  readonly after_client_id: string | null;
-  readonly after_id: string | null;
+  readonly afterClientId: string | null;
+  readonly afterId: string | null;
 }
 
 interface Plan {
@@ -168,7 +167,7 @@ async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statemen
   const { key, epoch, afterClientId, afterId } = removal;
   const [row] = await tx.query<Page>(page, [key, epoch, afterClientId, afterId]);
   if (row === undefined) throw new Error("a page of grants has one row");
-  const next = row.seen < REMOVAL_BATCH ? undefined : { ...removal, afterClientId: row.after_client_id, afterId: row.after_id };
+  const next = row.seen < REMOVAL_BATCH ? undefined : { ...removal, afterClientId: row.afterClientId, afterId: row.afterId };
   return { removed: { grants: row.grants, families: row.families }, next };
 }
 

@@ -1,17 +1,19 @@
 import { insertAudit } from "./audit-rows.ts";
-import { type Removal, type RemovalKind, removeBatch } from "./removal-steps.ts";
+import { type Removal, removeBatch } from "./removal-steps.ts";
 import { type Sql, statement } from "./sql.ts";
+import { REMOVALS, type RemovalKind } from "./tables/records.ts";
+import { without } from "./tables/table.ts";
 import { storageUnavailable } from "./unavailable.ts";
 
 type Tx = Pick<Sql, "query">;
 
-/** Later than every epoch: of what is deleted, everything goes. */
+/** Later than every epoch: everything of a deleted client or user is removed. */
 export const EVERY_EPOCH = 2_147_483_647;
 
 const CURRENT_EPOCH = statement("removal_user_epoch", "select epoch from users where id = $1::uuid");
 const END_USER_EPOCH = statement("removal_end_user_epoch", "update users set epoch = epoch + 1 where id = $1::uuid returning epoch");
 
-// A second one of its kind begins at the first grant again, with the later epoch.
+// A second removal of the same kind starts at the first grant again, with the later epoch.
 const ENQUEUE = statement(
   "removal_enqueue",
   `insert into removals (kind, key, epoch, after_client_id, after_id) values ($1, $2, $3::int, $4, $5::uuid)
@@ -24,7 +26,7 @@ const PENDING = statement(
 );
 const TAKE = statement(
   "removal_take",
-  `select id::text, kind, key, epoch, after_client_id, after_id::text, removed from removals where id = $1::uuid for update skip locked`,
+  `select ${REMOVALS.select(without(REMOVALS.members, ["createdAt"]))} from removals where id = $1::uuid for update skip locked`,
 );
 const GO_ON = statement(
   "removal_go_on",
@@ -33,37 +35,37 @@ const GO_ON = statement(
 const FINISH = statement(
   "removal_finish",
   `with finished as (delete from removals where id = $1::uuid returning kind, key),
-   ending as (
+   audited as (
      select jsonb_build_object(
        'event', case when kind like 'client%' then 'client.access_removed' else 'user.access_removed' end, 'outcome', 'success', 'reason', kind,
        'actor_type', 'service', 'actor_id', 'removal', case when kind like 'client%' then 'client_id' else 'user_id' end, key,
        'resources', (select jsonb_agg(name || ':' || count order by name) from jsonb_each_text($2::jsonb) as counts(name, count))) as audit
      from finished)
-   ${insertAudit("ending")}`,
+   ${insertAudit("audited")}`,
 );
 
 const IS_PENDING = statement("removal_is_pending", "select 1 as one from removals where kind = any($1::text[]) and key = $2");
 
-/** Leaves a removal to the background, to be taken up where it stands. */
+/** Leaves a removal to the background, which continues where it stands. */
 export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterId }: Removal): Promise<unknown> =>
   tx.query(ENQUEUE, [kind, key, epoch, afterClientId, afterId]);
 
-/** Whether something of a client or user is still to be removed. */
+/** Whether a removal of a client or user is unfinished. */
 export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
   (await tx.query(IS_PENDING, [kinds, key])).length > 0;
 
-/** A removal at its beginning. */
+/** A removal that has not started. */
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 
-/** Removes what one batch holds of a client that was disabled or deleted in this transaction, and leaves the rest to the background. */
+/** Removes one batch of a client that was disabled or deleted in this transaction, and leaves the rest to the background. */
 export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_deleted", clientId: string, epoch: number): Promise<void> {
   const { next } = await removeBatch(tx, begun(kind, clientId, epoch));
   if (next !== undefined) await enqueueRemoval(tx, next);
 }
 
 /**
- * Ends what one batch holds of a user's sign-ins (or grants). If there is more, the user's epoch moves on, so that nothing of it counts
- * from the commit on, and the rest is left to the background.
+ * Ends one batch of a user's sign-ins (or grants). If there are more, the user's epoch moves on, which deactivates them from the commit on,
+ * and the rest is left to the background.
  */
 export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disabled", userId: string): Promise<void> {
   const [user] = await tx.query<{ epoch: number }>(CURRENT_EPOCH, [userId]);
@@ -74,23 +76,10 @@ export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disab
   if (ended !== undefined) await enqueueRemoval(tx, { ...next, epoch: ended.epoch });
 }
 
-interface RemovalColumns {
+interface RemovalRow extends Removal {
   readonly id: string;
-  readonly kind: RemovalKind;
-  readonly key: string;
-  readonly epoch: number;
-  readonly after_client_id: string | null;
-  readonly after_id: string | null;
   readonly removed: Readonly<Record<string, number>>;
 }
-
-const removalOf = (row: RemovalColumns): Removal => ({
-  kind: row.kind,
-  key: row.key,
-  epoch: row.epoch,
-  afterClientId: row.after_client_id,
-  afterId: row.after_id,
-});
 
 function sum(one: Readonly<Record<string, number>>, other: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
   const total = { ...one };
@@ -101,33 +90,33 @@ function sum(one: Readonly<Record<string, number>>, other: Readonly<Record<strin
 /** What one batch did. */
 export interface RemovalProgress {
   readonly kind: RemovalKind;
-  /** Rows that went in this batch. */
+  /** Rows that this batch removed. */
   readonly rows: number;
   readonly finished: boolean;
 }
 
-/** The ids of removals that are not finished, oldest first. @param clientIds only of these clients that were deleted */
+/** The ids of removals that are not finished, oldest first. @param clientIds limits them to these deleted clients */
 export const pendingRemovals = async (sql: Sql, clientIds?: readonly string[]): Promise<readonly string[]> =>
   (await sql.query<{ id: string }>(PENDING, [clientIds ?? null])).map(({ id }) => id);
 
 /**
- * One batch of a removal. It holds the removal's row until the commit, so that a process that dies leaves it, with all its progress, to the
- * next one.
- * @returns undefined when it is finished, or another process works at it
+ * One batch of a removal. It locks the removal's row until the commit, so that another process continues when this one dies.
+ * @returns undefined when it is finished, or another process works on it
  */
 export const continueRemoval = (sql: Sql, id: string): Promise<RemovalProgress | undefined> =>
   sql.transaction(async (tx) => {
-    const [row] = await tx.query<RemovalColumns>(TAKE, [id]);
+    const [row] = await tx.query<RemovalRow>(TAKE, [id]);
     if (row === undefined) return undefined;
-    const { removed, next } = await removeBatch(tx, removalOf(row));
-    const total = JSON.stringify(sum(row.removed, removed));
-    if (next === undefined) await tx.query(FINISH, [row.id, total]);
-    else await tx.query(GO_ON, [row.id, next.afterClientId, next.afterId, total]);
+    const { id: _, removed: before, ...removal } = row;
+    const { removed, next } = await removeBatch(tx, removal);
+    const total = JSON.stringify(sum(before, removed));
+    if (next === undefined) await tx.query(FINISH, [id, total]);
+    else await tx.query(GO_ON, [id, next.afterClientId, next.afterId, total]);
     const rows = Object.values(removed).reduce((all, count) => all + count, 0);
     return { kind: row.kind, rows, finished: next === undefined };
   });
 
-/** Removes what is left of deleted clients to its end, so that their client_ids can be given again. */
+/** Finishes the removal of deleted clients, so that their client_ids can be registered again. */
 export async function finishRemovalOfClients(sql: Sql, clientIds: readonly string[]): Promise<void> {
   for (const id of await pendingRemovals(sql, clientIds)) while ((await continueRemoval(sql, id))?.finished === false);
 }

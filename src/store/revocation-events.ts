@@ -1,21 +1,21 @@
 import type { RevocationEvent, RevocationEvents } from "../core/revocation-events.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
-/** Below this every transaction has ended: what it wrote is visible, or will never be. */
+/** Every transaction below this id has ended: what it wrote is visible, or never will be. */
 const EDGE = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 const READ_EDGE = statement("revocation_events_edge", `select ${EDGE}::text as cursor`);
 
-// Edge and rows are read in one snapshot. A cursor beyond the edge was read in another database, or in this one before it was restored.
+// Edge and rows are read in one snapshot. A cursor beyond the edge comes from another database, or from this one before it was restored.
 const SINCE = statement(
   "revocation_events_since",
-  `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as asked),
-   start as materialized (select xid, case when asked <= xid then asked end as since from edge)
+  `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as cursor),
+   start as materialized (select xid, case when cursor <= xid then cursor end as since from edge)
    select start.xid::text as cursor, start.since is null as whole, coalesce((
      select jsonb_agg(jsonb_build_object(
-       'sequence', marks.id::text, 'kind', marks.kind, 'key', marks.key, 'lifted', marks.lifted,
-       'revokedAt', ${seconds("marks.revoked_at")}, 'expiresAt', ${seconds("marks.expires_at")}) order by marks.id)
-     from revocation_events marks where marks.xid >= coalesce(start.since, 0) and marks.expires_at > now()), '[]') as marks
+       'sequence', events.id::text, 'kind', events.kind, 'key', events.key, 'lifted', events.lifted,
+       'revokedAt', ${seconds("events.revoked_at")}, 'expiresAt', ${seconds("events.expires_at")}) order by events.id)
+     from revocation_events events where events.xid >= coalesce(start.since, 0) and events.expires_at > now()), '[]') as marks
    from start`,
 );
 

@@ -2,7 +2,7 @@ import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-desc
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedScopes } from "../management/ports.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
 const OF = statement(
@@ -15,10 +15,7 @@ const ALL = statement(
   `select name, title, detail from scope_descriptions where realm_id = $1::uuid order by name collate "C"`,
 );
 
-/** @param place of the records' parameter */
-const given = (place: number): string => `(select value as audit from jsonb_array_elements($${place}::jsonb)) as given`;
-
-// What is so already is not written, and leaves no record.
+// An unchanged description is not written and leaves no record.
 const DESCRIBE = statement(
   "scope_describe",
   `with realm as (select id from realms where id = $1::uuid),
@@ -28,7 +25,7 @@ const DESCRIBE = statement(
        on conflict (realm_id, name) do update set title = excluded.title, detail = excluded.detail, updated_at = now()
        where (scope_descriptions.title, scope_descriptions.detail) is distinct from (excluded.title, excluded.detail)
        returning name),
-     logged as (${insertAudit(`written, ${given(5)}`)})
+     logged as (${insertAudit(`written, ${entriesIn("$5")}`)})
    select case when not exists (select from written) then 'unchanged' when exists (select from before) then 'changed' else 'created' end as outcome
    from realm`,
 );
@@ -36,21 +33,21 @@ const DESCRIBE = statement(
 const REMOVE = statement(
   "scope_description_remove",
   `with removed as (delete from scope_descriptions where realm_id = $1::uuid and name = $2 returning name),
-     logged as (${insertAudit(`removed, ${given(3)}`)})
+     logged as (${insertAudit(`removed, ${entriesIn("$3")}`)})
    select name from removed`,
 );
 
 type Outcome = "created" | "changed" | "unchanged";
 
-/** Writes the words down, with the record of it. @returns undefined for an unknown realm */
+/** Stores a description, with its record. @returns undefined for an unknown realm */
 export async function describeScope(
   tx: Pick<Sql, "query">,
   realmId: string,
   { name, title, detail }: ScopeDescription,
   audit: AuditEntry,
 ): Promise<Outcome | undefined> {
-  const words = [JSON.stringify(title), JSON.stringify(detail)];
-  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...words, jsonRows([auditRow({ ...audit, scope: name })])]);
+  const texts = [JSON.stringify(title), JSON.stringify(detail)];
+  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...texts, jsonRows([auditRow({ ...audit, scope: name })])]);
   return row?.outcome;
 }
 

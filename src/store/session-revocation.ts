@@ -1,9 +1,9 @@
 import type { Sessions } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, entriesIn, insertAudit, record } from "./audit-rows.ts";
-import { dropCodes, endGrants } from "./grant-rows.ts";
+import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
 const END = statement(
   "session_end",
@@ -13,7 +13,7 @@ const END = statement(
 );
 
 const living = "user_id = $1::uuid and expires_at > now()";
-/** A statement that ends the sessions for which `which` holds, in the order of their ids (decision 0021). */
+/** A statement that ends the sessions for which `which` holds, in the order of their ids (docs/decisions/0014-locks-in-one-order.md). */
 const endSessions = (which: string): string =>
   `update sessions set ended_at = now()
    where id = any(array(select id from sessions where ${which} and ended_at is null order by id for no key update))`;
@@ -35,12 +35,12 @@ const END_THEIR_GRANTS = statement(
 
 const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
 
-/** Ends a person's sessions. What is being born of them is waited for, and seen by the statements that follow this one. */
+/** Ends a user's sessions. Waits for codes and grants that are being stored for them; the statements that follow see those. */
 export const endAllSessions = (tx: Pick<Sql, "query">, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
 
 /**
- * Ends a user's sessions, codes and refresh families. What is being stored of a session holds it until it is there (Grants.open,
- * AuthorizationCodes.issue), so the end of the sessions waits for it, and the statements after that see it.
+ * Ends a user's sessions, codes and refresh families. Storing a code or grant locks its session (Grants.open, AuthorizationCodes.issue), so
+ * the end of the sessions waits for it, and the statements after that see it.
  */
 export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
 
@@ -49,13 +49,13 @@ interface EndedColumns {
   readonly grant_id: string | null;
 }
 
-/** In a statement after the end of the sessions: what was being born of them is seen there, and not before. */
-async function endWhatBegan(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
+/** In statements after the end of the sessions, which see the codes and grants that were being stored for them. */
+async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
   await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
 
-/** The ways in which sessions end. */
+/** The methods that end sessions. */
 export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "endOne" | "endOthers"> => ({
   end: async (hash, audit) => {
     await sql.query(END, [hash, jsonRows([auditRow(audit)])]);
@@ -71,15 +71,39 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "end
     if (!isUuid(id) || !isUuid(userId)) return false;
     return sql.transaction(async (tx) => {
       const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([auditRow(audit)])]);
-      if (ended.length > 0) await endWhatBegan(tx, userId, ended);
+      if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
       return ended.length > 0;
     });
   },
   endOthers: async (keep, userId, audit) => {
     if (!isUuid(keep) || !isUuid(userId)) return;
     await sql.transaction(async (tx) => {
-      await endWhatBegan(tx, userId, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
+      await endCodesAndGrants(tx, userId, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
       await record(tx, audit);
     });
   },
 });
+
+const OF_USER = "user_id = $1::uuid";
+
+const DROP_LINKS = statement("unproven_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", OF_USER));
+const DROP_VERIFICATIONS = statement("unproven_drop_verifications", deleteInOrder("verification_tokens", "token_hash", OF_USER));
+// In a statement after the end of the links, which sees a wallet that is being linked.
+const DROP_WALLETS = statement("unproven_drop_wallets", `delete from credentials where ${OF_USER} and type = 'wallet'`);
+const DROP_CONSENTS = statement("unproven_drop_consents", dropConsents(OF_USER));
+const DROP_CODES = statement("unproven_drop_codes", dropCodes(OF_USER));
+const END_GRANTS = statement("unproven_end_grants", `with ${endGrants(OF_USER)} select 1 as one from ended`);
+const DROP_IDENTITIES = statement("unproven_drop_identities", `delete from identity_links where ${OF_USER}`);
+const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id", `${OF_USER} and about = 'verification'`));
+
+/**
+ * Ends everything that was started on an account with an unverified address, at the moment at which its address is verified: sessions,
+ * grants with their delegations, consents, wallets, linked identities and mailed links. All of it may be the work of someone who signed up
+ * with another user's address. The caller has locked the user, and replaces the password in the same transaction. Clients that the account
+ * owns stay: they give no access to the user, and others may rely on them.
+ */
+export async function endUnproven(tx: Pick<Sql, "query">, userId: string): Promise<void> {
+  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS]) await tx.query(each, [userId]);
+  await endAllSessions(tx, userId);
+  for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS, DROP_IDENTITIES, DROP_MAILS]) await tx.query(each, [userId]);
+}

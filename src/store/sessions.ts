@@ -6,27 +6,14 @@ import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-revocation.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { isUnavailable } from "./unavailable.ts";
-import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
+import { USER } from "./users.ts";
 
-interface SessionColumns {
-  readonly id: string;
-  readonly user_id: string;
-  readonly auth_time: number;
-  readonly expires_at: number;
-}
+const SESSION = ["id", "userId", "authTime", "expiresAt"] as const;
 
-const sessionOf = (row: SessionColumns): Session => ({
-  id: row.id,
-  userId: row.user_id,
-  authTime: row.auth_time,
-  expiresAt: row.expires_at,
-});
-
-const columns = `id::text, user_id::text, ${seconds("auth_time")} as auth_time, ${seconds("expires_at")} as expires_at`;
-
-// The password is held as it was proved until the session is there: a change of it waits, and then ends the session
+// Locks the password that was proved until the session is stored: a change of the password waits, and then ends the session
 // (PasswordChanges.change).
 const START = statement(
   "session_start",
@@ -40,16 +27,16 @@ const START = statement(
    replaced as (
      update sessions set ended_at = now() from started where token_hash = $5::bytea and ended_at is null),
    logged as (${insertAudit(`started, ${entriesIn("$6")}`)})
-   select ${columns} from started`,
+   select ${SESSIONS.select(SESSION, "started")} from started`,
 );
 
-/** How much of the time since a session was seen may go unnoticed: a write for each request would cost more than it tells. */
+/** Later requests of a session update `last_seen_at` only after this long: a write for each request would cost too much. */
 const LAST_SEEN = "interval '10 minutes'";
 
 const BY_HASH = rowsStatement(
   "session_by_hash",
-  `select encode(token_hash, 'hex') as key, sessions.id::text as session_id, user_id::text, ${seconds("auth_time")} as auth_time,
-     ${seconds("expires_at")} as expires_at, last_seen_at < now() - ${LAST_SEEN} as stale, ${userColumns("users")}
+  `select encode(token_hash, 'hex') as key, last_seen_at < now() - ${LAST_SEEN} as stale,
+     (select found from (select ${SESSIONS.select(SESSION)}) as found) as session, (select found from (select ${USERS.select(USER)}) as found) as "user"
    from sessions join users on users.id = sessions.user_id and users.enabled and users.epoch = sessions.user_epoch
    where ${amongKeys("token_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")} and ended_at is null and expires_at > now()`,
 );
@@ -60,44 +47,32 @@ const SEEN = statement(
      for no key update skip locked)`,
 );
 
+const LIVE = ["id", "authTime", "lastSeenAt", "address", "browser", "system"] as const;
 const OF_USER = statement(
   "sessions_of_user",
-  `select id::text, ${seconds("auth_time")} as auth_time, ${seconds("last_seen_at")} as last_seen_at, address, browser, system
+  `select ${SESSIONS.select(LIVE)}
    from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() and not ${userEpochPassed("sessions")}
-   order by id desc limit 200`,
+   order by sessions.id desc limit 200`,
 );
 
-/** Starts a session, by itself or within a transaction of whoever has changed something first. */
+/** Starts a session, by itself or within the transaction of another change. */
 export async function startSession(
   tx: Pick<Sql, "query">,
   { id, hash, userId, ttl, place, replaces, generation }: NewSessionRecord,
   audit: AuditEntry,
 ): Promise<Session | undefined> {
-  const of = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
-  const given = [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)]), generation ?? null, ...of];
-  const [row] = await tx.query<SessionColumns>(START, given);
-  return row && sessionOf(row);
+  const origin = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
+  const parameters = [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)]), generation ?? null, ...origin];
+  return (await tx.query<Session>(START, parameters))[0];
 }
 
-type FoundColumns = UserColumns & SessionColumns & { readonly key: string; readonly session_id: string; readonly stale: boolean };
-
-interface LiveColumns {
-  readonly id: string;
-  readonly auth_time: number;
-  readonly last_seen_at: number;
-  readonly address: string | null;
-  readonly browser: string | null;
-  readonly system: string | null;
+interface FoundRow extends SignedIn {
+  readonly key: string;
+  readonly stale: boolean;
 }
-
-const liveOf = ({ auth_time, last_seen_at, ...row }: LiveColumns): LiveSession => ({
-  ...row,
-  authTime: auth_time,
-  lastSeenAt: last_seen_at,
-});
 
 export function sessions(sql: Sql): Sessions {
-  /** Remembers that they were seen. Only their owner is told of it, so that a database that takes no writes stops no reading. */
+  /** Updates when sessions were seen. A database that takes no writes does not stop them from being read. */
   const seen = async (ids: readonly string[]): Promise<void> => {
     if (ids.length === 0) return;
     await sql.query(SEEN, [ids]).catch((error: unknown) => {
@@ -105,16 +80,14 @@ export function sessions(sql: Sql): Sessions {
     });
   };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
-    const rows = await readRows<FoundColumns>(sql, BY_HASH, [hashes.map(hex)]);
-    await seen(rows.filter(({ stale }) => stale).map(({ session_id }) => session_id));
-    return new Map<string, SignedIn>(
-      rows.map((row) => [row.key, { session: sessionOf({ ...row, id: row.session_id }), user: userOf(row) }]),
-    );
+    const rows = await readRows<FoundRow>(sql, BY_HASH, [hashes.map(hex)]);
+    await seen(rows.filter(({ stale }) => stale).map(({ session }) => session.id));
+    return new Map(rows.map(({ key, session, user }): [string, SignedIn] => [key, { session, user }]));
   }, hex);
   return {
     start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),
     byHash: load,
     ...sessionEndings(sql),
-    ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LiveColumns>(OF_USER, [userId])).map(liveOf) : []),
+    ofUser: async (userId) => (isUuid(userId) ? sql.query<LiveSession>(OF_USER, [userId]) : []),
   };
 }

@@ -1,22 +1,22 @@
 import type { SignInFailures } from "../accounts/ports.ts";
 import { type Sql, statement } from "./sql.ts";
 
-/** Seconds after which a place that was never given back is free again: longer than a request may take. */
+/** Seconds after which a reserved attempt that was never settled no longer counts: longer than a request may take. */
 const LEASE = 30;
 
-const failures = "case when known.window_ends_at <= now() then 0 else known.failures end";
-const pending = "case when known.pending_until <= now() then 0 else known.pending end";
+const failures = "case when budget.window_ends_at <= now() then 0 else budget.failures end";
+const pending = "case when budget.pending_until <= now() then 0 else budget.pending end";
 
-// The row lock puts parallel attempts in an order, so that failures and attempts under way never exceed the limit. An attempt that is
-// refused changes nothing.
+// The row lock puts parallel attempts in an order, so that failures and running attempts never exceed the limit. A refused attempt changes
+// nothing.
 const RESERVE = statement(
   "sign_in_reserve",
   `with reserved as (
-     insert into sign_in_failures as known (key, failures, window_ends_at, pending, pending_until)
+     insert into sign_in_failures as budget (key, failures, window_ends_at, pending, pending_until)
      values ($1::bytea, 0, now() + make_interval(secs => $3::int), 1, now() + make_interval(secs => ${LEASE}))
      on conflict (key) do update set
        failures = ${failures},
-       window_ends_at = case when known.window_ends_at <= now() then excluded.window_ends_at else known.window_ends_at end,
+       window_ends_at = case when budget.window_ends_at <= now() then excluded.window_ends_at else budget.window_ends_at end,
        pending = ${pending} + 1,
        pending_until = excluded.pending_until
      where ${failures} + ${pending} < $2::int
@@ -27,10 +27,10 @@ const RESERVE = statement(
    select case when exists (select 1 from reserved) then 0 else greatest(1, (select wait from spent)) end as wait`,
 );
 
-// Both rows in the order of their keys (docs/decisions/0021).
+// Locks both rows in the order of their keys (docs/decisions/0014-locks-in-one-order.md).
 const SETTLE = statement(
   "sign_in_settle",
-  `update sign_in_failures as known set
+  `update sign_in_failures as budget set
      pending = greatest(0, pending - 1),
      failures = case
        when $3::text = 'wrong' then ${failures} + 1

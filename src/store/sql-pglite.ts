@@ -1,13 +1,13 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
 import type { Parameter, Sql, Statement } from "./sql.ts";
-import { repeatedOnce, storageUnavailable, told } from "./unavailable.ts";
+import { repeatedOnce, storageUnavailable, translated } from "./unavailable.ts";
 
 const run = <Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
-  told(async () => (await on.query<Row>(text, [...parameters])).rows);
+  translated(async () => (await on.query<Row>(text, [...parameters])).rows);
 
 /**
- * The embedded database: one connection, on which statements and transactions wait for each other.
- * Inside a transaction only its `tx` may be used; anything else would wait for the transaction that waits for it.
+ * The embedded database: one connection, on which statements and transactions wait for each other. Inside a transaction only its `tx` may be
+ * used; another statement would wait for the transaction, which waits for it.
  */
 export const pgliteSql = (database: PGlite): Sql => ({
   query: (statement, parameters) => repeatedOnce(() => run(database, statement, parameters)),

@@ -1,12 +1,12 @@
 import pg from "pg";
 import type { Parameter, Sql, Statement } from "./sql.ts";
-import { leavesConnection, repeatedOnce, storageUnavailable, told } from "./unavailable.ts";
+import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "./unavailable.ts";
 
 /** Milliseconds. */
 const CONNECT = 1_000;
 const POOL_WAIT = 500;
 const STATEMENT = 2_000;
-/** For a connection that has died without a word: the server's own deadline and a margin. */
+/** For a connection that died silently: the server's own deadline and a margin. */
 const ANSWER = STATEMENT + 500;
 
 const BYTEA = 17;
@@ -15,7 +15,7 @@ const bytes = (text: string): Uint8Array => {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 };
 
-/** Bytes as Uint8Array, as the embedded database gives them; everything else as the driver has it. */
+/** Bytes as Uint8Array, as the embedded database returns them; all other types as the driver returns them. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === BYTEA && format !== "binary" ? bytes : pg.types.getTypeParser(oid, format as "text")) as pg.CustomTypesConfig["getTypeParser"],
@@ -35,19 +35,19 @@ export function postgresPool(url: string, size: number): pg.Pool {
     lock_timeout: 500,
     idle_in_transaction_session_timeout: 5_000,
     application_name: "countersign",
-    // An acknowledged write is on disk, whatever the server or the role says by default. Compiling a statement of ours takes longer than
-    // running it: 200 ms where a cautious estimate makes it look expensive.
+    // An acknowledged write is on disk, whatever the defaults of server and role. JIT compilation takes longer than running these statements:
+    // 200 ms where a cautious estimate makes one look expensive.
     options: "-c synchronous_commit=on -c jit=off",
   });
-  // A lost connection is told to whoever waits for an answer; without these listeners it would end the process.
+  // The waiting call gets the error of a lost connection; without these listeners it would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
-/** A connection of the pool, or a refusal when all of them stay taken. */
+/** A connection of the pool, or a refusal when all of them stay in use. */
 async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
-  const client = told(() => pool.connect());
+  const client = translated(() => pool.connect());
   if (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) return client;
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<never>((_, reject) => {
@@ -66,7 +66,7 @@ async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-async function holding<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+async function withConnection<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
   const client = await connection(pool);
   let keep = true;
   try {
@@ -80,22 +80,22 @@ async function holding<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => P
 }
 
 const run = <Row>(client: pg.PoolClient, { name, text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
-  told(async () => (await client.query({ name, text, values: [...parameters] })).rows as Row[]);
+  translated(async () => (await client.query({ name, text, values: [...parameters] })).rows as Row[]);
 
 async function inTransaction<Result>(client: pg.PoolClient, work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result> {
-  await told(() => client.query("begin"));
+  await translated(() => client.query("begin"));
   try {
     const result = await work({ query: (statement, parameters) => run(client, statement, parameters) });
-    await told(() => client.query("commit"));
+    await translated(() => client.query("commit"));
     return result;
   } catch (error) {
-    if (leavesConnection(error)) await told(() => client.query("rollback"));
+    if (leavesConnection(error)) await translated(() => client.query("rollback"));
     throw error;
   }
 }
 
-/** The pool as the stores use it. A connection on which anything but a plain refusal of the server happened is not used again. */
+/** The pool as the stores use it. A connection is reused only after success or an ordinary error of the server. */
 export const postgresSql = (pool: pg.Pool): Sql => ({
-  query: (statement, parameters) => repeatedOnce(() => holding(pool, (client) => run(client, statement, parameters))),
-  transaction: (work) => repeatedOnce(() => holding(pool, (client) => inTransaction(client, work))),
+  query: (statement, parameters) => repeatedOnce(() => withConnection(pool, (client) => run(client, statement, parameters))),
+  transaction: (work) => repeatedOnce(() => withConnection(pool, (client) => inTransaction(client, work))),
 });

@@ -1,4 +1,4 @@
-/** A statement under a name: PostgreSQL parses and plans it once for each connection. One name has one text for ever. */
+/** A named statement, which PostgreSQL parses and plans once for each connection. A name must always have the same text. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -6,12 +6,12 @@ export interface Statement {
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
 
-/** What both drivers encode alike. Times go in as seconds (`to_timestamp($1)`), UUIDs as text. */
+/** Values that both drivers encode alike. Times go in as seconds (`to_timestamp($1)`), UUIDs as text. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly string[];
 
 /**
- * The database as the stores use it. Rows come back alike from both drivers if statements return text, boolean, int4, float8 (times as
- * `seconds` or `preciseSeconds`), jsonb, text[] and bytea alone.
+ * The database as the stores use it. Both drivers return the same rows if statements select only text, boolean, int4, float8 (times as
+ * `seconds` or `preciseSeconds`), jsonb, text[] and bytea.
  */
 export interface Sql {
   /**
@@ -27,51 +27,50 @@ export interface Sql {
 /** Seconds since the epoch, whole, of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
 
-/** Seconds since the epoch with their milliseconds, for times that are told and decide nothing. */
+/** Seconds since the epoch with their milliseconds, for times that are only shown. */
 export const preciseSeconds = (expression: string): string => `(floor(extract(epoch from ${expression}) * 1000) / 1000)::float8`;
 
 /**
- * A statement that is asked often, and for many rows at once: they come as one text, which costs a fraction of columns that are read one by
- * one. For readRows. Bytes must be told as hexadecimal.
+ * A statement that runs often and for many rows at once. Its rows come as one JSON text, which costs a fraction of reading columns one by
+ * one. For readRows. Bytes must be selected as hexadecimal.
  */
 export const rowsStatement = (name: string, text: string): Statement =>
   statement(name, `select coalesce(json_agg(found), '[]')::text as rows from (${text}) as found`);
 
-/** The rows of a statement that tells them as one text, `rows`, such as rowsStatement makes. */
+/** The rows of a statement that returns them as one JSON text, `rows`, as rowsStatement does. */
 export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
   const [found] = await sql.query<{ rows: string }>(rows, parameters);
   return found === undefined ? [] : (JSON.parse(found.rows) as Row[]);
 }
 
 /**
- * SQL that holds a column to the few keys of a batch, beside the join that pairs the rows: with it the index on the column is used whatever
- * statistics there are. Without, a batch that is taken for a hundred rows reads the whole of a table that has grown since it was last
+ * SQL that limits a column to the keys of a batch, beside the join that pairs the rows. With it the index on the column is used whatever the
+ * statistics say; without it the planner, which expects a hundred rows of a batch, may read a whole table that has grown since it was
  * analysed.
  * @param column of the table  @param key the same as an expression over `batch`
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;
 
 /**
- * A moment for a condition that no index is to answer: most rows of the last minutes meet it, and it stands beside a key that finds the few.
+ * A time for a condition that must not use an index: most recent rows meet it, and a key beside it finds the few that matter.
  */
 export const unindexed = (moment: string): string => `(${moment} + interval '0')`;
 
-/** Likewise a text. */
+/** A text, likewise. */
 export const unindexedText = (text: string): string => `(${text} || '')`;
 
-/** A statement that deletes the rows for which `which` holds, and takes their locks in the order of their keys (decision 0021). */
+/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014-locks-in-one-order.md). */
 export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
   `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 
-/** PostgreSQL has no NUL in text; a key that has one can be in no row. */
+/** Whether PostgreSQL can store a text. It has no NUL and no unpaired surrogates, so a key with one matches no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
-/** What a row may hold on its way through jsonb. Bytes travel as hexadecimal (`hex`, and `decode(…, 'hex')` there). */
+/** What a row may hold in a jsonb parameter. Bytes are hexadecimal (`hex` here, `decode(…, 'hex')` in SQL). */
 export type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [member: string]: Json };
 
 /**
- * Rows as one jsonb parameter, for jsonb_to_recordset: the same on both drivers, whatever the number of rows.
- * What jsonb cannot hold (NUL, lone surrogates) is replaced by U+FFFD.
+ * Rows as one jsonb parameter, for jsonb_to_recordset. What jsonb cannot hold (NUL, unpaired surrogates) is replaced by U+FFFD.
  */
 export function jsonRows(rows: readonly { readonly [member: string]: Json }[]): string {
   const json = JSON.stringify(rows);

@@ -4,15 +4,15 @@ import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
 /**
- * What may go, per table. Used codes stay for a day, so that their replay is known as one. What JWTs hang on (revocations, consumed ids)
- * stays for an hour past its time, for it was reckoned by another clock.
+ * The rows that are deleted, by table. Used codes stay for a day, so that a replay is recognized. Revocations and consumed ids stay for an
+ * hour past their time, which another clock may have set.
  */
 const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
   sessions: "expires_at < now()",
-  // A person may look at the outcome for a while.
+  // The user can look at the outcome for an hour.
   wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
@@ -22,9 +22,9 @@ const EXPIRED: Readonly<Record<string, string>> = {
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
-  // No family outlives 90 days; a grant without one has no token that lives longer than a day. It goes once nothing hangs on it, for what
-  // goes by a foreign key cannot be skipped when somebody holds it. Counted, and not asked by `not exists`: that may become a join, or a
-  // search for the first match, that reads the whole of the other table.
+  // No family outlives 90 days, and no token of a grant without one outlives a day. A grant is deleted once no row refers to it, for rows that
+  // a foreign key deletes cannot be skipped when they are locked. Counts instead of `not exists`, which may become a join that reads the whole
+  // of the other table.
   grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
     (condition, table) => `${condition} and (select count(*) from ${table} where grant_id = grants.id) = 0`,
     "created_at < now() - interval '91 days'",
@@ -40,16 +40,16 @@ const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) 
   table,
   statement: statement(
     `sweep_${table}`,
-    `with gone as (
+    `with swept as (
        delete from ${table} where ctid = any(array(select ctid from ${table} where ${expired} limit $1::int for update skip locked)) returning 1)
-     select count(*)::int as gone from gone`,
+     select count(*)::int as swept from swept`,
   ),
 }));
 
-// An open registration that never got a token goes after a day, one that was used after a month of rest; never one with a living family.
+// Deletes open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family.
 const SWEEP_REGISTRATIONS = statement(
   "sweep_registrations",
-  `with gone as (
+  `with swept as (
      delete from clients where id = any(array(
        select id from clients where origin = 'dynamic'
          and (last_used_at < now() - interval '30 days' or (last_used_at is null and created_at < now() - interval '1 day'))
@@ -59,25 +59,25 @@ const SWEEP_REGISTRATIONS = statement(
              where grant_id = grants.id and refresh_families.revoked_at is null and refresh_families.expires_at > now()) > 0) = 0
        limit $1::int for update skip locked))
      returning client_id),
-   forgotten as (${dropConsents("client_id = any(array(select client_id from gone))")}),
+   withdrawn as (${dropConsents("client_id = any(array(select client_id from swept))")}),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id)
-     select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from gone)
-   select count(*)::int as gone from gone`,
+     select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from swept)
+   select count(*)::int as swept from swept`,
 );
 
-// What was counted in a minute that is over becomes one record.
+// The counts of each past minute become one audit record.
 const SWEEP_REFUSED_EXCHANGES = statement(
   "sweep_refused_exchanges",
-  `with gone as (
+  `with swept as (
      delete from refused_exchanges where ctid = any(array(
        select ctid from refused_exchanges where minute < date_trunc('minute', now()) limit $1::int for update skip locked))
      returning client_id, address, reason, requests),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id, grant_type, act_chain, address, repeats)
      select 'token.refused', 'failure', reason, 'client', client_id, client_id, '${TOKEN_EXCHANGE}', array[client_id], nullif(address, ''), requests - 1
-     from gone where requests > 1)
-   select count(*)::int as gone from gone`,
+     from swept where requests > 1)
+   select count(*)::int as swept from swept`,
 );
 
 const ALL: readonly Sweep[] = [
@@ -85,31 +85,31 @@ const ALL: readonly Sweep[] = [
   { table: "clients", statement: SWEEP_REGISTRATIONS },
   { table: "refused_exchanges", statement: SWEEP_REFUSED_EXCHANGES },
 ];
-/** What may go only when something else has gone comes after all of that. */
+/** Grants come last, after the rows that refer to them. */
 const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
 
-/** One for each table, so that a process which meets another one at a table goes on to the next. */
+/** A lock for each table, so that a process skips the tables that another one sweeps. */
 const FIRST_LOCK = 723_510_748_200;
 const lockOf = (one: Sweep): number => FIRST_LOCK + ALL.indexOf(one);
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
-/** A batch in a transaction of its own, so that no lock is kept while another table is swept. */
+/** Sweeps a batch in a transaction of its own, so that no lock is kept while another table is swept. */
 const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
   sql.transaction(async (tx) => {
     const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [lockOf(one)]);
     if (lock?.taken !== true) return 0;
-    const [row] = await tx.query<{ gone: number }>(one.statement, [size]);
-    return row?.gone ?? 0;
+    const [row] = await tx.query<{ swept: number }>(one.statement, [size]);
+    return row?.swept ?? 0;
   });
 
-/** Rows of a batch: what others may have to wait for. On the embedded database everybody waits for the whole of it. */
+/** The most rows of a batch, for which other statements may have to wait. On the embedded database all others wait for the whole batch. */
 export const SWEEP_BATCH = { embedded: 500, postgresql: 4_000 } as const;
 const FIRST = 500;
-/** Milliseconds that a batch may take: a longer one is followed by smaller ones, a shorter one by larger ones. */
+/** Milliseconds: a batch that takes longer is followed by a smaller one, one that is shorter by a larger one. */
 const SHORT = 50;
 const LONG = 150;
 
-/** How many rows the next batch takes. Pure. @param milliseconds that the last one took; undefined when it failed */
+/** The size of the next batch. Pure. @param milliseconds the time of the last one; undefined when it failed */
 export function nextBatch(size: number, most: number, milliseconds: number | undefined): number {
   if (milliseconds === undefined) return Math.max(1, Math.trunc(size / 4));
   if (milliseconds > LONG) return Math.max(1, Math.trunc(size / 2));
@@ -117,36 +117,36 @@ export function nextBatch(size: number, most: number, milliseconds: number | und
 }
 
 export interface SweepOptions {
-  /** Ends the sweep after the batch under way. */
+  /** Stops the sweep after the running batch. */
   readonly signal?: AbortSignal;
-  /** Rows of one batch at most. */
+  /** The most rows of one batch. */
   readonly most?: number;
-  /** Milliseconds of rest after a batch that took so many, so that the database serves others meanwhile. */
+  /** Waits after a batch that took `milliseconds`, so that the database can serve others. */
   readonly rest?: (milliseconds: number) => Promise<unknown>;
   readonly swept?: (table: string, rows: number) => void;
   readonly failed?: (table: string, error: unknown) => void;
 }
 
-interface Course {
+interface TableSweep {
   readonly sweep: Sweep;
   size: number;
-  /** Batches of this sweep that failed one after the other. */
+  /** Consecutive failed batches. */
   failures: number;
 }
 
-/** Failed batches of one table, each smaller than the one before, after which it is left to the next sweep. */
+/** Consecutive failed batches, each smaller than the one before, after which a table is left to the next sweep. */
 const PATIENCE = 4;
 
-/** One batch. @returns rows that went, and whether the table may hold more */
-async function advance(sql: Sql, course: Course, options: SweepOptions): Promise<{ readonly gone: number; readonly more: boolean }> {
+/** Runs one batch. @returns the rows that it deleted, and whether the table may hold more */
+async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Promise<{ readonly gone: number; readonly more: boolean }> {
   const { most = FIRST, rest, swept, failed } = options;
-  const { sweep, size } = course;
+  const { sweep, size } = table;
   const began = performance.now();
   try {
     const gone = await sweepBatch(sql, sweep, size);
     const took = performance.now() - began;
-    course.failures = 0;
-    course.size = nextBatch(size, most, took);
+    table.failures = 0;
+    table.size = nextBatch(size, most, took);
     if (gone > 0) {
       swept?.(sweep.table, gone);
       await rest?.(took);
@@ -154,16 +154,16 @@ async function advance(sql: Sql, course: Course, options: SweepOptions): Promise
     return { gone, more: gone === size };
   } catch (error) {
     failed?.(sweep.table, error);
-    course.failures += 1;
-    course.size = nextBatch(size, most, undefined);
-    return { gone: 0, more: course.failures < PATIENCE };
+    table.failures += 1;
+    table.size = nextBatch(size, most, undefined);
+    return { gone: 0, more: table.failures < PATIENCE };
   }
 }
 
 /**
- * Removes what has expired until nothing is left, a batch of each table in turn, so that no table waits for another. One process at a time
- * sweeps a table; another one finds nothing to do there. A table whose batch fails is tried with smaller ones.
- * @returns rows that went, and whether there may be more: the sweep was stopped, or a table failed
+ * Deletes expired rows until none are left, a batch of each table in turn, so that no table waits for another. One process at a time sweeps a
+ * table. A table whose batch fails is tried with smaller ones.
+ * @returns the rows that were deleted, and whether there may be more: the sweep was stopped, or a table failed
  */
 export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ readonly gone: number; readonly more: boolean }> {
   const outcome = { gone: 0, more: false };
@@ -177,19 +177,19 @@ export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ rea
 
 async function sweepStage(sql: Sql, stage: readonly Sweep[], options: SweepOptions): ReturnType<typeof sweep> {
   const { signal, most = FIRST } = options;
-  let courses: readonly Course[] = stage.map((one) => ({ sweep: one, size: Math.min(FIRST, most), failures: 0 }));
+  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, size: Math.min(FIRST, most), failures: 0 }));
   let total = 0;
   let incomplete = false;
-  while (courses.length > 0) {
-    const left: Course[] = [];
-    for (const course of courses) {
+  while (tables.length > 0) {
+    const left: TableSweep[] = [];
+    for (const table of tables) {
       if (signal?.aborted) return { gone: total, more: true };
-      const { gone, more } = await advance(sql, course, options);
+      const { gone, more } = await advance(sql, table, options);
       total += gone;
-      if (more) left.push(course);
-      else incomplete ||= course.failures > 0;
+      if (more) left.push(table);
+      else incomplete ||= table.failures > 0;
     }
-    courses = left;
+    tables = left;
   }
   return { gone: total, more: incomplete };
 }

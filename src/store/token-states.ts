@@ -1,29 +1,30 @@
-import type { TokenReference, TokenState, TokenStates } from "../core/token-state.ts";
+import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
-import { clientStands } from "./document-client.ts";
+import { isClientEnabled } from "./grant-rows.ts";
 import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
-import { type SubjectColumns, subjectColumns, subjectOf } from "./subject-rows.ts";
+import { subjectOf } from "./users.ts";
 
-// A delegated token is judged with its whole path: what is cut, revoked or disabled above it ends it too. Every table is looked up by its
-// key, row by row (`limit 1` keeps the planner from joining): a batch is taken for a hundred rows, and for so many it would read a table
-// of some thousands from end to end.
+// A delegated token depends on its whole path: what is cut, revoked or disabled above it ends it too. Every table is looked up by its
+// key, row by row (`limit 1` keeps the planner from joining): the planner takes a batch for a hundred rows, and for so many it would read a
+// table of some thousands from end to end.
 const OF = rowsStatement(
   "token_states",
-  `select n, ${seconds("now()")} as now, coalesce(denied.yes, false) or coalesce(delegation.ended, false) as revoked,
-     i.agent is not null and ${pausedFor("i.agent", "i.user_id")} as agent_paused,
-     grants.id is not null and grants.revoked_at is null as grant_lives,
-     (i.delegation_id is null or coalesce(${clientStands("grants.client_id", "grants.document_client")}, false))
-       and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as client_enabled,
-     grants.id::text as root_grant_id, ${seconds("grants.auth_time")} as auth_time, grants.signed_out_at is not null as signed_out,
-     ${subjectColumns("users")}
+  `select n, ${seconds("now()")} as now, coalesce(revoked.is_revoked, false) or coalesce(delegation.ended, false) as revoked,
+     i.agent is not null and ${pausedFor("i.agent", "i.user_id")} as "agentPaused",
+     grants.id is not null and grants.revoked_at is null as "grantLives",
+     (i.delegation_id is null or coalesce(${isClientEnabled("grants.client_id", "grants.document_client")}, false))
+       and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as "clientEnabled",
+     case when grants.id is not null then json_build_object(
+       'grantId', grants.id, 'authTime', ${seconds("grants.auth_time")}, 'signedOut', grants.signed_out_at is not null) end as root,
+     case when users.id is not null then ${subjectOf("users")} end as subject
    from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
-     left join lateral (select true as yes from revocations where revocations.jti = i.jti limit 1) denied on true
+     left join lateral (select true as is_revoked from revocations where revocations.jti = i.jti limit 1) revoked on true
      left join lateral (
-       select own.grant_id, ${endedAbove("own.path")} as ended from delegations own
-       where own.id = i.delegation_id and own.jti = i.jti and own.actor = i.client_id and own.user_id = i.user_id limit 1) delegation on true
+       select issued.grant_id, ${endedAbove("issued.path")} as ended from delegations issued
+       where issued.id = i.delegation_id and issued.jti = i.jti and issued.actor = i.client_id and issued.user_id = i.user_id limit 1) delegation on true
      left join lateral (
        select * from grants where grants.id = coalesce(delegation.grant_id, i.grant_id)
          and (i.delegation_id is not null or grants.client_id = i.client_id) and (i.user_id is null or grants.user_id = i.user_id)
@@ -44,29 +45,19 @@ const REVOKE = statement(
    select 1 as ended from ended`,
 );
 
-type StateColumns = {
+interface StateRow extends Omit<TokenState, "subject" | "root"> {
   readonly n: number;
-  readonly now: number;
-  readonly revoked: boolean;
-  readonly agent_paused: boolean;
-  readonly grant_lives: boolean;
-  readonly client_enabled: boolean;
-  readonly root_grant_id: string | null;
-  readonly auth_time: number;
-  readonly signed_out: boolean;
-} & (SubjectColumns | { readonly user_id: null });
+  readonly subject: TokenState["subject"] | null;
+  readonly root: TokenRoot | null;
+}
 
-const stateOf = (row: StateColumns): TokenState => ({
-  now: row.now,
-  revoked: row.revoked,
-  agentPaused: row.agent_paused,
-  grantLives: row.grant_lives,
-  clientEnabled: row.client_enabled,
-  subject: row.user_id === null ? undefined : subjectOf(row),
-  root: row.root_grant_id === null ? undefined : { grantId: row.root_grant_id, authTime: row.auth_time, signedOut: row.signed_out },
+const stateOf = ({ n: _, subject, root, ...state }: StateRow): TokenState => ({
+  ...state,
+  subject: subject ?? undefined,
+  root: root ?? undefined,
 });
 
-/** What is no UUID names no row. */
+/** Any other text names no row. */
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>
@@ -93,7 +84,7 @@ export function tokenStates(sql: Sql): TokenStates {
       delegation_id: uuidOrNull(token.delegationId),
       agent: token.agent,
     }));
-    const found = await readRows<StateColumns>(sql, OF, [jsonRows(rows)]);
+    const found = await readRows<StateRow>(sql, OF, [jsonRows(rows)]);
     return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
   }, keyOf);
   return {

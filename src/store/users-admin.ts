@@ -2,54 +2,50 @@ import type { User } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
-import { open, pageOf } from "./pages.ts";
+import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { before, containing, listRows, pageOf } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
-import { type UserColumns, userColumns, userOf } from "./user-rows.ts";
+import { USERS } from "./tables/accounts.ts";
+import { USER } from "./users.ts";
 
-const LIST = statement(
-  "users_list",
-  `select ${userColumns("users")} from users
-   where deleted_at is null and ($1::text is null or role = $1::text) and ($2::boolean is null or enabled = $2::boolean)
-     and ($3::text is null or strpos(lower(email), lower($3::text)) > 0) and ($4::uuid is null or users.id < $4::uuid)
-   order by users.id desc limit $5::int`,
-);
-const BY_ID = statement("user_admin_by_id", `select ${userColumns("users")} from users where id = $1::uuid and deleted_at is null`);
-
-const given = (parameter: string): string => `changed, (select value as audit from jsonb_array_elements(${parameter}::jsonb)) as given`;
+const BY_ID = statement("user_admin_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
 
 const SET_ENABLED = statement(
   "user_set_enabled",
   `with changed as (update users set enabled = $2::boolean, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
-   logged as (${insertAudit(given("$3"))})
-   select ${userColumns("changed")} from changed`,
+   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+   select ${USERS.select(USER, "changed")} from changed`,
 );
 const SET_ROLE = statement(
   "user_set_role",
   `with changed as (update users set role = $2, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
-   logged as (${insertAudit(given("$3"))})
-   select ${userColumns("changed")} from changed`,
+   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+   select ${USERS.select(USER, "changed")} from changed`,
 );
-
-const only = ([row]: readonly UserColumns[]): User | undefined => (row === undefined ? undefined : userOf(row));
 
 export const managedUsers = (sql: Sql): ManagedUsers => ({
   list: async ({ role, enabled, search }, limit, after) => {
     if (search !== undefined && !isStorable(search)) return { items: [], next: null };
-    return pageOf(await sql.query<UserColumns>(LIST, [open(role), open(enabled), open(search), open(after), limit + 1]), limit, userOf);
+    const users = await listRows<User>(sql, USERS, {
+      select: USERS.select(USER),
+      where: { deletedAt: null, role, enabled, email: search && containing(search), id: before(after) },
+      order: { id: "desc" },
+      limit: limit + 1,
+    });
+    return pageOf(users, limit);
   },
 
-  byId: async (id) => (isUuid(id) ? only(await sql.query<UserColumns>(BY_ID, [id])) : undefined),
+  byId: async (id) => (isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined),
 
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
-      // Access tokens name their grants; until the last of these is revoked, enabling the user would let some of them count again.
+      // Until the last grant is revoked, enabling the user would reactivate access tokens.
       if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
         throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
-      const user = only(await tx.query<UserColumns>(SET_ENABLED, [id, enabled, jsonRows([auditRow(audit)])]));
+      const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([auditRow(audit)])]);
       if (user !== undefined && !enabled) {
         await endSignIns(tx, id);
         await removeOfUser(tx, "user_disabled", id);
@@ -59,5 +55,5 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   },
 
   setRole: async (id, role, audit) =>
-    isUuid(id) ? only(await sql.query<UserColumns>(SET_ROLE, [id, role, jsonRows([auditRow(audit)])])) : undefined,
+    isUuid(id) ? (await sql.query<User>(SET_ROLE, [id, role, jsonRows([auditRow(audit)])]))[0] : undefined,
 });

@@ -55,6 +55,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
       ...(role === "core" && { fronts: {} }),
       onFault: (fault) => faults.push(fault),
     });
+    await listener.load();
     client = clientOf(introspection, listener.port);
   });
   afterAll(async () => {
@@ -156,6 +157,18 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     }
     expect(told).toEqual(["SERVING", "NOT_SERVING"]);
     doctor.close();
+  });
+
+  test("a caller that watches health does not hold up the end of the listener", async () => {
+    const watched = await startGrpcListener({ host: "127.0.0.1", port: 0, core: localTokenCore(implementation), onFault: () => undefined });
+    await watched.load();
+    const watcher = clientOf(health, watched.port);
+    const watch = watcher.Watch!({}) as grpc.ClientReadableStream<Json>;
+    await once(watch, "data");
+    const ended = once(watch.resume(), "end");
+    await watched.close(3_600);
+    await ended;
+    watcher.close();
   });
 
   test("reflection lists what is offered here and hands out its description", async () => {

@@ -14,7 +14,7 @@ describe("openid-client", () => {
       id_token_signed_response_alg: "EdDSA",
     };
     const discovered = await openid.dynamicClientRegistration(new URL(server.url), metadata, undefined, insecure);
-    // Registration keeps to what the specification names, so the algorithm of ID tokens is for the client to know.
+    // Registration has no member for the algorithm of ID tokens, so the client has to know it.
     const registered = discovered.clientMetadata();
     const config = new openid.Configuration(
       discovered.serverMetadata(),

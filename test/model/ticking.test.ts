@@ -8,7 +8,7 @@ import { openLane, openWorld } from "./lane.ts";
 import { Model } from "./model.ts";
 import { opening } from "./steps.ts";
 
-test("specification §4.7 rule 5: seconds that pass while an exchange is under way make its token live no longer than the subject token", async () => {
+test("docs/protocol.md#lifetimes: seconds that pass while an exchange is under way make its token live no longer than the subject token", async () => {
   const database = await freshEmbedded();
   try {
     const world = await openWorld(database.sql);

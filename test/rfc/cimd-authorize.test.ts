@@ -50,7 +50,7 @@ const republished = (client: TestClient, members: object) => {
 const authorize = (clientId: string, fields: Record<string, string> = {}) =>
   server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge, ...fields }));
 
-describe("specification §5: clients of metadata documents", () => {
+describe("docs/protocol.md#metadata-documents: clients of metadata documents", () => {
   test("a document makes a client whose verified host the user is shown", async () => {
     const { browser } = await server.signedInUser();
     const client = published();

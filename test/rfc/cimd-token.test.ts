@@ -109,7 +109,7 @@ describe("CIMD and private_key_jwt", () => {
     expect((await token({ ...code, code_verifier, ...by(client) })).status).toBe(200);
   });
 
-  test("ruling 17: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {
+  test("docs/protocol.md#metadata-documents: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {
     const { browser } = await server.signedInUser();
     const client = published({ token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] });
     const code = await server.code(client, browser);
@@ -121,7 +121,7 @@ describe("CIMD and private_key_jwt", () => {
     expect((await token({ ...(await server.code(client, browser)), client_id: client.clientId })).status).toBe(200);
   });
 
-  test("specification §5: a client of a document has no secret", async () => {
+  test("docs/protocol.md#metadata-documents: a client of a document has no secret", async () => {
     const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
@@ -178,7 +178,7 @@ describe("CIMD at the token endpoint", () => {
     expect(told(await server.token(client, { grant_type: "client_credentials", scope: "notes:read" }))).toEqual([401, "invalid_client"]);
   });
 
-  test("specification §5: a client registered under such an id comes first, and its document is not looked at", async () => {
+  test("docs/protocol.md#client-resolution: a client registered under such an id comes first, and its document is not looked at", async () => {
     const clientId = `https://localhost:${site.port}/registered.json`;
     documents.set("/registered.json", { client_id: clientId, client_name: "Document", redirect_uris: [REDIRECT] });
     const before = site.connections();

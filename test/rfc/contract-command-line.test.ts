@@ -81,7 +81,7 @@ describe("countersign clients", () => {
     expect(JSON.parse((await run("clients", "show", id, "--json")).out)).not.toHaveProperty("clientSecret");
     expect(JSON.parse((await run("clients", "regenerate-secret", id, "--json")).out).clientSecret).toMatch(/^[\w-]{43}$/);
     expect((await run("clients", "delete", id)).out).toBe(`deleted ${id}\n`);
-    expect(await run("clients", "show", id)).toEqual({ out: "", err: "Not found.\n", code: 4 });
+    expect(await run("clients", "show", id)).toEqual({ out: "", err: `Not found at ${server.url}: ${id}.\n`, code: 4 });
   });
 
   test("a client is named by its id or its client_id, everywhere", async () => {
@@ -100,7 +100,7 @@ describe("countersign clients", () => {
     expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not hers
     for (const unknown of ["c_nobody", "00000000-0000-7000-8000-00000000ffff"]) {
       for (const verb of ["get", "enable", "delete", "regenerate-secret"]) {
-        expect(await run("clients", verb, unknown)).toEqual({ out: "", err: "Not found.\n", code: 4 });
+        expect(await run("clients", verb, unknown)).toEqual({ out: "", err: `Not found at ${server.url}: ${unknown}.\n`, code: 4 });
       }
     }
     expect((await run("clients", "delete", made.clientId)).code).toBe(0);
@@ -203,7 +203,7 @@ describe("what a command is told", () => {
       code: 1,
     });
     expect((await run("clients", "create", "x", "--agent", "--client-id", "y")).err).toContain("--agent, --client-id: for operators only");
-    expect(await run("clients", "update", made.id)).toMatchObject({ code: 1, err: expect.stringContaining("nothing to change") });
+    expect(await run("clients", "update", made.id)).toMatchObject({ code: 1, err: expect.stringContaining("Nothing to change") });
     expect((await run("clients", "update", made.id, "--enable", "--disable")).code).toBe(1);
     expect(JSON.parse((await run("clients", "show", made.clientId, "--json")).out).id).toBe(made.id);
   });
@@ -245,7 +245,7 @@ test("a developer who makes a client of private_key_jwt is told that an operator
     "--redirect-uri",
     "https://s.example.test/cb",
   );
-  expect([made.code, made.err]).toEqual([0, expect.stringContaining("Keys are an operator's to add")]);
+  expect([made.code, made.err]).toEqual([0, expect.stringContaining("Only operators can add keys.")]);
   expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe("");
 });
 
@@ -292,7 +292,7 @@ describe("the sign-in", () => {
     expect((await run("whoami")).out).toContain(OPERATOR.email);
     expect(asked).toEqual([]);
     expect((await run("logout")).out).toBe(`signed out ${OPERATOR.email}\n`);
-    expect((await run("logout")).out).toBe("nobody was signed in\n");
+    expect((await run("logout")).out).toBe("no user was signed in\n");
     await run("whoami");
     expect(asked).toHaveLength(1);
   });

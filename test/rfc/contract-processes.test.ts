@@ -130,7 +130,7 @@ describe("contract: the process", () => {
   test("doctor wants a URL, and says so", async () => {
     for (const value of ["nonsense", "localhost:3000", "https:///"]) {
       const { code, err } = await countersign(["doctor", value]);
-      expect([code, err]).toEqual([1, expect.stringContaining("It is no URL: give one such as https://id.example.org.")]);
+      expect([code, err]).toEqual([1, expect.stringContaining("It is not a URL: give one such as https://id.example.org.")]);
     }
   });
 

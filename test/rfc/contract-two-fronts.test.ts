@@ -37,7 +37,7 @@ const registered = async (front: CoreStream): Promise<TestClient> => {
 const statusOf = async (front: CoreStream, client: TestClient) =>
   (await front.token(client, { grant_type: "client_credentials", scope: "profile" })).status;
 
-test("ruling 18: an open registration that never got a token goes after a day, whichever process sweeps; one that was used stays, on both fronts", async () => {
+test("docs/protocol.md#registration: an open registration that never got a token goes after a day, whichever process sweeps; one that was used stays, on both fronts", async () => {
   const [unused, used] = [await registered(fronts.here), await registered(fronts.there)];
   expect(await statusOf(fronts.here, used)).toBe(200);
   await runText(fronts.database.sql, "update clients set created_at = created_at - interval '25 hours' where origin = 'dynamic'");
@@ -77,7 +77,7 @@ test("one decision is one code, however many copies of the form reach both front
 
 if (shared)
   describe("what two fronts and two cores count and remember together", () => {
-    test("specification §8: open registration, thirty a minute for an address over both", async () => {
+    test("docs/protocol.md#limits: open registration, thirty a minute for an address over both", async () => {
       const answers = (await both((front) => times(20, () => register(front)))).flat();
       // Two were registered above.
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(28);

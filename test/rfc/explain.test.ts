@@ -277,7 +277,7 @@ describe("countersign explain", () => {
     expect(out).toMatch(/\nclient_proven +taken for granted /);
     expect(out).toMatch(/\nrefresh_token_known +refused +RFC 6749 §6\nrefresh_token_of_client +not reached /);
     expect(out).toContain(
-      "Refused by refresh_token_known: invalid_grant (refresh_token_unknown)\nIt demands: The refresh token is one that was issued.\n",
+      "Refused by refresh_token_known: invalid_grant (refresh_token_unknown)\nIt requires: The refresh token is one that was issued.\n",
     );
     const form = join(operator.home, "form");
     writeFileSync(form, "grant_type=client_credentials&client_id=worker&scope=notes%3Aread\n");
@@ -290,7 +290,7 @@ describe("countersign explain", () => {
     const answer = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
     const { out } = await run("--request", answer.headers.get("x-request-id") ?? "", "--demands");
     expect(out).toMatch(/^at +\d{4}-.*\nclient +worker\ngrant +client_credentials\n\nRULE +VERDICT +DEMAND +SOURCE\n/);
-    expect(out).toMatch(/\n\nRefused by scope: invalid_scope \(scope_not_allowed\)\nIt demands: [^\n]+\n$/);
+    expect(out).toMatch(/\n\nRefused by scope: invalid_scope \(scope_not_allowed\)\nIt requires: [^\n]+\n$/);
     expect(await run("--request", "none")).toMatchObject({ code: 4, err: expect.stringContaining("No refusal") });
     expect(await run()).toMatchObject({ code: 1, err: expect.stringContaining("Name either") });
   });

@@ -57,8 +57,8 @@ const OAUTH = "/.well-known/oauth-authorization-server";
 const OPENID = "/.well-known/openid-configuration";
 const read = async (path: string, of = front) => (await fetch(of.url + path)).json();
 
-describe("RFC 8414 §2, specification §2.11: metadata", () => {
-  test("says what the specification lists", async () => {
+describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
+  test("lists the members of docs/protocol.md#discovery", async () => {
     const json = await read(OAUTH);
     expect(json).toMatchObject({
       issuer: ISSUER,

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 const pastExpiry = (token: string) => setTimeout(Math.max(0, claimsOf(token).exp * 1000 - Date.now()));
 
 describe("what has expired", () => {
-  test("specification §3: a code past AUTHORIZATION_CODE_TTL is invalid_grant", async () => {
+  test("docs/protocol.md#authorization-code-rules: a code past AUTHORIZATION_CODE_TTL is invalid_grant", async () => {
     const { web } = server.clients;
     const code = await server.code(web, (await server.signedInUser()).browser);
     await server.database.sql.query(statement("test_old_codes", "update authorization_codes set expires_at = now()"), []);
@@ -33,7 +33,7 @@ describe("what has expired", () => {
     expect((await server.refresh(web, tokens.refresh_token)).body).toEqual({ error: "invalid_grant" });
   });
 
-  test("specification §4.2: logout accepts an expired access token", async () => {
+  test("docs/protocol.md#sign-out: logout accepts an expired access token", async () => {
     const ada = await server.signedInUser();
     await pastExpiry(ada.login.access_token);
     const out = await ada.browser.json("/auth/logout", {}, "POST", { authorization: `Bearer ${ada.login.access_token}` });

@@ -76,8 +76,8 @@ describe("the chain of a running server", () => {
     const between = [1, 2, 3, 4, 5].find((seq) => !checkpoints.includes(seq));
     const told = async (after: number | undefined) =>
       (await verified((await run(["export", "--after", String(after)])).out, "--after", String(after))).out;
-    expect(await told(between)).toContain(`what stands before record ${(between ?? 0) + 1} is taken as told`);
-    expect(await told(checkpoints[0])).toMatch(/^sound(?!.*taken as told)/s);
+    expect(await told(between)).toContain(`the records before record ${(between ?? 0) + 1} were not verified`);
+    expect(await told(checkpoints[0])).toMatch(/^sound(?!.*were not verified)/s);
     expect(await run(["export", "--after", "1000000"])).toMatchObject({ code: 4, err: "There is no such record in the chain.\n" });
   });
 
@@ -140,7 +140,11 @@ describe("the chain of a running server", () => {
     const byAddress = await run(["tail", "--user", email.toUpperCase()]);
     expect(byAddress.out).toContain(`user=${id}`);
     expect(byAddress.out).toBe((await run(["tail", "--user", id])).out);
-    expect(await run(["tail", "--user", "nobody@example.test"])).toMatchObject({ code: 4, out: "", err: "Not found.\n" });
+    expect(await run(["tail", "--user", "nobody@example.test"])).toMatchObject({
+      code: 4,
+      out: "",
+      err: "No user has the e-mail address nobody@example.test.\n",
+    });
     expect(await run(["tail", "--user", "nobody"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
     expect(await run(["tail", "--grant", "nope"])).toMatchObject({ code: 1, out: "", err: "--grant: not an id\n" });
     await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");

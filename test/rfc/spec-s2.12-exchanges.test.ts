@@ -48,7 +48,7 @@ const refused = (clientId: string, reason: string, error: string) => [
   },
 ];
 
-describe("specification §2.12: an exchange that names an agent leaves a record, however it is refused", () => {
+describe("docs/protocol.md#audit: an exchange that names an agent leaves a record, however it is refused", () => {
   test.for([
     ["a wrong secret", "agent-1", FORM, { authorization: basicAuth("agent-1", "wrong") }, "", "wrong_secret", "invalid_client"],
     ["a posted wrong secret", "agent-2", `${FORM}&client_id=agent-2&client_secret=no`, {}, "", "wrong_secret", "invalid_client"],

@@ -204,7 +204,7 @@ test("when a user's account goes, its wallet is free for another", async () => {
   expect((await at.link(next, wallet, credential)).body.status).toBe("linked");
 });
 
-test("the API description has the paths of wallet linking, with the statuses of specification §7.2 and 429 for too many starts", async () => {
+test("the API description has the paths of wallet linking, with the statuses of docs/protocol.md#error-bodies and 429 for too many starts", async () => {
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { responses: object }>>;
   };

@@ -25,7 +25,7 @@ const authorize = (scope: string) => server.get(`/oauth/authorize?${new URLSearc
 const dropped = (requestId: string | null) =>
   server.logged.map((line) => JSON.parse(line)).filter(({ event, requestId: id }) => event === "scope_dropped" && id === requestId);
 
-describe("specification §4.6: scope outside the client's allowlist", () => {
+describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => {
   test("is dropped, and the log says which, for which client and by which rule", async () => {
     const answer = await authorize("openid admin notes:read sudo");
     expect(answer.headers.get("location")).toMatch(/^\/login/);

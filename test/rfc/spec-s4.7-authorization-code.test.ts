@@ -4,7 +4,7 @@ import { describe, test } from "../support/server.ts";
 
 const RESOURCE = "https://notes.example.test/mcp";
 
-describe("specification §4.7 authorization_code", () => {
+describe("docs/protocol.md#authorization-code", () => {
   test("§2.6: the token response, and §2.7, §2.8: exactly these claims", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
@@ -65,7 +65,7 @@ describe("specification §4.7 authorization_code", () => {
     expect(claimsOf((await server.tokens(publicApp, ada.browser)).access_token).aud).toBe(publicApp.clientId);
   });
 
-  test("ruling 6: a client without the refresh_token grant gets no refresh token", async ({ server }) => {
+  test("docs/protocol.md#refresh-tokens: a client without the refresh_token grant gets no refresh token", async ({ server }) => {
     const ada = await server.signedInUser();
     expect(await server.tokens(server.clients.oneShot, ada.browser)).not.toHaveProperty("refresh_token");
   });

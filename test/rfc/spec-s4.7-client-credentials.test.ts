@@ -4,7 +4,7 @@ import { describe, test } from "../support/server.ts";
 
 const grant = { grant_type: "client_credentials" };
 
-describe("specification §4.7 client_credentials", () => {
+describe("docs/protocol.md#client-credentials", () => {
   test("§2.7: sub is the client_id; no refresh token, no id_token", async ({ server }) => {
     const { worker } = server.clients;
     const { status, body } = await server.token(worker, { ...grant, scope: "notes:read" });
@@ -61,7 +61,7 @@ describe("specification §4.7 client_credentials", () => {
   });
 });
 
-describe("specification §4.7 client authentication", () => {
+describe("docs/protocol.md#client-authentication", () => {
   test.for([
     ["a wrong secret", { secret: "wrong" }, {}],
     ["an unknown client", { clientId: "nobody" }, {}],
@@ -105,7 +105,7 @@ describe("specification §4.7 client authentication", () => {
   });
 });
 
-describe("specification §7.1 unsupported_grant_type", () => {
+describe("docs/protocol.md#errors", () => {
   test.for(["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:device_code"])(
     "abuse 40: %s, also for a caller that is no client",
     async (grant_type, { server }) => {

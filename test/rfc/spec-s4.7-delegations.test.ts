@@ -111,7 +111,7 @@ describe("what operators see", () => {
   });
 });
 
-describe("specification §3: what is cut ends at once, with all below it and nothing above", () => {
+describe("docs/protocol.md#delegations: what is cut ends at once, with all below it and nothing above", () => {
   test("a delegation", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
     const { accessTokens, deep, first, second } = await aLine(server, admin);
@@ -211,7 +211,7 @@ describe("countersign delegations and countersign agents", () => {
     const { admin, id: operator } = await adminAs(server.url);
     const { user, first, second } = await aLine(server, admin);
     const listed = await run(server, "delegations", "list", "--user", user.email, "--live");
-    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +PERSON +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
+    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +USER +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
     expect(listed.out).toMatch(
       new RegExp(`^${second.id} +${second.grantId} +${user.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
     );
@@ -232,19 +232,22 @@ describe("countersign delegations and countersign agents", () => {
 
   test("pause, resume, and list pauses", async ({ server }) => {
     expect((await run(server, "agents", "pause", "agent-5")).out).toBe("paused\n");
-    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was paused already\n");
-    expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +everybody +\S+Z +user \S+ +agent-5$/m);
+    expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was already paused\n");
+    expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +all users +\S+Z +user \S+ +agent-5$/m);
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("resumed\n");
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused by operators\n");
     expect((await run(server, "agents", "pauses", "--json")).out).toBe("[]\n");
-    expect(await run(server, "agents", "pause", "nobody")).toMatchObject({ err: "Not found.\n", code: 4 });
+    expect(await run(server, "agents", "pause", "nobody")).toMatchObject({
+      err: expect.stringMatching(/^Not found at http\S+: nobody\.\n$/),
+      code: 4,
+    });
   });
 
   test("resume says for whom the agent stays paused, since a user's pause is hers to end", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
     const hers = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
-    const stays = (whom: string) => `still paused for ${whom} alone can let it go on, at /account/agents`;
+    const stays = (whom: string) => `still paused by ${whom} alone can resume it, at /account/agents`;
     onTestFinished(async () => {
       for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));
     });
@@ -255,7 +258,7 @@ describe("countersign delegations and countersign agents", () => {
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
     await pauses.pause(hers[1]!, "agent-4", anAudit("agent.paused"));
     expect((await run(server, "agents", "resume", "agent-4", "--json")).err).toBe(
-      `${stays("2 people, each of whom")}: see \`agents pauses\`\n`,
+      `${stays("2 users, each of whom")}: see \`agents pauses\`\n`,
     );
   });
 
@@ -268,7 +271,7 @@ describe("countersign delegations and countersign agents", () => {
   });
 
   test("say what is missing or too much", async ({ server }) => {
-    const what = "Say what to cut: the id of a delegation, --agent or --grant; one of them.\n";
+    const what = "Name what to cut: the id of a delegation, --agent or --grant, and only one of them.\n";
     expect(await run(server, "delegations", "cut")).toMatchObject({ err: what, code: 1 });
     expect(await run(server, "delegations", "cut", "x", "--agent", "y")).toMatchObject({ err: what, code: 1 });
     expect(await run(server, "delegations", "cut", "x", "--user", "y")).toMatchObject({ err: "--user goes with --agent.\n", code: 1 });

@@ -59,7 +59,7 @@ const reasonOf = async (answer: Answer) => (await delegating(server).auditOf(ans
 const users = async () =>
   (await server.database.sql.query<{ n: number }>(statement("test_users", "select count(*)::int as n from users"), []))[0]?.n;
 
-describe("specification §4.7 jwt-bearer", () => {
+describe("docs/protocol.md#identity-assertion", () => {
   test("an access token for the assertion's resource, for a local user, without a refresh token", async () => {
     const { status, body } = await bring(made({ sub: "someone-new" }));
     expect(status).toBe(200);
@@ -170,7 +170,7 @@ describe("abuse 41: every rejection is bare invalid_grant, with its reason in th
   });
 });
 
-describe("specification §3: an assertion is used once", () => {
+describe("docs/protocol.md#identity-assertion-rules: an assertion is used once", () => {
   test("a second time it is refused, and another identifier is not", async () => {
     const jti = randomUUID();
     expect((await bring(made({ jti }))).status).toBe(200);
@@ -202,7 +202,7 @@ describe("specification §3: an assertion is used once", () => {
   });
 });
 
-test("specification §2.11: the grant and its profile are advertised while they are on, and only then", async () => {
+test("docs/protocol.md#discovery: the grant and its profile are advertised while they are on, and only then", async () => {
   const { body } = await server.get("/.well-known/oauth-authorization-server");
   expect(body.grant_types_supported).toContain(JWT_BEARER);
   expect(body.authorization_grant_profiles_supported).toEqual(["urn:ietf:params:oauth:grant-profile:id-jag"]);

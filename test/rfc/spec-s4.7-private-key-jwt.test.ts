@@ -44,7 +44,7 @@ const by = (assertion: string) => ({ client_assertion_type: ASSERTION_TYPE, clie
 const token = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
   server.form("/oauth/token", { ...grant, ...fields }, headers);
 
-describe("specification §4.7 private_key_jwt", () => {
+describe("docs/protocol.md#client-assertions", () => {
   test("a client proves itself by an assertion alone; client_id beside it is optional", async () => {
     const { status, body } = await token(by(made()));
     expect(status).toBe(200);
@@ -110,7 +110,7 @@ describe("specification §4.7 private_key_jwt", () => {
     expect(site.connections()).toBe(before);
   });
 
-  test("specification §5: assertions do not count at introspection and revocation", async () => {
+  test("docs/protocol.md#client-authentication: assertions do not count at introspection and revocation", async () => {
     for (const path of ["/oauth/introspect", "/oauth/revoke"]) {
       const answer = await server.form(path, { token: "x", ...by(made()) });
       expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);

@@ -4,7 +4,7 @@ import { describe, test } from "../support/server.ts";
 
 const RESOURCES = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
 
-describe("specification §4.7 refresh_token", () => {
+describe("docs/protocol.md#refresh-tokens", () => {
   test("§3: rotation answers a new refresh token and no id_token", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid notes:read", resource: RESOURCES });
@@ -78,7 +78,7 @@ describe("specification §4.7 refresh_token", () => {
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
-  test("ruling 5: an invented value burns nothing", async ({ server }) => {
+  test("docs/protocol.md#refresh-tokens: an invented value burns nothing", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     expect((await server.refresh(web, "0".repeat(64))).body).toEqual({ error: "invalid_grant" });

@@ -4,7 +4,7 @@ import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/
 import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
-describe("specification §4.7 token exchange", () => {
+describe("docs/protocol.md#token-exchange", () => {
   test("§2.7: sub is the user, act is the agent; the answer has no refresh token", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1"]);
     const { status, body, headers } = await server.exchange("agent-1", subject);
@@ -260,7 +260,7 @@ describe("what ends above ends below", () => {
     expect([next.status, next.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("ruling 21: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
+  test("docs/protocol.md#sign-in: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
     const chain = await server.chainOf(["agent-1", "agent-2"]);
     const [root, first, second] = chain.accessTokens as [string, string, string];
     await fetch(new URL("/auth/logout", server.url), {
@@ -278,7 +278,7 @@ describe("what ends above ends below", () => {
     }
   });
 
-  test("specification §4.2: whoever is handed a user's token, agent or resource server, cannot sign her out with it", async ({
+  test("docs/protocol.md#sign-out: whoever is handed a user's token, agent or resource server, cannot sign her out with it", async ({
     server,
   }) => {
     const chain = await server.chainOf(["agent-1"]);

@@ -3,7 +3,7 @@ import { describe, test } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
 
-describe("specification §4.8 introspection", () => {
+describe("docs/protocol.md#introspection", () => {
   test("§2.9: an active token, to the client that it was issued to", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
@@ -24,7 +24,9 @@ describe("specification §4.8 introspection", () => {
     });
   });
 
-  test("ruling 3: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({ server }) => {
+  test("docs/protocol.md#introspection: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({
+    server,
+  }) => {
     const { web, agent } = server.clients;
     const ada = await server.signedInUser();
     const forCrm = await server.tokens(web, ada.browser, { resource: RESOURCE });
@@ -62,7 +64,7 @@ describe("specification §4.8 introspection", () => {
   });
 });
 
-describe("specification §4.8 revocation", () => {
+describe("docs/protocol.md#revocation", () => {
   test("§3: a refresh token goes with its whole family and what was issued from it", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
@@ -95,7 +97,7 @@ describe("specification §4.8 revocation", () => {
     expect((await server.refresh(web, tokens.refresh_token)).status).toBe(200);
   });
 
-  test("§4.8: the one refusal is invalid_client; ruling 13: without token invalid_request", async ({ server }) => {
+  test("answers a failed authentication with invalid_client and a missing token with invalid_request", async ({ server }) => {
     const { web, publicApp } = server.clients;
     expect((await server.revoke({ ...web, secret: "wrong" }, "x")).body.error).toBe("invalid_client");
     const open = await server.form("/oauth/revoke", { token: "x", client_id: publicApp.clientId });
@@ -110,7 +112,7 @@ describe("specification §4.8 revocation", () => {
   });
 });
 
-describe("specification §4.8 userinfo", () => {
+describe("docs/protocol.md#userinfo", () => {
   test("sub, and the verified address with scope email", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();

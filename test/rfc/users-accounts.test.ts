@@ -31,7 +31,7 @@ async function user() {
 
 const verify = (token: string, headers: Record<string, string> = {}) => fetch(`${server.url}/auth/verify?token=${token}`, { headers });
 
-describe("specification §4.2: POST /auth/register", () => {
+describe("docs/protocol.md#accounts: POST /auth/register", () => {
   test("201 with the user of §2.1, times in milliseconds, and a verification mail", async () => {
     const email = freshEmail();
     const before = Date.now();
@@ -99,7 +99,7 @@ describe("specification §4.2: POST /auth/register", () => {
   });
 });
 
-describe("specification §4.2: POST /auth/login", () => {
+describe("docs/protocol.md#sign-in: POST /auth/login", () => {
   test("200 with exactly the token set of §2.5, and the session cookie", async () => {
     const { email } = await user();
     const one = browser();
@@ -150,7 +150,7 @@ describe("specification §4.2: POST /auth/login", () => {
     expect((await browser().json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
   });
 
-  test("ruling 21: a success forgets the failures before it", async () => {
+  test("docs/protocol.md#sign-in: a success forgets the failures before it", async () => {
     const { email } = await user();
     const one = browser();
     for (let round = 0; round < 2; round++) {
@@ -177,7 +177,7 @@ describe("specification §4.2: POST /auth/login", () => {
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${server.url}"`]);
   });
 
-  test("specification §2.1: times are told to the millisecond", async () => {
+  test("docs/protocol.md#users: times are told to the millisecond", async () => {
     const accounts = [];
     for (let n = 0; n < 4; n++) accounts.push((await browser().json("/auth/register", { email: freshEmail(), password: PASSWORD })).body);
     expect(accounts.some(({ createdAt }) => createdAt % 1000 !== 0)).toBe(true);
@@ -191,7 +191,7 @@ describe("specification §4.2: POST /auth/login", () => {
   });
 });
 
-describe("specification §4.2: POST /auth/logout", () => {
+describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
   test("ends every session of the user", async () => {
     const { email } = await user();
     const [one, two] = [browser(), browser()];
@@ -232,7 +232,7 @@ describe("specification §4.2: POST /auth/logout", () => {
   );
 });
 
-describe("specification §4.2: GET /auth/verify", () => {
+describe("docs/protocol.md#accounts: GET /auth/verify", () => {
   async function unverified() {
     const { email } = await user();
     return { email, token: await server.tokenFor(email) };
@@ -270,7 +270,7 @@ describe("specification §4.2: GET /auth/verify", () => {
   );
 });
 
-describe("specification §4.2: POST /auth/resend-verification", () => {
+describe("docs/protocol.md#accounts: POST /auth/resend-verification", () => {
   const resend = (email: string, address?: string) => browser(address).json("/auth/resend-verification", { email });
 
   test("row 62: unknown, unverified and verified address answer alike and take alike; only one gets a mail, and the older link dies", async () => {

@@ -29,7 +29,7 @@ test("an unknown path is a page for a browser, and JSON for everyone else", asyn
   }
 });
 
-test("specification §7.2: without wallets their paths are 404 with a message alone", async () => {
+test("docs/protocol.md#error-bodies: without wallets their paths are 404 with a message alone", async () => {
   for (const [method, path] of [
     ["POST", "/auth/link/wallet"],
     ["GET", "/auth/link/wallet/handle"],

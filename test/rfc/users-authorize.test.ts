@@ -46,7 +46,7 @@ const told302 = async (browser: Browser, path: string) => {
   return told(visit);
 };
 
-describe("specification §4.6: the way through sign-in and consent", () => {
+describe("docs/protocol.md#authorization-request: the way through sign-in and consent", () => {
   test("row 10: code, state and iss come back, each exactly once", async () => {
     const email = await account();
     const browser = aBrowser(server.url);
@@ -350,11 +350,14 @@ describe("errors of the authorization request", () => {
     [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
     [{ response_mode: ["query", "query"] }, "invalid_request"],
     [{ id_token_hint: "x" }, "invalid_request"],
-  ])("rows 7, 8, ruling 10: %o goes by redirect with state and iss, before anyone signs in", async ([members, error]) => {
-    const answer = await told302(aBrowser(server.url), authorizePath(members));
-    expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
-    expect(answer).not.toHaveProperty("code");
-  });
+  ])(
+    "rows 7, 8, docs/protocol.md#authorization-request-errors: %o goes by redirect with state and iss, before anyone signs in",
+    async ([members, error]) => {
+      const answer = await told302(aBrowser(server.url), authorizePath(members));
+      expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
+      expect(answer).not.toHaveProperty("code");
+    },
+  );
 
   test("row 17: a repeated state is invalid_request", async () => {
     expect(await told302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });

@@ -47,7 +47,7 @@ describe("mails go by SMTP", () => {
     await eventually(() => received(email).length).toBe(1);
     const [mail = ""] = received(email);
     expect(mail).toMatch(/Content-Type: multipart\/alternative[\s\S]+text\/plain[\s\S]+text\/html/);
-    expect(mail).toContain("Öffnen Sie diesen Link");
+    expect(mail).toContain("öffnen Sie diesen Link");
     expect(mail).toContain('<html lang="de">');
     expect(mail).toContain("From: Countersign <no-reply@id.example.test>");
     await eventually(() => rows(email)).toEqual([]);

@@ -184,7 +184,7 @@ describe("the account page", () => {
   });
 });
 
-describe("specification §4.5: consents", () => {
+describe("docs/protocol.md#consent: consents", () => {
   test("the list has the active consents and the token of the session; DELETE takes one back", async () => {
     const begun = Date.now();
     const { browser } = await consented();

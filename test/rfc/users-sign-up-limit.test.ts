@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test("protocols §18: 10 sign-ups per hour and address; the next is 429 and says when", async () => {
+test("docs/protocol.md#limits: 10 sign-ups per hour and address; the next is 429 and says when", async () => {
   const signUp = (address: string) =>
     fetch(`${server.config.issuer}/auth/register`, {
       method: "POST",

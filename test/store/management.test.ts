@@ -11,7 +11,7 @@ import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { managedRealms } from "../../src/store/realms-admin.ts";
+import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { managedUsers } from "../../src/store/users-admin.ts";
 import { aClient } from "../support/builders.ts";
@@ -95,7 +95,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
   });
 
-  test("protocols §7.2: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
+  test("docs/protocol.md#client-management: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
     const { sql } = database;
     const scene = await aScene(sql);
     const { family } = await anOpenFamily(sql, scene);

@@ -23,7 +23,7 @@ const rounds = (count: number) => Array.from({ length: count }, (_, round) => ro
 const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Promise<Thing[]> =>
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
-// Who holds several rows takes them in one order (decision 0021). Each of these took them in two before.
+// Who holds several rows takes them in one order (docs/decisions/0014-locks-in-one-order.md). Each of these took them in two before.
 describe.each(databaseKinds)("nobody waits for anyone in a ring, $name", ({ fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   let sql: Sql;

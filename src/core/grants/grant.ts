@@ -4,9 +4,8 @@ import type { Client } from "../../clients/client.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { GrantCase } from "../../protocol/grants.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
 import type { RuleHead, RuleTrace } from "../policy/rule.ts";
-import type { CodeState, FamilyState } from "../ports.ts";
+import type { CodeState, Core, FamilyState } from "../ports.ts";
 
 /** The records that a token request needs, each on its way. */
 export interface Prefetched {

@@ -3,9 +3,9 @@ import { Refusal } from "../../errors.ts";
 import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../ports.ts";
+import type { NewGrant } from "../token-state.ts";
 import { newJti } from "../tokens/access-token.ts";
-import type { NewGrant } from "../user-grant.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
@@ -15,7 +15,7 @@ const LOGIN_SCOPES = ["openid", "profile", "email"];
 /**
  * The token set of a person who has just signed in with the service itself; its tokens are for the issuer.
  * @throws {Refusal} access_denied when the person or the session is no longer good
- * @see specification §2.5
+ * @see docs/protocol.md#login-tokens
  */
 export async function loginTokens({ userId, sessionId, authTime, requestId }: LoginTokensRequest, core: Core) {
   const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);

@@ -1,6 +1,6 @@
 import type { Client } from "../../clients/client.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenClaims, type Actor, type AncestorToken, accessTokenClaims } from "../tokens/access-token.ts";
 
@@ -20,7 +20,7 @@ export interface AccessTokenRequest {
   readonly exchangedFrom?: readonly AncestorToken[] | undefined;
 }
 
-/** The token, and in self-contained delivery its second signature (specification §9, PQC_TOKEN_DELIVERY). */
+/** The token, and in self-contained delivery its second signature (docs/protocol.md#hybrid-signing, PQC_TOKEN_DELIVERY). */
 async function signed(claims: AccessTokenClaims, core: Core) {
   const { accessToken: key, hybrid } = core.keys.signing();
   if (hybrid === undefined) return { accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
@@ -32,7 +32,7 @@ async function signed(claims: AccessTokenClaims, core: Core) {
   return { accessToken: token, pqcSignature: Buffer.from(detached).toString("base64url"), pqcAlg: alg };
 }
 
-/** The members that every token answer has (specification §2.6). */
+/** The members that every token answer has (docs/protocol.md#token-response). */
 export async function accessTokenAnswer(wish: AccessTokenRequest, core: Core) {
   const claims = accessTokenClaims({
     issuer: core.issuer,

@@ -24,7 +24,7 @@ const distinct = (values: readonly string[]): readonly string[] => [...new Set(v
  * delegated to it).
  * @param isClient whether a client of that id exists
  * @throws {Refusal} invalid_target
- * @see RFC 8707 §2, specification §4.6
+ * @see RFC 8707 §2, docs/protocol.md#resources
  */
 export async function requestableResources(
   resources: readonly string[],
@@ -71,7 +71,7 @@ export const narrowResource = (
 /**
  * The audience of a client's own token: its `audience` set, or what it names of it.
  * @throws {Refusal} invalid_target
- * @see specification §2.2, §4.7
+ * @see docs/protocol.md#resources, docs/protocol.md#client-credentials
  */
 export function clientAudience(resources: readonly string[], client: Client): readonly string[] {
   const requested = distinct(resources);
@@ -90,7 +90,7 @@ export const possibleClients = (audience: readonly string[]): readonly string[] 
  * @param requested both parameters' values together
  * @param clients of the client_ids among them and in the subject's audience those that exist, each with whether it is enabled
  * @throws {Refusal} invalid_target
- * @see RFC 8693 §2.1, RFC 8707 §2, specification §4.7 rule 4
+ * @see RFC 8693 §2.1, RFC 8707 §2, docs/protocol.md#token-exchange-rules
  */
 export function exchangedAudience(
   requested: readonly string[],

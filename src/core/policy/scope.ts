@@ -1,7 +1,6 @@
-import { type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
+import { AGENT_MODES, type AgentMode, type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
-import { agentCeiling } from "./agent-mode.ts";
 import type { RuleHead } from "./rule.ts";
 
 /** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
@@ -15,7 +14,7 @@ export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
   demand:
     "Of the scope something is left that the client's allowlist and ceiling let it have, more than offline_access alone; the rest is dropped.",
-  source: "specification §4.6, RFC 6749 §3.3",
+  source: "docs/protocol.md#scopes, RFC 6749 §3.3",
 };
 
 /** Scopes that an authorization request names and the client may not have. Pure. */
@@ -34,7 +33,7 @@ export interface RequestableScopes {
  * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
  * `offline_access`.
  * @throws {Refusal} invalid_scope when nothing is left of a request, or nothing but `offline_access`, or the client may have nothing
- * @see specification §4.6, RFC 6749 §3.3
+ * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */
 export function requestableScopes(scope: string | undefined, client: Client): RequestableScopes {
   const allowed = allowedScopes(client);
@@ -57,7 +56,7 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
 /**
  * The scopes of a client's own token. At least one, all from the allowlist, none that needs a person.
  * @throws {Refusal} invalid_scope
- * @see specification §4.7, RFC 6749 §4.4.2
+ * @see docs/protocol.md#client-credentials, RFC 6749 §4.4.2
  */
 export function clientScopes(scope: string | undefined, client: Client): readonly string[] {
   const requested = parseScope(scope);
@@ -87,7 +86,7 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
  * The scopes of a token that an agent gets in exchange for another: those that it names, or else all of that token's that are in the agent's
  * allowlist. To name one above its ceiling or outside its allowlist is refused.
  * @throws {Refusal} invalid_scope
- * @see specification §4.7 rule 4 and §5, RFC 8693 §2.1
+ * @see docs/protocol.md#token-exchange-rules, docs/protocol.md#agents, RFC 8693 §2.1
  */
 export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
   const requested = parseScope(scope);
@@ -100,4 +99,18 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
   if (!requested.every((name) => allowed.includes(name)))
     throw new Refusal("invalid_scope", "scope_not_allowed", { description: "The agent may not have one of these scopes." });
   return requested;
+}
+
+/** The scope that asks for an agent mode. */
+const agentScope = (mode: AgentMode): string => `agent:${mode}`;
+
+/**
+ * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling only bounds which of them may be asked for.
+ * @param ceiling null: no agent mode at all
+ * @see docs/protocol.md#agents
+ */
+export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
+  const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);
+  const above = AGENT_MODES.slice(highest + 1).map(agentScope);
+  return (scope) => !above.includes(scope);
 }

@@ -28,7 +28,7 @@ const segments = new WeakMap<SigningKey, Map<string, string>>();
 
 /**
  * The encoded protected header of a key and kind: it never changes, so it is built once.
- * @param second the key of the second signature, which the header names (specification §9)
+ * @param second the key of the second signature, which the header names (docs/protocol.md#hybrid-signing)
  */
 export function headerSegment(key: SigningKey, type: TokenType, second?: MldsaKey): string {
   const known = segments.get(key) ?? new Map<string, string>();
@@ -54,7 +54,7 @@ export interface HybridJwt {
   readonly detached: Uint8Array;
 }
 
-/** Signs claims twice, over one signing input: the token is classical to whoever knows no better (specification §9). */
+/** Signs claims twice, over one signing input: the token is classical to whoever knows no better (docs/protocol.md#hybrid-signing). */
 export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey): Promise<HybridJwt> {
   const input = `${headerSegment(key, type, second)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   const [signature, detached] = await Promise.all([sign(input, key), second.sign(input)]);

@@ -3,7 +3,7 @@ import { readMldsaPublic } from "../../ml-dsa-key.ts";
 
 export type SigningAlgorithm = "EdDSA" | "RS256";
 
-/** A public key that verifies tokens by itself, as the JWK Set shows it (specification §2.10). Only public members, by construction. */
+/** A public key that verifies tokens by itself, as the JWK Set shows it (docs/protocol.md#jwk-set). Only public members, by construction. */
 export type ClassicalJwk =
   | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string; readonly use: "sig"; readonly alg: "EdDSA"; readonly kid: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string; readonly use: "sig"; readonly alg: "RS256"; readonly kid: string };

@@ -16,7 +16,7 @@ export interface AncestorToken {
   readonly client_id: string;
 }
 
-/** The claims of an access token (specification §2.7, RFC 9068 §2.2). Times in seconds since the epoch. */
+/** The claims of an access token (docs/protocol.md#access-tokens, RFC 9068 §2.2). Times in seconds since the epoch. */
 export interface AccessTokenClaims {
   readonly iss: string;
   readonly sub: string;

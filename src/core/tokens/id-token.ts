@@ -1,8 +1,8 @@
 import type { VerifiedClaims } from "../signing/issued-tokens.ts";
-import type { Subject } from "../user-grant.ts";
+import type { Subject } from "../token-state.ts";
 import { isText } from "./claim-shapes.ts";
 
-/** The claims of an ID token (specification §2.8). Times in seconds since the epoch. */
+/** The claims of an ID token (docs/protocol.md#id-tokens). Times in seconds since the epoch. */
 export interface IdTokenClaims {
   readonly iss: string;
   readonly sub: string;

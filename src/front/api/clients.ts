@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors.ts";
 import { ClientPatch, CreateClientInput } from "../../management/inputs.ts";
-import { judgeCaller } from "../../management/trpc.ts";
+import { authenticateCaller } from "../../management/trpc.ts";
 import { apiError, json, jsonRequest } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
@@ -137,6 +137,6 @@ async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions)
   if (coding === undefined && Number(length ?? 0) === 0) return;
   const body = await bodyOf(ctx, options);
   if (typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0) return;
-  await judgeCaller(contextOf(ctx, options.ports));
+  await authenticateCaller(contextOf(ctx, options.ports));
   throw new Refusal("invalid_request", "body_not_empty", { description: "This call takes no body." });
 }

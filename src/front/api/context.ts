@@ -4,7 +4,7 @@ import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import type { Bearers, ManagementPorts } from "../../management/ports.ts";
 import { managementCaller } from "../../management/router.ts";
-import { judgeCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
+import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 import type { ReportFault } from "../ports.ts";
@@ -56,7 +56,7 @@ export async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptio
   try {
     return await jsonBody(ctx);
   } catch (error) {
-    await judgeCaller(contextOf(ctx, ports));
+    await authenticateCaller(contextOf(ctx, ports));
     throw error;
   }
 }

@@ -15,7 +15,7 @@ const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
 
 /**
  * `{error, error_description?}` for everything below /oauth.
- * @see RFC 6749 §5.2
+ * @see RFC 6749 §5.2, docs/protocol.md#error-bodies
  */
 export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> => {
   const challenge = `Basic realm="${issuer}", charset="UTF-8"`;

@@ -154,7 +154,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
 const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
-/** GET and POST /oauth/authorize: redirects a user who is signed in and has consented at once. @see docs/protocol.md#authorization-code */
+/** GET and POST /oauth/authorize: redirects a user who is signed in and has consented at once. @see docs/protocol.md#authorization-request */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);

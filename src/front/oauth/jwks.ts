@@ -26,7 +26,7 @@ export interface JwksRouteOptions {
   readonly clock: Clock;
 }
 
-/** `GET /.well-known/jwks.json`. @see RFC 7517 §5, docs/protocol.md#signing-keys */
+/** `GET /.well-known/jwks.json`. @see RFC 7517 §5, docs/protocol.md#jwk-set */
 export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
   const current = keySet(core, clock);
   return {

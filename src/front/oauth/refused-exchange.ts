@@ -29,7 +29,7 @@ function credentialOf(authorization: string | undefined, form: Form, address: st
  * Has the core record a token exchange that could not be read: every exchange leaves an audit record.
  * @param text the body of the request
  * @returns the refusal of the request: the reason why it could not be read, or that no record could be written
- * @see docs/protocol.md#token-exchange
+ * @see docs/protocol.md#audit
  */
 export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
   const form = lenientForm(text);

@@ -36,7 +36,7 @@ async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOpti
   }
 }
 
-/** `POST /oauth/token`. @see RFC 6749 §3.2 */
+/** `POST /oauth/token`. @see RFC 6749 §3.2, docs/protocol.md#token-endpoint */
 export const tokenRoute = (options: TokenRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/token",

@@ -9,7 +9,7 @@ import { bearerErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
 
-/** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3 */
+/** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3, docs/protocol.md#userinfo */
 export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): readonly Route[] {
   const answer: Handler = async (ctx) => {
     assertNoCredentialInQuery(queryText(ctx));

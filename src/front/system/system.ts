@@ -4,7 +4,7 @@ import { noStore } from "../http/headers.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 import type { Exposition } from "../ports.ts";
 
-/** `GET /` and `GET /metrics`. */
+/** `GET /` and `GET /metrics`. @see docs/protocol.md#system-endpoints */
 export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;

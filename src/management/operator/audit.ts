@@ -19,12 +19,12 @@ const filter = {
   until: moment,
 };
 
-/** A number in the chain; what follows it is asked for. */
+/** A number in the chain; the records after it are returned. */
 const after = z.int().min(0).default(0);
 
 const seconds = (milliseconds: number | undefined): number | undefined => (milliseconds === undefined ? undefined : milliseconds / 1000);
 
-/** The audit trail (specification §2.12). */
+/** The audit log. @see docs/protocol.md#audit */
 export const operatorAuditRouter = router({
   /** Newest first. */
   list: operatorProcedure
@@ -34,16 +34,16 @@ export const operatorAuditRouter = router({
       const { items, nextCursor } = pageView(page, auditView);
       return { records: items, nextCursor };
     }),
-  /** Sealed records in the order of the chain. Asked again with `after` = `reached`, it answers what has come since, each record once. */
+  /** Sealed records in the order of the chain. Called again with `after` = `reached`, it returns the records since, each once. */
   follow: operatorProcedure
     .input(z.strictObject({ limit: paging.limit, after, ...filter }))
     .query(async ({ ctx, input: { limit, after: from, since, until, ...rest } }) => {
       const { items, reached } = await ctx.ports.auditTrail.follow({ ...rest, since: seconds(since), until: seconds(until) }, limit, from);
       return { records: items.map(auditView), reached };
     }),
-  /** Where the chain stands. */
+  /** The head of the chain. */
   chain: operatorProcedure.query(async ({ ctx }) => auditChainView(await ctx.ports.auditTrail.chain())),
-  /** A part of the chain as it was sealed: what `countersign audit verify` needs besides the keys. */
+  /** A part of the chain as it was sealed, for `countersign audit verify`. */
   export: operatorProcedure
     .input(z.strictObject({ limit: z.int().min(1).max(1000).default(500), after }))
     .query(async ({ ctx, input: { limit, after: from } }) => {

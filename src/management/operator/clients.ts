@@ -22,14 +22,14 @@ const Filter = z.strictObject({
   search,
 });
 
-/** @throws {Refusal} invalid_request for an owner who is not there */
-async function assertSomebody(ownerId: string | null | undefined, users: Pick<ManagedUsers, "byId">): Promise<void> {
+/** @throws {Refusal} invalid_request for an unknown owner */
+async function assertOwnerExists(ownerId: string | null | undefined, users: Pick<ManagedUsers, "byId">): Promise<void> {
   if (ownerId == null || (await users.byId(ownerId)) !== undefined) return;
-  const issues = [{ path: "ownerId", message: "is nobody's id" }];
+  const issues = [{ path: "ownerId", message: "is not the id of a user" }];
   throw new Refusal("invalid_request", "owner_unknown", { description: "There is no such owner.", issues });
 }
 
-/** Every client of the service, with the attributes that operators alone set (specification §2.2). */
+/** All clients, with the attributes that only operators set. @see docs/protocol.md#clients */
 export const operatorClientsRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
     const { items, nextCursor } = pageView(await ctx.ports.clients.list(filter, limit, cursor), operatorClientView);
@@ -41,7 +41,7 @@ export const operatorClientsRouter = router({
     .query(async ({ ctx, input }) => operatorClientView(found(await ctx.ports.clients.byId(input.id, ctx.reach)))),
 
   create: operatorProcedure.input(OperatorCreateClientInput).mutation(async ({ ctx, input }) => {
-    await assertSomebody(input.ownerId, ctx.ports.users);
+    await assertOwnerExists(input.ownerId, ctx.ports.users);
     const minted = await mintClient(input, "operator", ctx.ports);
     const client = await ctx.ports.registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
     const { clientSecret } = minted;
@@ -49,7 +49,7 @@ export const operatorClientsRouter = router({
   }),
 
   update: operatorProcedure.input(z.strictObject({ id: RecordId, patch: OperatorClientPatch })).mutation(async ({ ctx, input }) => {
-    await assertSomebody(input.patch.ownerId, ctx.ports.users);
+    await assertOwnerExists(input.patch.ownerId, ctx.ports.users);
     const decide = (client: Client) => operatorChange(client, input.patch);
     return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),

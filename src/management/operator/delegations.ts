@@ -4,11 +4,11 @@ import { identifier, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { delegationView, pageView, rootGrantView } from "../views.ts";
 
-const EVERYBODY = { kind: "everyone" } as const;
+const ALL_USERS = { kind: "everyone" } as const;
 
 const Id = z.uuid().transform((id) => id.toLowerCase());
 const ClientId = identifier.unwrap();
-/** True: those that count; false: those that have ended. */
+/** True: active delegations; false: ended ones. */
 const live = z.boolean().optional();
 
 const Cut = z.discriminatedUnion("kind", [
@@ -17,25 +17,25 @@ const Cut = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("grant"), id: Id }),
 ]);
 
-/** Who acts for whom, through which agents, and the end of it. Delegations are kept for a day after their expiry. */
+/** Delegations: who acts for whom, and how to end it. They are kept for a day after their expiry. */
 export const operatorDelegationsRouter = router({
-  /** Newest first, to the second. `agent` is the client_id of who holds it. */
+  /** Newest first. `agent` is the client_id of the agent that holds it. */
   list: operatorProcedure
     .input(z.strictObject({ ...paging, userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}))
     .query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
-      const { items, nextCursor } = pageView(await ctx.ports.delegations.list(EVERYBODY, filter, limit, cursor), delegationView);
+      const { items, nextCursor } = pageView(await ctx.ports.delegations.list(ALL_USERS, filter, limit, cursor), delegationView);
       return { delegations: items, nextCursor };
     }),
-  /** A grant with all that agents got out of it, each delegation after the one that it came of. */
+  /** A grant with all delegations below it, each after its parent. */
   tree: operatorProcedure.input(z.strictObject({ grantId: Id, live })).query(async ({ ctx, input }) => {
-    const { root, delegations, complete } = found(await ctx.ports.delegations.tree(EVERYBODY, input.grantId, input.live));
+    const { root, delegations, complete } = found(await ctx.ports.delegations.tree(ALL_USERS, input.grantId, input.live));
     return { root: rootGrantView(root), delegations: delegations.map(delegationView), complete };
   }),
   /**
-   * Ends a delegation, all that an agent holds, or the grant at the root; with it all below, at once and for good. Answers how many this
-   * call ended.
+   * Ends a delegation, all delegations of an agent, or the grant at the root, with everything below, at once and for good. Returns how many
+   * this call ended.
    */
   cut: operatorProcedure
     .input(Cut)
-    .mutation(async ({ ctx, input }) => ({ ended: found(await ctx.ports.delegations.cut(EVERYBODY, input, ctx.audit("delegation.cut"))) })),
+    .mutation(async ({ ctx, input }) => ({ ended: found(await ctx.ports.delegations.cut(ALL_USERS, input, ctx.audit("delegation.cut"))) })),
 });

@@ -14,26 +14,26 @@ const value = z.string().max(20_000);
 const TokenRequestInput = z.strictObject({
   /** The fields of the form; those that may be repeated take a list. */
   parameters: z.record(z.string().min(1).max(100), z.union([value, z.array(value).max(20)])),
-  /** An `Authorization` header, where the client's own credentials are to be judged as well. */
+  /** An `Authorization` header, to evaluate the client's own credentials as well. */
   authorization: value.optional(),
 });
 
-const explanationView = ({ refused, ...told }: Explanation) => ({
-  ...told,
+const explanationView = ({ refused, ...explanation }: Explanation) => ({
+  ...explanation,
   ...(refused && { refused: { ...refused, at: milliseconds(refused.at) } }),
 });
 
 type Parameters = z.output<typeof TokenRequestInput>["parameters"];
 
 function textOf(parameters: Parameters): string {
-  const pairs = Object.entries(parameters).flatMap(([name, given]) => [given].flat().map((each): [string, string] => [name, each]));
+  const pairs = Object.entries(parameters).flatMap(([name, values]) => [values].flat().map((each): [string, string] => [name, each]));
   return new URLSearchParams(pairs).toString();
 }
 
-/** The same reader as that of the token endpoint, so that a request is taken for exactly what it would be there. */
+/** Parses as the token endpoint does, so that a request is evaluated exactly as there. */
 const formOf = (parameters: Parameters) => parseForm(textOf(parameters));
 
-/** What cannot be read is no request to be judged, and no failure of the operator's own sign-in. @throws {Refusal} invalid_request */
+/** A malformed credential is an invalid input, not a failed sign-in of the operator. @throws {Refusal} invalid_request */
 function credentialOf(authorization: string | undefined, form: ReturnType<typeof formOf>, address: string) {
   try {
     return parseClientCredential(authorization, form, address);
@@ -43,21 +43,21 @@ function credentialOf(authorization: string | undefined, form: ReturnType<typeof
   }
 }
 
-/** Why a token request is granted or refused, rule by rule. The outside is told no more than before. */
+/** Why a token request is granted or refused, rule by rule. Clients themselves learn no more than the error code. */
 export const operatorExplainRouter = router({
-  /** Nothing is written and nothing used up. It is a mutation all the same: its input holds credentials, which must stand in no URL. */
+  /** Writes and consumes nothing. It is a mutation because its input holds credentials, which must not be part of a URL. */
   tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization } }) => {
     const form = formOf(parameters);
     const client = credentialOf(authorization, form, ctx.address);
     return explanationView(await ctx.ports.explainer.ofRequest(client, parseGrant(form, GRANT_TYPES), ctx.signal));
   }),
-  /** What a code would be for that an authorization request asks for, if the user allows it, and which scopes are dropped; a mutation as above. */
+  /** An authorization request, as if the user allowed it, and which scopes are dropped; a mutation as above. */
   authorizationRequest: operatorProcedure
     .input(TokenRequestInput.pick({ parameters: true }))
     .mutation(async ({ ctx, input: { parameters } }) =>
       explanationView(await ctx.ports.explainer.ofAuthorization(parseAuthorizationRequest(textOf(parameters)), ctx.address, ctx.signal)),
     ),
-  /** A refusal of the past, by the `X-Request-Id` of its answer. */
+  /** An earlier refusal, by the `X-Request-Id` of its response. */
   refusal: operatorProcedure
     .input(z.strictObject({ requestId: z.string().min(1).max(512) }))
     .query(async ({ ctx, input: { requestId } }) => explanationView(await ctx.ports.explainer.ofRefusal(requestId, ctx.signal))),

@@ -5,7 +5,7 @@ import { RecordId, RegistrationScopes } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { realmView } from "../views.ts";
 
-/** Realms and what open registration may hand out in them; null leaves it to DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
+/** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
 export const operatorRealmsRouter = router({
   list: operatorProcedure.query(async ({ ctx }) => ({ realms: (await ctx.ports.managedRealms.all()).map(realmView) })),
 

@@ -16,14 +16,14 @@ const unknown = () => new Refusal("not_found", "scope_or_realm_unknown", { descr
 
 const scopeView = ({ name, title, detail }: ScopeDescription, builtIn: boolean) => ({ name, title, detail, builtIn });
 
-/** What scopes allow, in words for people: the consent page and the account page show them. */
+/** Descriptions of scopes, which the consent page and the account page show. */
 export const operatorScopesRouter = router({
-  /** The operators' words, and the built-in ones that they have not replaced. */
+  /** The operators' descriptions, and the built-in ones that they have not replaced. */
   list: operatorProcedure.input(z.strictObject(realm).default({})).query(async ({ ctx, input: { realmId } }) => {
-    const own = await ctx.ports.managedScopes.all(await realmOf(ctx.ports, realmId));
-    const replaced = new Set(own.map(({ name }) => name));
+    const described = await ctx.ports.managedScopes.all(await realmOf(ctx.ports, realmId));
+    const replaced = new Set(described.map(({ name }) => name));
     const builtIn = BUILT_IN_SCOPES.filter(({ name }) => !replaced.has(name));
-    return { scopes: [...own.map((scope) => scopeView(scope, false)), ...builtIn.map((scope) => scopeView(scope, true))] };
+    return { scopes: [...described.map((scope) => scopeView(scope, false)), ...builtIn.map((scope) => scopeView(scope, true))] };
   }),
 
   set: operatorProcedure
@@ -34,7 +34,7 @@ export const operatorScopesRouter = router({
       return scopeView(scope, false);
     }),
 
-  /** Takes the operators' words away: the built-in ones are shown again, or the scope's name. */
+  /** Removes the operators' description: the built-in one is shown again, or the scope's name. */
   remove: operatorProcedure.input(z.strictObject({ ...realm, name: ScopeName })).mutation(async ({ ctx, input: { realmId, name } }) => {
     const done = await ctx.ports.managedScopes.remove(await realmOf(ctx.ports, realmId), name, ctx.audit("scope.removed"));
     if (!done) throw unknown();

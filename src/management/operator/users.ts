@@ -9,12 +9,12 @@ const ROLES = ["developer", "operator"] as const;
 const ById = z.strictObject({ id: RecordId });
 const Filter = z.strictObject({ ...paging, role: z.enum(ROLES).optional(), enabled: z.boolean().optional(), search });
 
-/** An operator who locks herself out may be the last one. */
+/** An operator who locks themselves out may be the last one. */
 function assertNotOneself(callerId: string, id: string): void {
-  if (callerId === id) throw new Refusal("conflict", "operator_changes_herself", { description: "This is your own account." });
+  if (callerId === id) throw new Refusal("conflict", "operator_changes_own_account", { description: "This is your own account." });
 }
 
-/** People, whether they may sign in, and what they may do. */
+/** Users, whether they may sign in, and their roles. */
 export const operatorUsersRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
     const { items, nextCursor } = pageView(await ctx.ports.users.list(filter, limit, cursor), userView);

@@ -1,6 +1,6 @@
-/** Keeps calls away from a service that fails, but for one call each second that finds out whether it is back. */
+/** Stops calls to a failing service, except one call each second that tests whether it is back. */
 export interface Breaker {
-  /** Whether a call may be made now; it must then be told of its outcome. */
+  /** Whether a call may be made now; its outcome must then be reported. */
   mayCall(): boolean;
   succeeded(): void;
   failed(): void;

@@ -2,21 +2,21 @@ import { LRUCache } from "lru-cache";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/shared-documents.ts";
 
-/** What may be lost at any moment without harm: it limits rates, spares work and decides nothing else (rule R1). */
+/** State that may be lost at any moment: it limits rates and saves work, and decides nothing else. */
 export interface Ephemeral {
-  /** @param name tells limiters apart; all processes that share a Redis share what is counted under it */
+  /** @param name of the limiter; all processes on one Redis share its counts */
   rateLimiter(name: string, limit: number, windowSeconds: number): RateLimiter;
-  /** @param name tells caches apart, likewise shared */
+  /** @param name of the cache, which is shared likewise */
   texts(name: string): SharedTexts;
   /** Whether the service behind it answers; in memory there is none that could fail. */
   ping(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Keys that a limiter remembers; past it the one unused for longest is forgotten, which only ever lets a call pass. */
+/** The most keys of a limiter; beyond it the least recently used is dropped, which can only let a call pass. */
 const KEYS = 50_000;
 
-/** Monotonic, so that a clock that is set does not move a window. */
+/** Monotonic, so that setting the clock does not move a window. */
 export const monotonicSeconds = (): number => performance.now() / 1_000;
 
 /**
@@ -28,9 +28,9 @@ export function memoryRateLimiter(limit: number, windowSeconds: number, now: () 
   return {
     hit: async (key) => {
       const at = now();
-      const known = windows.get(key);
-      const window = known !== undefined && known.endsAt > at ? known : { calls: 0, endsAt: at + windowSeconds };
-      if (window !== known) windows.set(key, window);
+      const current = windows.get(key);
+      const window = current !== undefined && current.endsAt > at ? current : { calls: 0, endsAt: at + windowSeconds };
+      if (window !== current) windows.set(key, window);
       window.calls += 1;
       return window.calls <= limit ? 0 : Math.max(1, Math.ceil(window.endsAt - at));
     },

@@ -8,7 +8,7 @@ import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
 /**
- * Milliseconds. A command that is late is given up, never repeated, and nothing waits for a connection; a wire that has gone silent is
+ * Times are milliseconds. A late command is given up and never repeated, no command waits for a connection, and a silent connection is
  * replaced.
  */
 const connect = (url: string): Redis =>
@@ -22,7 +22,7 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
-/** Says that Redis is away once an outage, however often the connection is tried, and once that it is back. */
+/** Logs once for each outage that Redis is away, however often the connection is tried, and once that it is back. */
 function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
   let away = false;
   let closed = false;
@@ -32,7 +32,7 @@ function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): 
     const code = wordOf(error);
     log?.warn("redis_away", code === undefined ? {} : { code });
   };
-  // An unheard error event would end the process. A wire that is cut ends without an error.
+  // An error event without a listener would end the process. A cut connection closes without an error.
   redis.on("error", gone).on("close", () => gone());
   redis.on("ready", () => {
     if (away) log?.info("redis_back");
@@ -45,18 +45,18 @@ function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): 
   };
 }
 
-/** The system's code of an error, or the word that a refusal of Redis begins with; the rest of its text may hold names and addresses. */
+/** The system's code of an error, or the first word of a Redis error; the rest of its text may hold names and addresses. */
 const wordOf = (error: unknown): string | undefined =>
   error instanceof Error ? /^[A-Z][A-Z0-9_]{1,31}\b/.exec("code" in error ? String(error.code) : error.message)?.[0] : undefined;
 
 /**
- * Counters and texts in Redis, shared by all processes; each process counts its own calls too, which is what holds while Redis is away.
- * @param deployment goes before every key, so that two deployments may use one Redis
- * @param log told once that Redis went away, and once that it is back
+ * Counters and texts in Redis, shared by all processes. Each process also counts its own calls, for the time in which Redis is away.
+ * @param deployment the prefix of every key, so that two deployments can use one Redis
+ * @param log gets one entry when Redis goes away and one when it is back
  */
 export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">): Ephemeral {
   const redis = connect(url);
-  const told = logOutages(redis, log);
+  const outages = logOutages(redis, log);
   const circuit = breaker(monotonicSeconds);
 
   const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
@@ -67,11 +67,11 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
       duration: windowSeconds,
       rejectIfRedisNotReady: true,
     });
-    const own = memoryRateLimiter(limit, windowSeconds);
+    const local = memoryRateLimiter(limit, windowSeconds);
     return {
       hit: async (key) => {
-        // Counted here as well, so that what Redis loses, or is too late for, is not forgotten, and nobody gets twice the limit.
-        const wait = await own.hit(key);
+        // Counted here as well, so that calls which Redis loses or answers late still count, and no caller gets twice the limit.
+        const wait = await local.hit(key);
         if (wait > 0 || !circuit.mayCall()) return wait;
         try {
           await shared.consume(key);
@@ -89,7 +89,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     };
   };
 
-  /** The answer of a command, undefined when there is none: what Redis cannot say is not there. */
+  /** The answer of a command; undefined when Redis does not answer. */
   const attempt = async <Answer>(command: () => Promise<Answer>): Promise<Answer | undefined> => {
     if (!circuit.mayCall()) return undefined;
     try {
@@ -103,7 +103,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
   };
 
   const texts = (name: string): SharedTexts => {
-    // Keys are what strangers sent, of any length and with any character.
+    // Keys come from callers, with any length and any characters.
     const keyOf = (key: string) => `${deployment}:text:${name}:${createHash("sha256").update(key).digest("base64url")}`;
     return {
       get: async (key) => (await attempt(() => redis.get(keyOf(key)))) ?? undefined,
@@ -124,7 +124,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
       }
     },
     close: async () => {
-      told.close();
+      outages.close();
       redis.disconnect();
     },
   };

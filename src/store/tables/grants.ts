@@ -111,7 +111,7 @@ export const REVOCATIONS = table("revocations", {
   expiresAt: time({ index: true }),
 });
 
-/** What was revoked before it expired, for resource servers that verify tokens themselves. Written by triggers (decision 0013). */
+/** What was revoked before it expired, for resource servers that verify tokens themselves. Written by triggers (docs/decisions/0010-revocation-events.md). */
 export const REVOCATION_EVENTS = table(
   "revocation_events",
   {

@@ -130,9 +130,8 @@ const travelling = ({ type }: Column): string => {
 };
 
 /** SQL that makes the column's value of one in a recordset. */
-function arriving({ type, nullable }: Column, value: string): string {
+function arriving({ type }: Column, value: string): string {
   if (type === "seconds" || type === "preciseSeconds") return `to_timestamp(${value})`;
-  if (type === "jsonb" && nullable) return `nullif(${value}, 'null'::jsonb)`;
   return type === "bytea" ? `decode(${value}, 'hex')` : value;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { judge, judgeDatabase, type Observations } from "../../../src/cli/doctor.ts";
+import { databaseFindings, type Observations, serviceFindings } from "../../../src/cli/doctor.ts";
 
 const URL = "https://login.example.test";
 const metadata = { issuer: URL, code_challenge_methods_supported: ["S256"], scopes_supported: ["openid", "notes:read"] };
@@ -13,19 +13,19 @@ const well: Observations = {
   clockAhead: 0.4,
 };
 const wrong = (observations: Partial<Observations>) =>
-  judge({ ...well, ...observations })
+  serviceFindings({ ...well, ...observations })
     .filter(({ verdict }) => verdict !== "good")
     .map(({ verdict, sentence }) => `${verdict}: ${sentence}`);
 
 test("a well deployment has nothing wrong", () => {
   expect(wrong({})).toEqual([]);
-  expect(judge(well).length).toBeGreaterThan(6);
+  expect(serviceFindings(well).length).toBeGreaterThan(6);
 });
 
 test.for<[string, Partial<Observations>, string]>([
   ["nothing there", { health: undefined }, `fault: nothing answers at ${URL}`],
   ["the database away", { health: { status: 503, body: { status: "error" } } }, "fault: its health is error"],
-  ["Redis away", { health: { status: 200, body: { status: "degraded" } } }, "warning: Redis is away"],
+  ["Redis away", { health: { status: 200, body: { status: "degraded" } } }, "warning: Redis does not answer"],
   ["no metadata", { metadata: undefined }, "fault: it serves no metadata"],
   ["another issuer", { metadata: { ...metadata, issuer: `${URL}/` }, openid: { issuer: `${URL}/` } }, `fault: its issuer is ${URL}/`],
   ["no OpenID configuration", { openid: undefined }, "fault: the OpenID configuration"],
@@ -40,7 +40,7 @@ test.for<[string, Partial<Observations>, string]>([
 });
 
 test("metrics that cannot be read say nothing about a proxy", () => {
-  expect(judge({ ...well, forwardedIgnored: undefined }).filter(({ sentence }) => sentence.includes("proxy"))).toEqual([]);
+  expect(serviceFindings({ ...well, forwardedIgnored: undefined }).filter(({ sentence }) => sentence.includes("proxy"))).toEqual([]);
 });
 
 test("plain http is a fault, except on loopback", () => {
@@ -52,7 +52,7 @@ test("plain http is a fault, except on loopback", () => {
 test("a database that may forget what it acknowledged is a fault", () => {
   const durable = { fsync: "on", full_page_writes: "on", synchronous_commit: "on", server_version_num: "150018" };
   const faults = (settings: Record<string, string>) =>
-    judgeDatabase({ ...durable, ...settings }).filter(({ verdict }) => verdict === "fault").length;
+    databaseFindings({ ...durable, ...settings }).filter(({ verdict }) => verdict === "fault").length;
   expect([faults({}), faults({ fsync: "off" }), faults({ synchronous_commit: "off" }), faults({ server_version_num: "140000" })]).toEqual([
     0, 1, 1, 1,
   ]);

@@ -124,7 +124,7 @@ test("an URL that may be none is refused without asking anyone", async () => {
   expect(asked()).toBe(0);
 });
 
-test("specification §5: a registered client stands before the document, disabled or not; other ids name no document", async () => {
+test("docs/protocol.md#client-resolution: a registered client stands before the document, disabled or not; other ids name no document", async () => {
   const { documents } = aService();
   const registered = aClient({ clientId: url, enabled: false });
   const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };

@@ -98,7 +98,7 @@ describe("what a document makes of a client", () => {
   });
 });
 
-describe("how the client may authenticate (ruling 17)", () => {
+describe("how the client may authenticate (docs/protocol.md#metadata-documents)", () => {
   const jwks = { keys: [KEY] };
   const jwks_uri = "https://client.example.test/keys";
   const named = (method: string) => ({ token_endpoint_auth_method: method });

@@ -71,7 +71,7 @@ const made = (claims: object = {}, header: object = {}, by: TestKey = key) =>
 const outcome = (text: string, client = keyClient()) => present(assertion(text), surroundings(client));
 const refused = (reason: string) => ["invalid_client", reason];
 
-describe("specification §4.7 private_key_jwt: what is accepted", () => {
+describe("docs/protocol.md#client-assertions: what is accepted", () => {
   test.for(CLIENT_ASSERTION_ALGORITHMS)("a signature by %s, as the metadata advertises it", async (alg) => {
     const own = keyFor(alg, "k");
     expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
@@ -82,7 +82,7 @@ describe("specification §4.7 private_key_jwt: what is accepted", () => {
   test.for([
     ["EdDSA", "Ed25519"],
     ["Ed25519", "EdDSA"],
-  ] as const)("ruling 8: a signature by %s with a key that says %s", async ([alg, named]) => {
+  ] as const)("docs/protocol.md#client-assertions: a signature by %s with a key that says %s", async ([alg, named]) => {
     const own = keyFor(alg, "k", { alg: named });
     expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
   });
@@ -129,7 +129,7 @@ describe("specification §4.7 private_key_jwt: what is accepted", () => {
   });
 });
 
-describe("specification §4.7 private_key_jwt: what is refused", () => {
+describe("docs/protocol.md#client-assertions: what is refused", () => {
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const unsigned = (alg: string) =>
     `${encoded({ alg })}.${encoded({ iss: "notes-app", sub: "notes-app", aud: ISSUER, exp: NOW + 60, jti: "1" })}.`;
@@ -269,7 +269,7 @@ describe("specification §4.7 private_key_jwt: what is refused", () => {
     expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("method_not_registered"));
   });
 
-  test("specification §5: assertions do not count at introspection and revocation", async () => {
+  test("docs/protocol.md#client-authentication: assertions do not count at introspection and revocation", async () => {
     const around = surroundings(keyClient());
     expect(await present(assertion(made()), around, anySecretMethod)).toEqual(refused("method_not_registered"));
     expect(around.used.size).toBe(0);

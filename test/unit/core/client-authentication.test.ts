@@ -60,7 +60,7 @@ test.for([
   ["post and an assertion at once", { ...post("the-secret"), assertion }, postClient, "several_methods"],
   ["no client at all", {}, {}, "client_not_named"],
   ["an empty client_id", { clientId: "" }, publicClient, "client_not_named"],
-] as const)("specification §4.7: %s", async ([, credential, members, expected]) => {
+] as const)("docs/protocol.md#client-authentication: %s", async ([, credential, members, expected]) => {
   const answer = expected === "notes-app" ? expected : ["invalid_client", expected];
   expect(await outcome(credential, members)).toEqual(answer);
 });
@@ -69,7 +69,7 @@ test.for([
   ["basic by a post client", basic("the-secret"), postClient, "notes-app"],
   ["post by a basic client", post("the-secret"), {}, "notes-app"],
   ["none by a public client", { clientId: "notes-app" }, publicClient, "method_not_registered"],
-] as const)("specification §4.8 introspection and revocation: %s", async ([, credential, members, expected]) => {
+] as const)("docs/protocol.md#client-authentication: %s", async ([, credential, members, expected]) => {
   const answer = expected === "notes-app" ? expected : ["invalid_client", expected];
   expect(await outcome(credential, members, anySecretMethod)).toEqual(answer);
 });

@@ -38,7 +38,7 @@ test.for([
     ["invalid_target", "resource_outside_grant"],
   ],
   ["the client itself when none was bound", aCode({ resources: [] }), codeGrant({ resource: ["notes-app"] }), "granted"],
-] as const)("specification §4.7: %s", ([, code, grant, expected]) => {
+] as const)("docs/protocol.md#authorization-code-rules: %s", ([, code, grant, expected]) => {
   expect(refusalOf(() => decideCode(code, client, grant))).toEqual(expected);
 });
 

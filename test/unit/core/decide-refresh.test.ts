@@ -22,7 +22,7 @@ test.for([
     ["invalid_target", "resource_outside_grant"],
   ],
   ["the current token", aFamily(), refreshGrant(), "granted"],
-] as const)("specification §4.7: %s", ([, family, grant, expected]) => {
+] as const)("docs/protocol.md#refresh-token-rules: %s", ([, family, grant, expected]) => {
   expect(refusalOf(() => decideRefresh(family, client, grant, strict))).toEqual(expected);
 });
 
@@ -43,7 +43,7 @@ test("RFC 6749 §6: a narrower scope holds for this answer", () => {
   });
 });
 
-test("specification §5: a scope that the client may have no more is left out, and refused when it is asked for", () => {
+test("docs/protocol.md#refresh-token-rules: a scope that the client may have no more is left out, and refused when it is asked for", () => {
   const less = aClient({ scopes: ["openid", "notes:read"] });
   expect(decideRefresh(aFamily(), less, refreshGrant(), strict)).toMatchObject({ kind: "rotate", scopes: ["openid", "notes:read"] });
   expect(refusalOf(() => decideRefresh(aFamily(), less, refreshGrant({ scope: "notes:write" }), strict))).toEqual([
@@ -74,7 +74,7 @@ test("offline_access that is asked for at refresh stays in the answer", () => {
   });
 });
 
-test("specification §3: a used token is a replay, whatever scope it asks for", () => {
+test("docs/protocol.md#refresh-token-rules: a used token is a replay, whatever scope it asks for", () => {
   expect(decideRefresh(aFamily({ usedAt: 1000 }), client, refreshGrant({ scope: "mail:read" }), strict)).toMatchObject({ kind: "replay" });
 });
 

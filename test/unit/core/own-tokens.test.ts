@@ -106,7 +106,7 @@ test("RFC 8037 §A.3: the kid is the key's thumbprint", () => {
   );
 });
 
-test("specification §2.10: the JWK Set has every key and no private member", () => {
+test("docs/protocol.md#jwk-set: the JWK Set has every key and no private member", () => {
   const { keys: published } = JSON.parse(keys.jwksJson());
   expect(published.map(({ kid }: { kid: string }) => kid)).toEqual([own.jwk.kid, rsa.jwk.kid, retired.jwk.kid]);
   expect(published[0]).toEqual({
@@ -120,7 +120,7 @@ test("specification §2.10: the JWK Set has every key and no private member", ()
   for (const jwk of published) for (const name of ["d", "p", "q", "dp", "dq", "qi", "priv", "k"]) expect(jwk).not.toHaveProperty(name);
 });
 
-test("specification §9: hybrid tokens and classical ones verify before and after the switch, and after a change of the second key", async () => {
+test("docs/protocol.md#hybrid-signing: hybrid tokens and classical ones verify before and after the switch, and after a change of the second key", async () => {
   const [first, second] = await Promise.all([1, 2].map((byte) => openMldsaKey(Buffer.alloc(32, byte))));
   if (first === undefined || second === undefined) throw new Error("no keys");
   const register = { publish: async () => [] };

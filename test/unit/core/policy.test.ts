@@ -20,18 +20,18 @@ test.for([
   ],
   ["a malformed resource", {}, clientGrant({ scope: "notes:read", resource: ["not a uri"] }), ["invalid_target", "resource_malformed"]],
   ["the client itself as resource", {}, clientGrant({ scope: "notes:read", resource: ["notes-app"] }), "granted"],
-] as const)("specification §4.7 client_credentials: %s", ([, members, grant, expected]) => {
+] as const)("docs/protocol.md#client-credentials: %s", ([, members, grant, expected]) => {
   expect(refusalOf(() => decideClientCredentials(aClient(members), grant))).toEqual(expected);
 });
 
-test("specification §2.2: the audience defaults to the client_id, and to the whole set where an operator gave one", () => {
+test("docs/protocol.md#resources: the audience defaults to the client_id, and to the whole set where an operator gave one", () => {
   const grant = clientGrant({ scope: "notes:read" });
   expect(decideClientCredentials(aClient(), grant).audience).toEqual(["notes-app"]);
   const audience = ["https://a.example.test/", "https://b.example.test/"];
   expect(decideClientCredentials(aClient({ audience }), grant).audience).toEqual(audience);
 });
 
-test("specification §4.6: scope outside the allowlist is dropped at authorize", () => {
+test("docs/protocol.md#scopes: scope outside the allowlist is dropped at authorize", () => {
   expect(requestableScopes("notes:read admin notes:read", aClient())).toEqual({ granted: ["notes:read"], dropped: ["admin"] });
 });
 
@@ -47,7 +47,7 @@ test.for([
   ["offline_access alone", "offline_access", { scopes: ["offline_access", "notes:read"] }],
   ["nothing left but offline_access", "offline_access admin", { scopes: ["offline_access", "notes:read"] }],
   ["a client that may have nothing", undefined, { scopes: [] }],
-] as const)("specification §7.1: %s is invalid_scope", ([, scope, members]) => {
+] as const)("docs/protocol.md#errors: %s is invalid_scope", ([, scope, members]) => {
   expect(refusalOf(() => requestableScopes(scope, aClient(members)))).toEqual(["invalid_scope", "no_scope_left"]);
 });
 
@@ -56,16 +56,16 @@ test.for([
   ["readonly", ["agent:readonly"]],
   ["admin", ["agent:readonly", "agent:admin"]],
   ["exec", ["agent:readonly", "agent:admin", "agent:exec"]],
-] as const)("specification §5: under the ceiling %s an agent may ask for %j", ([maxAgentMode, expected]) => {
+] as const)("docs/protocol.md#agents: under the ceiling %s an agent may ask for %j", ([maxAgentMode, expected]) => {
   const scopes = ["agent:readonly", "agent:admin", "agent:exec"];
   expect(allowedScopes(aClient({ maxAgentMode, scopes }))).toEqual(expected);
 });
 
-test("specification §5: agent modes are independent, exec without readonly stays without", () => {
+test("docs/protocol.md#agents: agent modes are independent, exec without readonly stays without", () => {
   expect(allowedScopes(aClient({ maxAgentMode: "exec", scopes: ["agent:exec"] }))).toEqual(["agent:exec"]);
 });
 
-test("specification §7.1: a grant that the client does not hold", () => {
+test("docs/protocol.md#errors: a grant that the client does not hold", () => {
   const client = aClient({ grantTypes: ["client_credentials"] });
   expect(refusalOf(() => assertMayUseGrant(client, "authorization_code"))).toEqual(["unauthorized_client", "grant_not_held"]);
 });
@@ -108,7 +108,7 @@ test("RFC 8707: at most ten resources, repeats counted once", async () => {
   await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, false, knows)).resolves.toHaveLength(10);
 });
 
-test("specification §4.6: consent is skipped only when scopes and resources are covered", () => {
+test("docs/protocol.md#consent: consent is skipped only when scopes and resources are covered", () => {
   const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
   const consent = { scopes: ["notes:read"], resources: [notes], allowed: { [notes]: ["notes:read"] } };
   expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);

@@ -31,7 +31,7 @@ const contents = {
   lifetime: 900,
 };
 
-test("specification §2.7: exactly these claims", () => {
+test("docs/protocol.md#access-tokens: exactly these claims", () => {
   expect(accessTokenClaims(contents)).toEqual({
     iss: ISSUER,
     sub: USER,
@@ -84,7 +84,7 @@ test("an exchanged token carries its delegation in the jti, never to be taken fo
   );
 });
 
-test("specification §2.7: act is there for exchanged tokens alone", () => {
+test("docs/protocol.md#access-tokens: act is there for exchanged tokens alone", () => {
   const act = { sub: "agent-2", act: { sub: "agent-1" } };
   expect(accessTokenClaims({ ...contents, act }).act).toEqual(act);
   expect("act" in accessTokenClaims(contents)).toBe(false);
@@ -181,7 +181,7 @@ test.for([
   ],
   ["no email before verification", { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) }, { name: "Ada Lovelace" }],
   ["the nonce comes back unmodified", { nonce: " n-0S6_WzA2Mj " }, { name: "Ada Lovelace", nonce: " n-0S6_WzA2Mj " }],
-] as const)("specification §2.8: %s", ([, members, expected]) => {
+] as const)("docs/protocol.md#id-tokens: %s", ([, members, expected]) => {
   expect(idTokenClaims({ ...idToken, ...members })).toEqual({ ...always, ...expected });
 });
 
@@ -193,7 +193,7 @@ test.for([
   ["a client that stands for its resource without the root path", aClient({ clientId: "rs", audience: ["https://a.example.test"] }), true],
   ["a client that stands for another resource", aClient({ clientId: "rs", audience: ["https://b.example.test/"] }), false],
   ["any other client", aClient({ clientId: "rs" }), false],
-] as const)("specification §2.9: %s may learn of a token: %s", ([, caller, expected]) => {
+] as const)("docs/protocol.md#introspection: %s may learn of a token: %s", ([, caller, expected]) => {
   expect(mayIntrospect(caller, claims)).toBe(expected);
 });
 
@@ -205,7 +205,7 @@ test.for([
   ["the client disabled", { clientEnabled: false }, false],
   ["the user gone", { subject: undefined }, false],
   ["the user disabled", { subject: { ...aSubject(), role: "developer", enabled: false } }, false],
-] as const)("specification §2.9: with %s a user's token counts: %s", ([, members, expected]) => {
+] as const)("docs/protocol.md#introspection: with %s a user's token counts: %s", ([, members, expected]) => {
   expect(stateHolds(claims, { ...live, ...members })).toBe(expected);
 });
 
@@ -241,6 +241,6 @@ test.for([
     ["invalid_token", "delegated_token"],
   ],
   ["no use named", {}, AccessTokenUse.UNSPECIFIED, ["invalid_request", "use_not_named"]],
-] as const)("specification §5: %s", ([, members, use, expected]) => {
+] as const)("docs/protocol.md#client-management: %s", ([, members, use, expected]) => {
   expect(refusalOf(() => assertUse(accessTokenClaims({ ...contents, ...members }), use, ISSUER))).toEqual(expected);
 });

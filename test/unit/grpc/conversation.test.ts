@@ -2,12 +2,11 @@ import { connect, createServer, type Server as NetServer, type Socket } from "no
 import { Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { admission } from "../../../src/grpc/admission.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
+import { serveTokenCore } from "../../../src/grpc/core-stream-server.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { type AnyCall, localTokenCore, TOKEN_CORE_METHODS } from "../../../src/grpc/local.ts";
-import { callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
-import { serveTokenCore } from "../../../src/grpc/token-core-service.ts";
+import { admission, callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
 import { clientCredentials, smallCore } from "./small-core.ts";
 
 const cleanups: (() => unknown)[] = [];

@@ -36,7 +36,7 @@ test("the principal of a token of ours", () => {
   });
 });
 
-test("the least that the specification promises is enough (§2.7)", () => {
+test("accepts a token with no more than the claims of docs/protocol.md#access-tokens", () => {
   const principal = readPrincipal({ iss: ISSUER, sub: "ada", aud: [RESOURCE], exp: NOW + 1 }, profile, NOW);
   expect(principal).toMatchObject({ clientId: undefined, scopes: [], actors: [] });
 });

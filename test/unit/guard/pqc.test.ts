@@ -66,7 +66,7 @@ function aToken(header: object = { pqc_alg: "ML-DSA-65", pqc_kid: "pq" }, claims
 const verifier = (introspect?: (token: string) => Promise<DetachedSignature>) =>
   createPqcVerifier({ issuer: ISSUER, fetch: fetchKeySet, ...(introspect && { introspect }) });
 
-describe("specification §9: the check of the second signature", () => {
+describe("docs/protocol.md#hybrid-signing: the check of the second signature", () => {
   const { token, detached } = aToken();
 
   test("a signature that is given, or had by introspection, is verified with the key that the signed header names", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isRefusal } from "../../../src/errors.ts";
-import { asUnavailable, changedNothing, repeatedOnce, told } from "../../../src/store/unavailable.ts";
+import { asUnavailable, changedNothing, repeatedOnce, translated } from "../../../src/store/unavailable.ts";
 
 /** An error as PostgreSQL's driver throws it. */
 const databaseError = (code: string, more: object = {}) => Object.assign(new Error("no"), { code, severity: "ERROR", ...more });
@@ -20,7 +20,7 @@ describe("what collides", () => {
     test(`${code} twice is temporarily unavailable, and is not tried a third time`, async () => {
       let calls = 0;
       const failing = () =>
-        told(async () => {
+        translated(async () => {
           calls += 1;
           throw databaseError(code);
         });

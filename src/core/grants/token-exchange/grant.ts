@@ -7,13 +7,12 @@ import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { MAX_RESOURCES } from "../../../protocol/resource.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
-import type { Core } from "../../core.ts";
-import type { NewDelegation } from "../../delegations.ts";
-import { actorsOf } from "../../policy/delegation.ts";
-import { tokenLifetime } from "../../policy/lifetime.ts";
+import { actorsOf, tokenLifetime } from "../../policy/delegation.ts";
 import { boundForm, possibleClients } from "../../policy/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
+import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
+import type { Subject } from "../../token-state.ts";
 import {
   type AccessTokenClaims,
   ancestors,
@@ -24,7 +23,6 @@ import {
   tokenReference,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
-import type { Subject } from "../../user-grant.ts";
 import { ACCESS_TOKEN_TYPE, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
