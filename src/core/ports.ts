@@ -12,6 +12,7 @@ import type { Keys } from "./signing/key-ring.ts";
 import type { Sign } from "./signing/signer.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
 import type { NewGrant, Subject, TokenReference, TokenStates } from "./token-state.ts";
+import type { Confirmation } from "./tokens/access-token.ts";
 
 /** Seconds. */
 export interface Lifetimes {
@@ -57,6 +58,8 @@ export interface NewFamily {
   readonly tokenHash: SecretHash;
   readonly ttl: number;
   readonly maxAge: number;
+  /** The key that the family is bound to. */
+  readonly cnf?: Confirmation;
 }
 
 export interface AuthorizationCodes {
@@ -89,6 +92,8 @@ export interface FamilyState {
   readonly expiresAt: number;
   /** The client of the code that began the grant, as its metadata document described it then; absent for registered clients. */
   readonly documentClient?: Client;
+  /** The key that the family is bound to. */
+  readonly cnf?: Confirmation;
   /** Family or grant revoked. */
   readonly revoked: boolean;
   /** The hash of the one token that may be used. */
@@ -233,6 +238,8 @@ export interface NewDelegation {
   readonly scopes: readonly string[];
   readonly audience: readonly string[];
   readonly expiresAt: number;
+  /** The key that the new token is bound to. */
+  readonly cnf?: Confirmation;
 }
 
 export interface Delegations {

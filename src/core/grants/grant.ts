@@ -6,6 +6,7 @@ import type { GrantCase } from "../../protocol/grants.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { CodeState, Core, FamilyState } from "../ports.ts";
+import type { Confirmation } from "../tokens/access-token.ts";
 
 /** The records that a token request needs, each on its way. */
 export interface Prefetched {
@@ -26,6 +27,8 @@ export interface GrantRequest<Case extends GrantCase = GrantCase> {
   readonly grant: Extract<TokenRequest["grant"], { readonly case: Case }>;
   readonly requestId: string;
   readonly prefetched: Prefetched;
+  /** The key whose possession the request proved. No proof is read yet. */
+  readonly confirmation?: Confirmation;
   /** Filled in while the rules run. */
   readonly refusalDetails: RefusalDetails;
 }

@@ -49,6 +49,7 @@ function introspectionJson(result: IntrospectResponse): object {
     iat: result.iat,
     token_type: result.tokenType,
     act: result.act && actorJson(result.act),
+    cnf: result.cnf && { jkt: result.cnf.jkt, "x5t#S256": result.cnf.x5tS256 },
     pqc_signature: result.pqcSignature || undefined,
     pqc_alg: result.pqcAlg || undefined,
   };

@@ -82,7 +82,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
 
   async issue(request, core) {
     const { ports, accepted, identity } = await decide(request, core);
-    const { client, requestId } = request;
+    const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const { scopes, audience, act, authTime } = accepted;
     const opened: Omit<NewGrant, "userId"> = { id: newId(core.clock, core.randomBytes), clientId, scopes, audience, authTime };
@@ -103,7 +103,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const subject = await acceptance.catch((error: unknown) => {
       throw isVerdict(error) ? withoutDetails(error) : error;
     });
-    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act }, core);
+    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act, cnf }, core);
   },
 
   async preview(request, core, outer) {

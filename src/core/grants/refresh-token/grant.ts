@@ -77,7 +77,9 @@ export const refreshToken: Grant<"refreshToken"> = {
       const audit = issueRecord(family, scopes, audience, jti, requestId);
       if (decision.kind === "repeat") await core.audit.recordIssue(audit);
       else if (!(await core.families.rotate(family.familyId, presented, successor, ttl, audit))) continue;
-      const answer = await accessTokenAnswer({ subject: family.subject.userId, client, scopes, audience, jti, lifetime }, core);
+      const subject = family.subject.userId;
+      const cnf = family.cnf ?? request.confirmation;
+      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf }, core);
       return { ...answer, refreshToken: next };
     }
     // Still current, yet it cannot be rotated (its client or user has just been disabled): nothing is certain, and nothing was consumed.

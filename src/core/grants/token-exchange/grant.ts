@@ -165,12 +165,15 @@ export const tokenExchange: Grant<"tokenExchange"> = {
     const { client, requestId } = request;
     const { kind, subject, scopes, audience, act } = exchange;
     const lifetime = lifetimeOf(exchange, core);
-    const delegation = newDelegation(exchange, client, lifetime, core);
+    // The new token is bound to the key that the agent proved, never to the key of the subject token, which the agent does not hold.
+    const cnf = request.confirmation;
+    const delegation = { ...newDelegation(exchange, client, lifetime, core), ...(cnf && { cnf }) };
     const { jti } = delegation;
     const accessToken = () => {
       const exchangedFrom = ancestors(subject.claims);
       const { now } = subject.state;
-      return accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom }, core);
+      const { sub } = subject.claims;
+      return accessTokenAnswer({ subject: sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom, cnf }, core);
     };
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([
