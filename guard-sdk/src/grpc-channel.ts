@@ -112,14 +112,25 @@ export async function askOverGrpc(channel: Channel, token: string, timeout: numb
   const { client, metadata, codec, service } = await channel.open();
   const { path, encode, decode } = codec<Service["introspect"]>(service.introspect);
   const deadline = Date.now() + timeout;
-  const { active, clientId, scope, tokenType, sub, aud, iss, exp, act } = await new Promise<MessageShape<Service["introspect"]["output"]>>(
-    (resolve, reject) => {
-      client.makeUnaryRequest(path, encode, decode, { token }, metadata, { deadline }, (error, answer) => {
-        if (error === null && answer !== undefined) resolve(answer);
-        else reject(error ?? new Error("no answer"));
-      });
-    },
-  );
+  const { active, clientId, scope, tokenType, sub, aud, iss, exp, act, cnf } = await new Promise<
+    MessageShape<Service["introspect"]["output"]>
+  >((resolve, reject) => {
+    client.makeUnaryRequest(path, encode, decode, { token }, metadata, { deadline }, (error, answer) => {
+      if (error === null && answer !== undefined) resolve(answer);
+      else reject(error ?? new Error("no answer"));
+    });
+  });
   if (active !== true) return { active };
-  return { active, client_id: clientId === "" ? undefined : clientId, scope, token_type: tokenType, sub, aud, iss, exp, act };
+  return {
+    active,
+    client_id: clientId === "" ? undefined : clientId,
+    scope,
+    token_type: tokenType,
+    sub,
+    aud,
+    iss,
+    exp,
+    act,
+    cnf: cnf && { jkt: cnf.jkt, "x5t#S256": cnf.x5tS256 },
+  };
 }

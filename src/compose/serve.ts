@@ -5,7 +5,7 @@ import { outboxDirectory } from "../outside/mail.ts";
 /** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
 
-/** Milliseconds after the start: whoever waits for the first answer comes before. */
+/** Milliseconds after the start of a front, so that its first answers come before. A core loads its health service at once. */
 const WARM_UP = 1_000;
 
 /**
@@ -38,7 +38,7 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.on("unhandledRejection", fault);
   welcome(config, role, running);
   // While there are descriptors and memory to be had; a first request may find none left.
-  setTimeout(() => void running.warmUp(), WARM_UP).unref();
+  setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
 
 /** The issuer that the example takes where it is told none. */

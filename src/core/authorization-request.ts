@@ -5,10 +5,10 @@ import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { tooLong } from "../protocol/authorization-request.ts";
 import { isCodeChallenge } from "../protocol/pkce.ts";
-import type { Core } from "./core.ts";
 import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
+import type { Core } from "./ports.ts";
 import { asIdTokenHint } from "./tokens/id-token.ts";
 
 /** An authorization request that is good in all its parts, in the values that would be granted. */

@@ -7,9 +7,9 @@ import type { AuthorizationRequest, IssueCodeRequest } from "../gen/countersign/
 import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
-import type { Core } from "./core.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
+import type { Core } from "./ports.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,

@@ -2,8 +2,8 @@ import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
-import type { Core } from "./core.ts";
 import { stateHolds } from "./introspection.ts";
+import type { Core } from "./ports.ts";
 import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
 
 const refuse = (reason: string): never => {
@@ -48,6 +48,7 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const verified = core.issuedTokens.verify(token, "at+jwt");
   const claims = verified && asAccessToken(verified);
   if (claims === undefined) return refuse("not_an_access_token");
+  if (claims.cnf !== undefined) refuse("token_bound"); // a bearer does not prove possession of the key
   const reference = tokenReference(claims);
   if (reference.userId === undefined) refuse("no_user_behind_token");
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;

@@ -1,34 +1,37 @@
+import { isApiKey } from "../clients/api-key.ts";
 import { audienceOf, type Client } from "../clients/client.ts";
 import { sameResource } from "../protocol/resource.ts";
-import type { Core } from "./core.ts";
+import { printScope } from "../protocol/scope.ts";
+import { hashSecret } from "../secret.ts";
+import type { Core, CorePorts } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
 import type { TokenState } from "./token-state.ts";
-import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
+import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference, tokenTypeOf } from "./tokens/access-token.ts";
 
-/** All that is told of a token that does not count for the caller (RFC 7662 §2.2). */
+/** The answer for a token or key that is not valid, or that the caller may not see (RFC 7662 §2.2). */
 const INACTIVE = { active: false };
 
 /** Whether a token has expired, by the clock of the database that its state was read from. Pure. */
 export const hasExpired = (claims: AccessTokenClaims, state: TokenState): boolean => claims.exp <= state.now;
 
-/** Whether a token whose signature and expiry hold has not been ended by anything behind it. Pure. */
+/** Whether neither the token, nor its grant, client or user, nor a token that it was derived from, has been revoked or disabled. Pure. */
 export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
-  const personal = tokenReference(claims).userId !== undefined;
-  return !state.revoked && state.clientEnabled && (!personal || (state.grantLives && state.subject?.enabled === true));
+  const hasUser = tokenReference(claims).userId !== undefined;
+  return !state.revoked && state.clientEnabled && (!hasUser || (state.grantLives && state.subject?.enabled === true));
 };
 
 /**
- * Whether a caller may learn of a token: the client that it was issued to, or one that stands for a resource of its audience. Pure.
+ * Whether a caller may see the state of a token: the client that it was issued to, or one that represents a resource of its audience. Pure.
  * @see docs/protocol.md#introspection
  */
 export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolean => {
   const audience = audienceList(claims);
   return (
-    caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.some((place) => sameResource(place, resource)))
+    caller.clientId === claims.client_id || audienceOf(caller).some((resource) => audience.some((value) => sameResource(value, resource)))
   );
 };
 
-/** The record of a hybrid token's second signature; a classical token has none, and nobody looks for one. */
+/** The second signature of a hybrid token. Nothing is read for a classical token. */
 const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
   promisesSecond(
     token,
@@ -37,21 +40,25 @@ const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =
     ? core.detachedSignatures.of(claims.jti)
     : undefined;
 
-/** A token that is asked about; where its signature is known to be good, its state is on its way. */
-interface Asked {
+/** A token to introspect. If its signature was verified before, its state is already being read. */
+interface PrefetchedToken {
   readonly token: string;
   readonly claims: AccessTokenClaims | undefined;
   readonly state: Promise<TokenState> | undefined;
 }
 
-/** Costs a stranger's request no signature: only what was verified before is looked at. */
-function asked(token: string, core: Core): Asked {
-  const known = core.issuedTokens.remembered(token, "at+jwt");
-  const claims = known && asAccessToken(known);
-  const state = claims && core.tokens.of(tokenReference(claims));
-  state?.catch(() => undefined); // nobody asks for it when the caller is refused first
-  return { token, claims, state };
-}
+/**
+ * Begins to read the state of tokens whose signatures were verified before, alongside the row of the caller, so that the request waits for
+ * the database once. Verifies no signature: the caller has not authenticated yet.
+ */
+export const prefetchStates = (tokens: readonly string[], core: Core): readonly PrefetchedToken[] =>
+  tokens.map((token) => {
+    const remembered = core.issuedTokens.remembered(token, "at+jwt");
+    const claims = remembered && asAccessToken(remembered);
+    const state = claims && core.tokens.of(tokenReference(claims));
+    state?.catch(() => undefined); // not awaited when the caller is refused first
+    return { token, claims, state };
+  });
 
 function verified(token: string, core: Core): AccessTokenClaims | undefined {
   const claims = core.issuedTokens.verify(token, "at+jwt");
@@ -59,31 +66,19 @@ function verified(token: string, core: Core): AccessTokenClaims | undefined {
 }
 
 /**
- * What a caller is told of tokens. Those that were seen before have their state read alongside the caller's own row, so that the request
- * waits once for both; nothing is read for whoever is turned away before the caller is looked for.
- */
-export function introspection(tokens: readonly string[], core: Core) {
-  let begun: readonly Asked[] = [];
-  return {
-    clients: {
-      byClientId(clientId: string): Promise<Client | undefined> {
-        begun = tokens.map((token) => asked(token, core));
-        return core.clients.byClientId(clientId);
-      },
-    },
-    results: (caller: Client) => Promise.all(begun.map((one) => introspect(one, caller, core))),
-  };
-}
-
-/**
- * What a caller is told of a token.
+ * The state of a token, as the caller may see it.
  * @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection
  */
-async function introspect({ token, claims: known, state: begun }: Asked, caller: Client, core: Core) {
-  const claims = known ?? verified(token, core);
+export async function introspect(prefetched: PrefetchedToken, caller: Client, core: Core) {
+  const { token } = prefetched;
+  const claims = prefetched.claims ?? verified(token, core);
   if (claims === undefined || !mayIntrospect(caller, claims)) return INACTIVE;
-  const [state, detached] = await Promise.all([begun ?? core.tokens.of(tokenReference(claims)), secondSignature(token, claims, core)]);
+  const [state, detached] = await Promise.all([
+    prefetched.state ?? core.tokens.of(tokenReference(claims)),
+    secondSignature(token, claims, core),
+  ]);
   if (hasExpired(claims, state) || !stateHolds(claims, state)) return INACTIVE;
+  const { cnf } = claims;
   return {
     active: true,
     sub: claims.sub,
@@ -93,8 +88,20 @@ async function introspect({ token, claims: known, state: begun }: Asked, caller:
     iss: claims.iss,
     exp: claims.exp,
     iat: claims.iat,
-    tokenType: "Bearer",
+    tokenType: tokenTypeOf(cnf),
     ...(claims.act && { act: claims.act }),
+    ...(cnf && { cnf: cnf.jkt === undefined ? { x5tS256: cnf["x5t#S256"] ?? "" } : { jkt: cnf.jkt } }),
     ...(detached && { pqcSignature: Buffer.from(detached.signature).toString("base64url"), pqcAlg: detached.alg }),
   };
+}
+
+/**
+ * Whether a static API key is valid now, and for which client.
+ * @see docs/protocol.md#api-keys
+ */
+export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {
+  const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;
+  return live === undefined
+    ? INACTIVE
+    : { active: true, keyId: live.keyId, clientId: live.client.clientId, scope: printScope(live.client.scopes) };
 }

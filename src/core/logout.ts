@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { ValidateLogoutRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import type { Core } from "./core.ts";
+import type { Core } from "./ports.ts";
 import { asIdTokenHint } from "./tokens/id-token.ts";
 
 const refuse = (reason: string, description: string): never => {

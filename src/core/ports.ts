@@ -6,12 +6,13 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
-import type { Delegations } from "./delegations.ts";
-import type { DetachedSignatures } from "./detached-signatures.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
+import type { IssuedTokens } from "./signing/issued-tokens.ts";
 import type { Keys } from "./signing/key-ring.ts";
-import type { TokenStates } from "./token-state.ts";
-import type { NewGrant, Subject } from "./user-grant.ts";
+import type { Sign } from "./signing/signer.ts";
+import type { SuccessorInput } from "./signing/successor.ts";
+import type { NewGrant, Subject, TokenReference, TokenStates } from "./token-state.ts";
+import type { Confirmation } from "./tokens/access-token.ts";
 
 /** Seconds. */
 export interface Lifetimes {
@@ -57,6 +58,8 @@ export interface NewFamily {
   readonly tokenHash: SecretHash;
   readonly ttl: number;
   readonly maxAge: number;
+  /** The key that the family is bound to. */
+  readonly cnf?: Confirmation;
 }
 
 export interface AuthorizationCodes {
@@ -89,6 +92,8 @@ export interface FamilyState {
   readonly expiresAt: number;
   /** The client of the code that began the grant, as its metadata document described it then; absent for registered clients. */
   readonly documentClient?: Client;
+  /** The key that the family is bound to. */
+  readonly cnf?: Confirmation;
   /** Family or grant revoked. */
   readonly revoked: boolean;
   /** The hash of the one token that may be used. */
@@ -216,4 +221,54 @@ export interface CorePorts {
   /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
   readonly lastEffect?: () => number | undefined;
   readonly log: Pick<Log, "info">;
+}
+
+/** An exchange that is granted. Times in seconds since the epoch. */
+export interface NewDelegation {
+  readonly id: string;
+  readonly kind: "access_token" | "id_jag";
+  readonly jti: string;
+  /** The token that was exchanged, and the delegation that it was issued for, if it was. */
+  readonly parent: TokenReference;
+  /** The grant at the root. */
+  readonly grantId: string;
+  readonly userId: string;
+  /** client_id of the agent that the new token is for. */
+  readonly actor: string;
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly expiresAt: number;
+  /** The key that the new token is bound to. */
+  readonly cnf?: Confirmation;
+}
+
+export interface Delegations {
+  /**
+   * Stores a delegation if, at that moment, all above it lives: the grant neither revoked nor signed out of, user and clients enabled, the
+   * agent not paused, no ancestor cut or revoked. One conditional statement with its audit record, coalesced. @returns whether it was
+   * stored
+   */
+  record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
+}
+
+/** The second signature of a token, for whoever wants to check it. */
+export interface DetachedSignature {
+  readonly alg: "ML-DSA-65";
+  readonly signature: Uint8Array;
+}
+
+/** Detached signatures by the token's `jti`. They decide nothing. */
+export interface DetachedSignatures {
+  /** Keeps one until the token expires (seconds since the epoch). Coalesced, durable when it answers. */
+  keep(jti: string, signature: DetachedSignature, expiresAt: number): Promise<void>;
+  /** Coalesced. */
+  of(jti: string): Promise<DetachedSignature | undefined>;
+}
+
+/** What the core's own files work with: the ports, and the two tools that it makes for itself out of them. */
+export interface Core extends CorePorts {
+  readonly sign: Sign;
+  readonly issuedTokens: IssuedTokens;
+  /** The refresh token that follows upon a given request where parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
+  readonly successor: (wish: SuccessorInput) => string;
 }

@@ -3,9 +3,9 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, RefusedTokenExchange } from "../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { presentedCredential, throttlingPublicClient } from "./client-authentication.ts";
-import type { Core } from "./core.ts";
 import type { GrantRequest, RefusalAudit } from "./grants/grant.ts";
 import { isVerdict } from "./policy/rule.ts";
+import type { Core } from "./ports.ts";
 
 /** These refusals have an audit record of the revocation that they caused. */
 const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed"];

@@ -1,8 +1,8 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import { hashSecret } from "../secret.ts";
-import type { Core } from "./core.ts";
 import { actorsOf } from "./policy/delegation.ts";
+import type { Core } from "./ports.ts";
 import { asAccessToken, tokenReference } from "./tokens/access-token.ts";
 
 /** The shape of refresh tokens (docs/protocol.md#refresh-tokens). */

@@ -1,19 +1,17 @@
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
-import { verifyApiKey } from "./api-keys.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
-import { anySecretMethod, authenticateClient } from "./client-authentication.ts";
-import type { Core } from "./core.ts";
+import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
 import { explainAuthorizationRequest } from "./explain/authorization-request.ts";
 import { explainRefusal } from "./explain/refusal.ts";
 import { explainTokenRequest } from "./explain/token-request.ts";
 import { loginTokens } from "./grants/login.ts";
 import type { CallContext, TokenCoreImplementation } from "./implementation.ts";
 import { inTime } from "./in-time.ts";
-import { introspection } from "./introspection.ts";
+import { introspect, prefetchStates, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
-import type { CorePorts } from "./ports.ts";
+import type { Core, CorePorts } from "./ports.ts";
 import { revoke } from "./revocation.ts";
 import { issuedTokens } from "./signing/issued-tokens.ts";
 import { createSigner } from "./signing/signer.ts";
@@ -63,9 +61,12 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async introspect({ client: credential, tokens }) {
-      const asked = introspection(tokens, whole);
-      const caller = await authenticateClient(credential, anySecretMethod, { ...whole, clients: asked.clients });
-      return { results: await asked.results(caller) };
+      const presented = presentedCredential(credential);
+      const prefetched = prefetchStates(tokens, whole);
+      const client = whole.clients.byClientId(presented.clientId);
+      const attempt = { presented, address: credential?.address ?? "", client, methodRule: anySecretMethod };
+      const caller = await authenticateAttempt(attempt, whole);
+      return { results: await Promise.all(prefetched.map((one) => introspect(one, caller, whole))) };
     },
 
     async verifyApiKey({ client: credential, key }) {

@@ -5,10 +5,9 @@ import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete } from "../protocol/grants.ts";
 import { hashSecret } from "../secret.ts";
 import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
-import type { Core } from "./core.ts";
 import type { Prefetched, TokenAnswer } from "./grants/grant.ts";
 import { grantOf } from "./grants/registry.ts";
-import type { CodeBinding, CorePorts } from "./ports.ts";
+import type { CodeBinding, Core, CorePorts } from "./ports.ts";
 import { auditingAuthentication, auditingRefusals, refuseUnreadable } from "./refusal-audit.ts";
 
 /**

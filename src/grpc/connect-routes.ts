@@ -4,14 +4,13 @@ import { CATALOGUE, isRefusal } from "../errors.ts";
 import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { loadOnce } from "../load-once.ts";
-import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import { resourceServerCredential } from "./caller-auth.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { REQUEST_BYTES } from "./definition.ts";
 import { type IntrospectionCall, introspectionService } from "./introspection.ts";
-import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCore } from "./local.ts";
 import { errorDetail } from "./refusal.ts";
-import { callRunner, type OnFault } from "./served-call.ts";
+import { admission, callRunner, MAX_IN_FLIGHT, type OnFault } from "./served-call.ts";
 
 export interface ConnectRoutesOptions {
   readonly core: TokenCore;

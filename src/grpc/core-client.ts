@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
-import { keepConnections } from "./connections.ts";
-import { type CoreAddress, connectToCore, frontMetadata } from "./core-channel.ts";
+import { type CoreAddress, connectToCore, frontMetadata, isLoopback, keepConnections } from "./core-channel.ts";
 import type { CoreStream } from "./core-stream.ts";
 import { keepCoreStreams } from "./core-streams.ts";
 import { hasEffect, lastEffect, timeLimit } from "./deadline.ts";
 import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
-import { isLoopback } from "./loopback.ts";
 import { callOnce } from "./unary-call.ts";
 
 export interface RemoteTokenCore extends TokenCore {

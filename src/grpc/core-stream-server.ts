@@ -1,18 +1,21 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { Metadata, type ServerDuplexStream } from "@grpc/grpc-js";
+import { type handleBidiStreamingCall, Metadata, type Server, type ServerDuplexStream } from "@grpc/grpc-js";
 import { isRefusal } from "../errors.ts";
 import {
   type ConverseAnswerSchema,
   type ConverseCall,
   type ConverseRequest,
   ConverseResponseSchema,
+  TokenCoreService,
 } from "../gen/countersign/token/v1/token_pb.ts";
+import { type FrontAccess, frontGate } from "./caller-auth.ts";
 import { timeLimit } from "./deadline.ts";
-import type { Received } from "./definition.ts";
-import type { AnyCall, TokenCore } from "./local.ts";
+import { asBuffer, REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
+import { type AnyCall, TOKEN_CORE_METHODS, type TokenCore } from "./local.ts";
 import { outbox } from "./outbox.ts";
 import { errorDetail, statusOf } from "./refusal.ts";
-import type { RunCall } from "./served-call.ts";
+import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
+import { notAfterOf } from "./unary-call.ts";
 
 /** The core's side of `Converse`. */
 export interface CoreStreamServer {
@@ -94,4 +97,30 @@ export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServe
       for (const conversation of open) conversation.sayGoodbye();
     },
   };
+}
+
+/** Puts TokenCoreService on a server, behind the front's credential. @returns the host of its streams, to be closed before the server */
+export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<CoreStreamServer, "close"> {
+  const gate = frontGate(access);
+  const admits = (call: Pick<UnaryCall, "metadata" | "getAuthContext">): boolean =>
+    gate(authorizationOf(call), call.getAuthContext().sslPeerCertificate !== undefined);
+  for (const [name, method] of TOKEN_CORE_METHODS) {
+    const call = core[name] as AnyCall;
+    serveUnary(server, method, run, {
+      bytes: name === "introspect" ? REQUEST_BYTES.relayedBatch : REQUEST_BYTES.relayed,
+      limit: timeLimit(name),
+      answer: (request, unary, signal) => call(request, { signal, notAfter: notAfterOf(unary) }),
+      admits,
+    });
+  }
+  const host = coreStreamServer(core, run);
+  const converse: handleBidiStreamingCall<Received, Uint8Array> = (stream) => {
+    if (admits(stream)) host.begin(stream);
+    else stream.emit("error", NOT_ADMITTED);
+  };
+  server.addService(
+    { converse: { ...servedMethod(TokenCoreService.method.converse, REQUEST_BYTES.relayedBatch), responseSerialize: asBuffer } },
+    { converse },
+  );
+  return host;
 }

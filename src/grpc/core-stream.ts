@@ -7,9 +7,8 @@ import {
   ConverseResponseSchema,
   TokenCoreService,
 } from "../gen/countersign/token/v1/token_pb.ts";
-import { asBuffer, methodPath } from "./definition.ts";
+import { asBuffer, methodPath, REQUEST_BYTES } from "./definition.ts";
 import { heartbeat } from "./heartbeat.ts";
-import { REQUEST_BYTES } from "./limits.ts";
 import type { TokenCoreMethod } from "./local.ts";
 import { outbox } from "./outbox.ts";
 import { type Answer, pendingCalls } from "./pending-calls.ts";

@@ -1,5 +1,5 @@
 import type { Client, Metadata } from "@grpc/grpc-js";
-import type { Connections } from "./connections.ts";
+import type { Connections } from "./core-channel.ts";
 import { type CoreStream, openCoreStream, type StreamEnd } from "./core-stream.ts";
 
 /** The streams of a front, kept open and renewed. */

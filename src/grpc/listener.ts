@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { logVerbosity, Server, setLogVerbosity } from "@grpc/grpc-js";
+import { experimental, logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
 import type { RevocationEvents } from "../core/revocation-events.ts";
 import {
   type IntrospectBatchRequest,
@@ -8,21 +8,18 @@ import {
   type VerifyApiKeyRequest,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
-import { admission, MAX_IN_FLIGHT } from "./admission.ts";
 import type { FrontAccess } from "./caller-auth.ts";
+import { isLoopback } from "./core-channel.ts";
+import { serveTokenCore } from "./core-stream-server.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { REQUEST_BYTES } from "./definition.ts";
 import { intake } from "./intake.ts";
-import { introspectionService } from "./introspection.ts";
-import { REQUEST_BYTES } from "./limits.ts";
+import { asResourceServer, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
-import { isLoopback } from "./loopback.ts";
-import { asResourceServer } from "./resource-server-call.ts";
 import { revocationFeed } from "./revocation-feed.ts";
 import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
-import { callRunner, type OnFault, type RunCall, serveUnary } from "./served-call.ts";
-import { type ServerTls, serverCredentials } from "./server-credentials.ts";
-import { standardServices } from "./standard-services.ts";
-import { serveTokenCore } from "./token-core-service.ts";
+import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary } from "./served-call.ts";
+import { standardServices, standardStreams } from "./standard-services.ts";
 
 export interface GrpcListenerOptions {
   readonly host: string;
@@ -60,7 +57,6 @@ const SERVER_OPTIONS = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.enable_channelz": 0,
-  interceptors: [intake(15_000)],
 };
 
 function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
@@ -104,7 +100,8 @@ export async function startGrpcListener({
   }
   // Its log would tell the text of metadata that it cannot read, credentials included.
   setLogVerbosity(logVerbosity.NONE);
-  const server = new Server(SERVER_OPTIONS);
+  const standardCalls = standardStreams();
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
   serveIntrospection(server, core, run);
   const streams: RevocationStreams | undefined =
@@ -128,7 +125,7 @@ export async function startGrpcListener({
     load: standard.load,
     async close(graceSeconds) {
       standard.setServing(false);
-      standard.close();
+      standardCalls.end();
       streams?.close();
       coreStreams?.close();
       // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
@@ -136,4 +133,33 @@ export async function startGrpcListener({
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     },
   };
+}
+
+/** PEM texts. */
+export interface ServerTls {
+  readonly cert: string;
+  readonly key: string;
+  /** Authority of the certificates by which fronts may prove themselves. */
+  readonly clientCa?: string | undefined;
+}
+
+/**
+ * h2c without `tls`. With a client authority a certificate is asked for, not demanded: resource servers have none, and whether a call needs
+ * one is judged call by call.
+ */
+export function serverCredentials(tls: ServerTls | undefined): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const certificate = Buffer.from(tls.cert);
+  const privateKey = Buffer.from(tls.key);
+  if (tls.clientCa === undefined) return ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: privateKey }]);
+  const caCertificate = Buffer.from(tls.clientCa);
+  // grpc-js begins to listen to a provider before it begins to pass on what it hears: so the news comes a moment later.
+  const provider = {
+    addCaCertificateListener: (tell: experimental.CaCertificateUpdateListener) => queueMicrotask(() => tell({ caCertificate })),
+    addIdentityCertificateListener: (tell: experimental.IdentityCertificateUpdateListener) =>
+      queueMicrotask(() => tell({ certificate, privateKey })),
+    removeCaCertificateListener: () => undefined,
+    removeIdentityCertificateListener: () => undefined,
+  };
+  return experimental.createCertificateProviderServerCredentials(provider, provider, false);
 }

@@ -1,9 +1,9 @@
-import { create, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import { AnySchema, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode, type RefusalDetail } from "../errors.ts";
 import { type ErrorDetail, ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
+import { StatusSchema } from "../gen/google/rpc/status_pb.ts";
 
 /** Where a google.rpc.Status travels, by the convention of all gRPC implementations. */
 const STATUS_DETAILS = "grpc-status-details-bin";
@@ -33,34 +33,15 @@ export function refusalOf(told: ErrorDetail, cause?: unknown): Refusal | undefin
   return new Refusal(told.error, "refused_by_core", detail);
 }
 
-/** google.rpc.Status: code = 1, message = 2, details = 3. Small enough to be written by hand. */
-function encodeStatus(code: number, message: string, detail: ErrorDetail): Buffer {
-  const any = toBinary(AnySchema, anyPack(ErrorDetailSchema, detail));
-  return Buffer.from(new BinaryWriter().tag(1, 0).int32(code).tag(2, 2).string(message).tag(3, 2).bytes(any).finish());
-}
-
-function decodeStatus(bytes: Uint8Array): ErrorDetail | undefined {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field !== 3) {
-      reader.skip(wireType, field);
-      continue;
-    }
-    const any: MessageShape<typeof AnySchema> = fromBinary(AnySchema, reader.bytes());
-    const detail = anyUnpack(any, ErrorDetailSchema);
-    if (detail !== undefined) return detail;
-  }
-  return undefined;
-}
-
 /** The gRPC status that answers whatever was thrown: a refusal in its own words, a fault without any. */
 export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details" | "metadata"> {
   const metadata = new Metadata();
   if (!isRefusal(thrown)) return { code: status.INTERNAL, details: "internal error", metadata };
   const { code, detail } = thrown;
   const message = detail.description ?? code;
-  metadata.set(STATUS_DETAILS, encodeStatus(CATALOGUE[code].grpc, message, errorDetail(thrown)));
+  const details = [anyPack(ErrorDetailSchema, errorDetail(thrown))];
+  const packed = toBinary(StatusSchema, create(StatusSchema, { code: CATALOGUE[code].grpc, message, details }));
+  metadata.set(STATUS_DETAILS, Buffer.from(packed));
   return { code: CATALOGUE[code].grpc, details: message, metadata };
 }
 
@@ -85,7 +66,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
 
 function readStatus(packed: Buffer): ErrorDetail | undefined {
   try {
-    return decodeStatus(packed);
+    const { details } = fromBinary(StatusSchema, packed);
+    return details.map((detail) => anyUnpack(detail, ErrorDetailSchema)).find((detail) => detail !== undefined);
   } catch {
     return undefined; // not ours to judge: the status code remains
   }

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
-import { revocationDigest } from "../core/revocation-digest.ts";
 import type { RevocationEvent } from "../core/revocation-events.ts";
+import { revocationDigest } from "../core/revocation-events.ts";
 import { Refusal } from "../errors.ts";
 import {
   IntrospectionService,
@@ -10,11 +10,10 @@ import {
   type WatchRevocationsResponseSchema,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
-import { type Received, servedMethod } from "./definition.ts";
-import { REQUEST_BYTES } from "./limits.ts";
+import { REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
+import { asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
-import { asResourceServer } from "./resource-server-call.ts";
 import type { RevocationFeed, Told } from "./revocation-feed.ts";
 import type { RunCall } from "./served-call.ts";
 

@@ -1,8 +1,8 @@
 import type { DescMessage, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
 import { type handleUnaryCall, type Server, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
-import type { ConcurrencyLimit } from "../concurrency-limit.ts";
-import { isRefusal } from "../errors.ts";
+import { type ConcurrencyLimit, concurrencyLimit } from "../concurrency-limit.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { timeToAnswer, withinBudget } from "./deadline.ts";
 import { type Received, servedMethod } from "./definition.ts";
 import { statusOf } from "./refusal.ts";
@@ -76,3 +76,10 @@ export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall
   };
   server.addService({ [method.localName]: servedMethod(method, bytes) }, { [method.localName]: handle });
 }
+
+/** Calls in flight of one process. */
+export const MAX_IN_FLIGHT = 256;
+
+/** Admits `limit` calls at once and refuses all others with temporarily_unavailable: none of them waits. */
+export const admission = (limit: number): ConcurrencyLimit =>
+  concurrencyLimit({ limit, queue: 0, full: () => new Refusal("temporarily_unavailable", "too_many_in_flight", { retryAfter: 1 }) });

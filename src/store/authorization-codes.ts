@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
+import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
-import { scopesByResource } from "../core/scopes-by-resource.ts";
-import type { NewGrant } from "../core/user-grant.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../secret.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";

@@ -1,6 +1,6 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
+import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
-import { scopesByResource } from "../core/scopes-by-resource.ts";
 import { isUuid } from "../identifier.ts";
 import { auditRow, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";

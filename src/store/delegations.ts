@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Delegations, NewDelegation } from "../core/delegations.ts";
+import type { Delegations, NewDelegation } from "../core/ports.ts";
 import { insertAudit, newAuditRow } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
@@ -7,7 +7,7 @@ import { partiesEnabled, touchClients, userEpochPassed, verdicts } from "./grant
 import { jsonRows, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 
-const NEW = ["id", "kind", "jti", "parentId", "parentJti", "grantId", "userId", "actor", "scopes", "audience", "expiresAt"] as const;
+const NEW = ["id", "kind", "jti", "parentId", "parentJti", "grantId", "userId", "actor", "scopes", "audience", "expiresAt", "cnf"] as const;
 
 // A delegation that is stored just when something above it ends is evaluated through its path and grant, so nothing is locked here. Foreign
 // keys lock its parent, grant and user, row by row in the order of insertion; closing an account takes the same order. The delegations of one
@@ -42,7 +42,7 @@ const newRow = DELEGATIONS.writer(NEW);
 const inputRow = (n: number, { parent, ...delegation }: NewDelegation, audit: AuditEntry) => ({
   n,
   client_id: delegation.actor,
-  ...newRow({ ...delegation, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
+  ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
   audit: newAuditRow(audit),
 });
 

@@ -1,4 +1,4 @@
-import type { DetachedSignature, DetachedSignatures } from "../core/detached-signatures.ts";
+import type { DetachedSignature, DetachedSignatures } from "../core/ports.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 

@@ -1,6 +1,6 @@
 import type { Client } from "../clients/client.ts";
 import type { NewFamily } from "../core/ports.ts";
-import type { NewGrant } from "../core/user-grant.ts";
+import type { NewGrant } from "../core/token-state.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 
@@ -26,7 +26,7 @@ const NEW = ["clientId", "userId", "scopes", "audience", "authTime"] as const;
 const newRow = GRANTS.writer(NEW);
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
-export const GRANT_INPUT = `grant_id uuid, ${GRANTS.recordset(NEW)}, family_id uuid, token_hash text, ttl int, max_age int`;
+export const GRANT_INPUT = `grant_id uuid, ${GRANTS.recordset(NEW)}, family_id uuid, token_hash text, ttl int, max_age int, cnf jsonb`;
 
 export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { readonly [member: string]: Json } => ({
   grant_id: grant.id,
@@ -35,6 +35,7 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
   token_hash: family && hex(family.tokenHash),
   ttl: family?.ttl,
   max_age: family?.maxAge,
+  cnf: family?.cnf && { ...family.cnf },
 });
 
 /**
@@ -46,8 +47,8 @@ export const openGrants = (source: string): string =>
      insert into grants (id, ${GRANTS.names(NEW)}, document_client, user_epoch, client_epoch)
      select grant_id, ${GRANTS.values(NEW)}, document_client, user_epoch, client_epoch from ${source}),
    started as (
-     insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at)
-     select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age)
+     insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at, cnf)
+     select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age), cnf
      from ${source} where family_id is not null)`;
 
 /**

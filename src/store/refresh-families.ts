@@ -1,4 +1,5 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
+import type { Confirmation } from "../core/tokens/access-token.ts";
 import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
 import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
@@ -37,7 +38,7 @@ const HOLDING = rowsStatement(
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
      where ${amongKeys("token_hash", "hash", "keys")})
    select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "documentClient"])},
-     ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt"], "family")},
+     ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
      ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject
    from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
@@ -75,16 +76,18 @@ const REVOKE = statement(
    ${insertAudit("entries")}`,
 );
 
-interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash"> {
+interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash" | "cnf"> {
   readonly key: string;
   readonly documentClient: DocumentClient | null;
+  readonly cnf: Confirmation | null;
   /** Hexadecimal. */
   readonly currentHash: string;
 }
 
-const stateOf = ({ key: _, documentClient, currentHash, ...family }: FamilyRow): FamilyState => ({
+const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: FamilyRow): FamilyState => ({
   ...family,
   ...documentClientOf(documentClient),
+  ...(cnf !== null && { cnf }),
   currentHash: asSecretHash(fromHex(currentHash)),
 });
 

@@ -42,6 +42,17 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect(await families().holding(next)).toMatchObject({ usedAt: expect.any(Number) });
   });
 
+  test("a family stays bound to the key that it was opened with", async () => {
+    const grant = { id: anId(), clientId: scene.clientId, userId: scene.userId, scopes: ["openid"], audience: [], authTime: 1_000 };
+    const cnf = { jkt: "thumbprint" };
+    const [first, second] = [aHash(), aHash()];
+    const family = { id: anId(), tokenHash: first, ttl: 3_600, maxAge: 7_200, cnf };
+    expect(await grants(database.sql).open(grant, family, scene.sessionId, issued)).toBe(true);
+    expect(await families().holding(first)).toMatchObject({ cnf });
+    expect(await families().rotate(family.id, first, second, 3_600, issued)).toBe(true);
+    expect(await families().holding(second)).toMatchObject({ cnf });
+  });
+
   test("a value that was never issued is unknown", async () => {
     expect(await families().holding(aHash())).toBeUndefined();
     expect(await families().rotate("no uuid", aHash(), aHash(), 60, issued)).toBe(false);

@@ -1,8 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "../../src/clients/client.ts";
 import type { CodeState, FamilyState } from "../../src/core/ports.ts";
-import type { TokenState } from "../../src/core/token-state.ts";
-import type { Subject } from "../../src/core/user-grant.ts";
+import type { Subject, TokenState } from "../../src/core/token-state.ts";
 import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,

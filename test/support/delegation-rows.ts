@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { NewDelegation } from "../../src/core/delegations.ts";
+import type { NewDelegation } from "../../src/core/ports.ts";
 import type { TokenReference } from "../../src/core/token-state.ts";
 import { delegationJti } from "../../src/core/tokens/access-token.ts";
 import { delegations } from "../../src/store/delegations.ts";

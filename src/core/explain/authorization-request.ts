@@ -1,10 +1,10 @@
 import type { AuthorizationRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import { answerableClient, validateRequest } from "../authorization-request.ts";
-import type { Core } from "../core.ts";
 import { previewOf } from "../grants/grant.ts";
 import { GRANT_HELD } from "../policy/grant-type.ts";
 import type { RuleHead } from "../policy/rule.ts";
 import { requestableScopes, SCOPE_ALLOWED } from "../policy/scope.ts";
+import type { Core } from "../ports.ts";
 import { traceRules } from "./verdicts.ts";
 
 const ANSWERABLE: RuleHead = {

@@ -1,8 +1,7 @@
 import { Refusal } from "../../errors.ts";
 import { Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
 import { grantCaseOf } from "../../protocol/grants.ts";
-import type { Core } from "../core.ts";
-import type { RefusedRequest } from "../ports.ts";
+import type { Core, RefusedRequest } from "../ports.ts";
 import { rulesOf } from "./token-request.ts";
 import { type RecordedVerdict, verdictOn } from "./verdicts.ts";
 

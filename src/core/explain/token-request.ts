@@ -4,9 +4,9 @@ import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { GrantCase } from "../../protocol/grants.ts";
 import { type Assertion, checkAssertion } from "../client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, registeredMethod } from "../client-authentication.ts";
-import type { Core } from "../core.ts";
 import { grantOf, rulesOfGrant } from "../grants/registry.ts";
 import type { RuleHead } from "../policy/rule.ts";
+import type { Core } from "../ports.ts";
 import { prefetch } from "../token-request.ts";
 import { traceRules } from "./verdicts.ts";
 

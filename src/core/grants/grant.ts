@@ -4,9 +4,9 @@ import type { Client } from "../../clients/client.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { GrantCase } from "../../protocol/grants.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
 import type { RuleHead, RuleTrace } from "../policy/rule.ts";
-import type { CodeState, FamilyState } from "../ports.ts";
+import type { CodeState, Core, FamilyState } from "../ports.ts";
+import type { Confirmation } from "../tokens/access-token.ts";
 
 /** The records that a token request needs, each on its way. */
 export interface Prefetched {
@@ -27,6 +27,8 @@ export interface GrantRequest<Case extends GrantCase = GrantCase> {
   readonly grant: Extract<TokenRequest["grant"], { readonly case: Case }>;
   readonly requestId: string;
   readonly prefetched: Prefetched;
+  /** The key whose possession the request proved. No proof is read yet. */
+  readonly confirmation?: Confirmation;
   /** Filled in while the rules run. */
   readonly refusalDetails: RefusalDetails;
 }

@@ -3,9 +3,9 @@ import { Refusal } from "../../errors.ts";
 import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import { newId } from "../../identifier.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../ports.ts";
+import type { NewGrant } from "../token-state.ts";
 import { newJti } from "../tokens/access-token.ts";
-import type { NewGrant } from "../user-grant.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
 import type { ConsentView } from "../ports.ts";
-import { scopesByResource } from "../scopes-by-resource.ts";
 
 /** What of a request the person has not yet allowed this client anywhere. */
 export function missingConsent(
@@ -74,3 +73,10 @@ export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: Wishes,
   prompt.every((value) => value === "none") &&
   maxAge === undefined &&
   (hintedSub === undefined || hintedSub === userId);
+
+/** The client itself, as a place where scopes hold: that is where they hold without a resource. */
+const CLIENT_ITSELF = "";
+
+/** Scopes by the place where they hold: at each of the resources, or without any at the client itself. */
+export const scopesByResource = (scopes: readonly string[], resources: readonly string[]): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries((resources.length === 0 ? [CLIENT_ITSELF] : resources).map((place) => [place, scopes]));

@@ -20,3 +20,10 @@ export function appendActor(chain: Actor | undefined, clientId: string): Actor {
   if (actorsOf(chain).length >= MAX_ACTORS) throw new Refusal("invalid_request", "too_many_actors");
   return chain === undefined ? { sub: clientId } : { sub: clientId, act: chain };
 }
+
+/**
+ * Seconds that a token lives which stands for another: never longer than that one still has.
+ * @param configured seconds  @param endsAt seconds since the epoch  @param now seconds since the epoch
+ * @see docs/protocol.md#token-exchange
+ */
+export const tokenLifetime = (configured: number, endsAt: number, now: number): number => Math.min(configured, endsAt - now);

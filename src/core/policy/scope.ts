@@ -1,7 +1,6 @@
-import { type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
+import { AGENT_MODES, type AgentMode, type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
-import { agentCeiling } from "./agent-mode.ts";
 import type { RuleHead } from "./rule.ts";
 
 /** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
@@ -100,4 +99,18 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
   if (!requested.every((name) => allowed.includes(name)))
     throw new Refusal("invalid_scope", "scope_not_allowed", { description: "The agent may not have one of these scopes." });
   return requested;
+}
+
+/** The scope that asks for an agent mode. */
+const agentScope = (mode: AgentMode): string => `agent:${mode}`;
+
+/**
+ * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling only bounds which of them may be asked for.
+ * @param ceiling null: no agent mode at all
+ * @see docs/protocol.md#agents
+ */
+export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
+  const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);
+  const above = AGENT_MODES.slice(highest + 1).map(agentScope);
+  return (scope) => !above.includes(scope);
 }

@@ -1,5 +1,4 @@
-import { createHmac } from "node:crypto";
-import { derivedSecret } from "./derived-secret.ts";
+import { createHmac, hkdfSync } from "node:crypto";
 import type { SigningKey } from "./keys.ts";
 
 /** What a refresh asks for: the token, and what its answer is to be narrowed to. */
@@ -30,4 +29,10 @@ function successorWith(key: SigningKey): (wish: SuccessorInput) => string {
     const wish = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);
     return createHmac("sha256", secret).update(wish).digest("hex");
   };
+}
+
+/** A secret for one purpose: the same in every core that holds the signing key, and to be guessed by nobody else. 32 bytes. */
+export function derivedSecret(key: SigningKey, purpose: string): Buffer {
+  const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
+  return Buffer.from(hkdfSync("sha256", seed, "", `countersign ${purpose}`, 32));
 }

@@ -2,12 +2,21 @@ import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
 import type { VerifiedClaims } from "../signing/issued-tokens.ts";
 import type { TokenReference } from "../token-state.ts";
-import { isActor, isAncestry, isAudience, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
+import { isActor, isAncestry, isAudience, isConfirmation, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
 
 /** An actor and whom it acts for in turn, the current one outermost (RFC 8693 §4.1). */
 export interface Actor {
   readonly sub: string;
   readonly act?: Actor;
+}
+
+/**
+ * The key that a token is bound to: by DPoP the thumbprint of a JWK, by mutual TLS that of a certificate.
+ * @see RFC 7800 §3.1, RFC 9449 §6.1, RFC 8705 §3.1
+ */
+export interface Confirmation {
+  readonly jkt?: string;
+  readonly "x5t#S256"?: string;
 }
 
 /** A token as one that was exchanged from it names it. */
@@ -33,6 +42,8 @@ export interface AccessTokenClaims {
    * too.
    */
   readonly exchanged_from?: readonly AncestorToken[];
+  /** Absent for a bearer token. */
+  readonly cnf?: Confirmation;
   /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
@@ -51,6 +62,7 @@ export interface AccessTokenContents {
   /** Of a token that was given to somebody who acts for the subject. */
   readonly act?: Actor | undefined;
   readonly exchangedFrom?: readonly AncestorToken[] | undefined;
+  readonly cnf?: Confirmation | undefined;
 }
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
@@ -67,6 +79,7 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
     token_use: "access",
     ...(token.act && { act: token.act }),
     ...(token.exchangedFrom && { exchanged_from: token.exchangedFrom }),
+    ...(token.cnf && { cnf: token.cnf }),
   };
 }
 
@@ -106,7 +119,7 @@ const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): bo
 
 /** The claims as those of an access token, or undefined where they are not: the signature alone makes no access token. */
 export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
-  const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, may_act } = claims;
+  const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act } = claims;
   const wellFormed =
     token_use === "access" &&
     isReference(jti, sub, DELEGATED) &&
@@ -117,10 +130,14 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
     isTime(exp) &&
     absentOr(act, isActor) &&
     absentOr(exchanged_from, isAncestry) &&
+    absentOr(cnf, isConfirmation) &&
     absentOr(may_act, isObject);
   // Each member has just been checked.
   return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
 }
+
+/** How a token is presented: one that is bound by DPoP with a proof, all others as bearer tokens (RFC 9449 §5, RFC 8705 §3). */
+export const tokenTypeOf = (cnf: Confirmation | undefined): "DPoP" | "Bearer" => (cnf?.jkt === undefined ? "Bearer" : "DPoP");
 
 export const audienceList = (claims: AccessTokenClaims): readonly string[] => (typeof claims.aud === "string" ? [claims.aud] : claims.aud);
 

@@ -22,6 +22,9 @@ export const isTime = (value: unknown): value is number =>
 export const isAudience = (value: unknown): value is string | readonly string[] =>
   isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText));
 
+/** A confirmation by a method that this release knows (RFC 9449 §6.1, RFC 8705 §3.1). */
+export const isConfirmation = (value: unknown): boolean => isObject(value) && [value.jkt, value["x5t#S256"]].filter(isText).length === 1;
+
 /** A chain of actors, to its end (RFC 8693 §4.1). */
 export function isActor(value: unknown): boolean {
   for (let actor: unknown = value; actor !== undefined; actor = actor.act) {

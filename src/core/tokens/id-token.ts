@@ -1,5 +1,5 @@
 import type { VerifiedClaims } from "../signing/issued-tokens.ts";
-import type { Subject } from "../user-grant.ts";
+import type { Subject } from "../token-state.ts";
 import { isText } from "./claim-shapes.ts";
 
 /** The claims of an ID token (docs/protocol.md#id-tokens). Times in seconds since the epoch. */

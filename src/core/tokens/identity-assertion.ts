@@ -1,5 +1,5 @@
 import { printScope } from "../../protocol/scope.ts";
-import type { Subject } from "../user-grant.ts";
+import type { Subject } from "../token-state.ts";
 import type { Actor } from "./access-token.ts";
 
 /** Seconds that an assertion of ours lives at most; the subject token may make it less. */

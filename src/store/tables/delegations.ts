@@ -1,6 +1,7 @@
 import type { Delegation } from "../../accounts/delegations.ts";
 import type { AuditActor } from "../../audit.ts";
-import { createdAt, id, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
+import type { Confirmation } from "../../core/tokens/access-token.ts";
+import { createdAt, id, json, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
 
 /** What an agent holds for a user: one row for each exchange. It is active only as long as everything on its path is. */
 export const DELEGATIONS = table(
@@ -26,6 +27,8 @@ export const DELEGATIONS = table(
     /** Who made the cut, as the audit log names them. */
     cutByType: nullable(text<AuditActor["type"]>()),
     cutBy: nullable(text()),
+    /** The key that the new token is bound to. */
+    cnf: nullable(json<Confirmation>()),
   },
   {
     indexes: { delegations_created_at_index: "(created_at, id)" },

@@ -1,5 +1,6 @@
 import type { Client } from "../../clients/client.ts";
 import type { RevocationEvent } from "../../core/revocation-events.ts";
+import type { Confirmation } from "../../core/tokens/access-token.ts";
 import type { SecretHash } from "../../secret.ts";
 import {
   bigint,
@@ -92,6 +93,8 @@ export const REFRESH_FAMILIES = table(
     /** No rotation extends the family beyond this moment. */
     endsAt: time(),
     revokedAt: nullable(time()),
+    /** The key that its tokens are bound to. */
+    cnf: nullable(json<Confirmation>()),
   },
   { checks: { refresh_families_expiry_check: "expires_at <= ends_at" } },
 );

@@ -6,8 +6,7 @@ import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts"
 import { checkExchangeRequest, ID_JAG_TYPE } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { decideExchange as decideOnTokens } from "../../../src/core/grants/token-exchange/rules.ts";
 import type { ExchangeFacts, PresentedToken } from "../../../src/core/grants/token-exchange/subject-rules.ts";
-import { actorsOf, appendActor } from "../../../src/core/policy/delegation.ts";
-import { tokenLifetime } from "../../../src/core/policy/lifetime.ts";
+import { actorsOf, appendActor, tokenLifetime } from "../../../src/core/policy/delegation.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { type AccessTokenClaims, type Actor, accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
 import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import type { Core } from "../../../src/core/core.ts";
 import { inTime } from "../../../src/core/in-time.ts";
+import type { Core } from "../../../src/core/ports.ts";
 import { hashSecret } from "../../../src/secret.ts";
 
 const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };

@@ -2,12 +2,11 @@ import { connect, createServer, type Server as NetServer, type Socket } from "no
 import { Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { admission } from "../../../src/grpc/admission.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
+import { serveTokenCore } from "../../../src/grpc/core-stream-server.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { type AnyCall, localTokenCore, TOKEN_CORE_METHODS } from "../../../src/grpc/local.ts";
-import { callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
-import { serveTokenCore } from "../../../src/grpc/token-core-service.ts";
+import { admission, callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
 import { clientCredentials, smallCore } from "./small-core.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -91,7 +90,7 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
 }
 const run = callRunner(admission(256), onFault);
 
-test("a core of an earlier release, which has no Converse, is asked call by call", async () => {
+test("a core of an earlier release, which has no Converse, is called call by call", async () => {
   const { port, seen } = await aServer((server, core) => {
     for (const [name, method] of TOKEN_CORE_METHODS) {
       serveUnary(server, method, run, {
@@ -220,7 +219,7 @@ test.for([true, false])("above its limit a core refuses at once, to be tried aga
   expect(seen).toHaveLength(4);
 });
 
-test.for([true, false])("nobody waits longer than he said (by stream: %s)", async (byStream) => {
+test.for([true, false])("no call waits longer than its deadline (by stream: %s)", async (byStream) => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   if (byStream) await conversing(core);

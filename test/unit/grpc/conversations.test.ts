@@ -1,7 +1,6 @@
 import type { Client } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
-import { keepConnections } from "../../../src/grpc/connections.ts";
-import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
+import { connectToCore, frontMetadata, keepConnections } from "../../../src/grpc/core-channel.ts";
 import { keepCoreStreams } from "../../../src/grpc/core-streams.ts";
 import { startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";

@@ -24,7 +24,7 @@ const good = {
 };
 const actors = (depth: number): object => (depth === 1 ? { sub: "agent1" } : { sub: `agent${depth}`, act: actors(depth - 1) });
 
-test("the principal of a token of ours", () => {
+test("the principal of a token of this server", () => {
   expect(readPrincipal({ ...good, act: actors(3) }, profile, NOW)).toEqual({
     sub: "ada",
     clientId: "c",
@@ -54,6 +54,27 @@ test.for([
   ["a time limit in the past", { nbf: NOW - 1 }],
 ] as const)("accepts %s", ([, change]) => {
   expect(readPrincipal({ ...good, ...change }, profile, NOW).sub).toBe("ada");
+});
+
+describe("a token that is bound to a key (RFC 7800 §3.1)", () => {
+  const bound = { ...good, cnf: { jkt: "thumbprint" } };
+
+  test("is accepted from a caller that proved possession of the key", () => {
+    expect(readPrincipal(bound, profile, NOW, { jkt: "thumbprint" }).sub).toBe("ada");
+    expect(readPrincipal({ ...good, cnf: { "x5t#S256": "t" } }, profile, NOW, { "x5t#S256": "t" }).sub).toBe("ada");
+  });
+
+  test.for([
+    ["without proof", bound.cnf, undefined],
+    ["with proof of another key", bound.cnf, { jkt: "other" }],
+    ["with proof of another kind", bound.cnf, { "x5t#S256": "thumbprint" }],
+    ["by an unknown method", { kid: "k" }, { jkt: "thumbprint" }],
+    ["by no method", {}, { jkt: "thumbprint" }],
+    ["malformed", "thumbprint", { jkt: "thumbprint" }],
+  ] as const)("is refused %s", async ([, cnf, proven]) => {
+    const refused = await refusalOf(() => readPrincipal({ ...good, cnf }, profile, NOW, proven));
+    expect(refused).toEqual(["invalid_token", "token_bound"]);
+  });
 });
 
 describe("refuses", () => {

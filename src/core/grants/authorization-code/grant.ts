@@ -1,19 +1,18 @@
 import type { AuditEntry } from "../../../audit.ts";
-import type { Client } from "../../../clients/client.ts";
+import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { newId } from "../../../identifier.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { hashSecret, newHexSecret } from "../../../secret.ts";
-import type { Core } from "../../core.ts";
 import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
 import { ENFORCED } from "../../policy/rule.ts";
-import type { CodeState, NewFamily } from "../../ports.ts";
+import type { CodeState, Core, NewFamily } from "../../ports.ts";
 import { because } from "../../refusal-audit.ts";
 import { signJwt } from "../../signing/jws.ts";
-import { newJti } from "../../tokens/access-token.ts";
+import type { NewGrant } from "../../token-state.ts";
+import { type Confirmation, newJti } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
-import type { NewGrant } from "../../user-grant.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
@@ -48,7 +47,7 @@ async function revokeReplayed(
 }
 
 async function redeem({ code, bound, audience }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
-  const { client, requestId } = request;
+  const { client, requestId, confirmation: cnf } = request;
   const codeHash = hashSecret(request.grant.value.code);
   const opened: NewGrant = {
     id: newId(core.clock, core.randomBytes),
@@ -59,7 +58,7 @@ async function redeem({ code, bound, audience }: Extract<Decision, { kind: "rede
     authTime: code.authTime,
   };
   const jti = newJti(core.randomBytes, opened.id);
-  const refresh = client.grantTypes.includes("refresh_token") ? newRefresh(core) : undefined;
+  const refresh = client.grantTypes.includes("refresh_token") ? newRefresh(core, isConfidential(client) ? undefined : cnf) : undefined;
   const audit: AuditEntry = {
     event: "token.issued",
     outcome: "success",
@@ -79,17 +78,23 @@ async function redeem({ code, bound, audience }: Extract<Decision, { kind: "rede
     throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
   }
   const [answer, idToken] = await Promise.all([
-    accessTokenAnswer({ subject: code.userId, client, scopes: code.scopes, audience, jti, lifetime: core.lifetimes.accessToken }, core),
+    accessTokenAnswer(
+      { subject: code.userId, client, scopes: code.scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf },
+      core,
+    ),
     code.scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
   ]);
   return { ...answer, ...(refresh && { refreshToken: refresh.token }), ...(idToken !== undefined && { idToken }) };
 }
 
-/** A first refresh token with the family that it begins. */
-export function newRefresh(core: Core): { readonly token: string; readonly family: NewFamily } {
+/**
+ * A first refresh token with the family that it begins.
+ * @param cnf the key that the family is bound to; refresh tokens of confidential clients are bound by their authentication (RFC 9449 §5)
+ */
+export function newRefresh(core: Core, cnf?: Confirmation): { readonly token: string; readonly family: NewFamily } {
   const token = newHexSecret(core.randomBytes);
   const { refreshToken: ttl, refreshFamilyMax: maxAge } = core.lifetimes;
-  return { token, family: { id: newId(core.clock, core.randomBytes), tokenHash: hashSecret(token), ttl, maxAge } };
+  return { token, family: { id: newId(core.clock, core.randomBytes), tokenHash: hashSecret(token), ttl, maxAge, ...(cnf && { cnf }) } };
 }
 
 function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string> {

@@ -61,7 +61,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
 
   async issue(request, core) {
     const { scopes, audience } = decide(request);
-    const { client, requestId } = request;
+    const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const jti = newJti(core.randomBytes);
     // The record and the signature do not wait for each other, but the answer waits for both: no record, no token. The record comes first,
@@ -77,7 +77,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
       jti,
       requestId,
     });
-    const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken }, core);
+    const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf }, core);
     const [answer] = await Promise.all([signed, recorded]);
     return answer;
   },

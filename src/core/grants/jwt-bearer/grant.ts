@@ -2,12 +2,12 @@ import { Refusal } from "../../../errors.ts";
 import { newId } from "../../../identifier.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
-import type { Core } from "../../core.ts";
 import { actorsOf } from "../../policy/delegation.ts";
 import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
+import type { Core } from "../../ports.ts";
+import type { NewGrant } from "../../token-state.ts";
 import { newJti } from "../../tokens/access-token.ts";
-import type { NewGrant } from "../../user-grant.ts";
 import { type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
@@ -82,7 +82,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
 
   async issue(request, core) {
     const { ports, accepted, identity } = await decide(request, core);
-    const { client, requestId } = request;
+    const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const { scopes, audience, act, authTime } = accepted;
     const opened: Omit<NewGrant, "userId"> = { id: newId(core.clock, core.randomBytes), clientId, scopes, audience, authTime };
@@ -103,7 +103,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const subject = await acceptance.catch((error: unknown) => {
       throw isVerdict(error) ? withoutDetails(error) : error;
     });
-    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act }, core);
+    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act, cnf }, core);
   },
 
   async preview(request, core, outer) {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../../../audit.ts";
 import type { RemoteKeys } from "../../../clients/key-set.ts";
-import type { NewGrant } from "../../user-grant.ts";
+import type { NewGrant } from "../../token-state.ts";
 
 /** Who an accepted identity assertion speaks of, and the identifier that it uses up. */
 export interface AssertedIdentity {

@@ -3,10 +3,9 @@ import { Refusal } from "../../../errors.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { hashSecret, newHexSecret } from "../../../secret.ts";
-import type { Core } from "../../core.ts";
 import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
 import { ENFORCED } from "../../policy/rule.ts";
-import type { FamilyState } from "../../ports.ts";
+import type { Core, FamilyState } from "../../ports.ts";
 import { because } from "../../refusal-audit.ts";
 import { newJti } from "../../tokens/access-token.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
@@ -78,7 +77,9 @@ export const refreshToken: Grant<"refreshToken"> = {
       const audit = issueRecord(family, scopes, audience, jti, requestId);
       if (decision.kind === "repeat") await core.audit.recordIssue(audit);
       else if (!(await core.families.rotate(family.familyId, presented, successor, ttl, audit))) continue;
-      const answer = await accessTokenAnswer({ subject: family.subject.userId, client, scopes, audience, jti, lifetime }, core);
+      const subject = family.subject.userId;
+      const cnf = family.cnf ?? request.confirmation;
+      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf }, core);
       return { ...answer, refreshToken: next };
     }
     // Still current, yet it cannot be rotated (its client or user has just been disabled): nothing is certain, and nothing was consumed.

@@ -7,13 +7,12 @@ import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { MAX_RESOURCES } from "../../../protocol/resource.ts";
 import { printScope } from "../../../protocol/scope.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
-import type { Core } from "../../core.ts";
-import type { NewDelegation } from "../../delegations.ts";
-import { actorsOf } from "../../policy/delegation.ts";
-import { tokenLifetime } from "../../policy/lifetime.ts";
+import { actorsOf, tokenLifetime } from "../../policy/delegation.ts";
 import { boundForm, possibleClients } from "../../policy/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
+import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
+import type { Subject } from "../../token-state.ts";
 import {
   type AccessTokenClaims,
   ancestors,
@@ -24,7 +23,6 @@ import {
   tokenReference,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
-import type { Subject } from "../../user-grant.ts";
 import { ACCESS_TOKEN_TYPE, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
@@ -167,12 +165,15 @@ export const tokenExchange: Grant<"tokenExchange"> = {
     const { client, requestId } = request;
     const { kind, subject, scopes, audience, act } = exchange;
     const lifetime = lifetimeOf(exchange, core);
-    const delegation = newDelegation(exchange, client, lifetime, core);
+    // The new token is bound to the key that the agent proved, never to the key of the subject token, which the agent does not hold.
+    const cnf = request.confirmation;
+    const delegation = { ...newDelegation(exchange, client, lifetime, core), ...(cnf && { cnf }) };
     const { jti } = delegation;
     const accessToken = () => {
       const exchangedFrom = ancestors(subject.claims);
       const { now } = subject.state;
-      return accessTokenAnswer({ subject: subject.claims.sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom }, core);
+      const { sub } = subject.claims;
+      return accessTokenAnswer({ subject: sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom, cnf }, core);
     };
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([

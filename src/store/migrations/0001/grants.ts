@@ -97,6 +97,7 @@ export const grants = [
     expires_at timestamptz not null,
     ends_at timestamptz not null,
     revoked_at timestamptz,
+    cnf jsonb,
     constraint refresh_families_expiry_check check (expires_at <= ends_at)
   )`,
   "create index refresh_families_expires_at_index on refresh_families (expires_at)",
@@ -160,6 +161,7 @@ export const grants = [
     cut_at timestamptz,
     cut_by_type text,
     cut_by text,
+    cnf jsonb,
     constraint delegations_kind_check check (kind in ('access_token', 'id_jag'))
   )`,
   "create index delegations_actor_index on delegations (actor)",

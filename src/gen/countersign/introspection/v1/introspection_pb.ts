@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/introspection/v1/introspection.proto.
  */
 export const file_countersign_introspection_v1_introspection: GenFile = /*@__PURE__*/
-  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkihQIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJQgkKB19hY3RpdmUiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UiIgoTVmVyaWZ5QXBpS2V5UmVxdWVzdBILCgNrZXkYASABKAkiaAoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USEwoGYWN0aXZlGAEgASgISACIAQESEQoJY2xpZW50X2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVzY29wZRgEIAEoCUIJCgdfYWN0aXZlIikKF1dhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCSJ2ChhXYXRjaFJldm9jYXRpb25zUmVzcG9uc2USOwoFbWFya3MYASADKAsyLC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLlJldm9jYXRpb25NYXJrEg4KBmN1cnNvchgCIAEoCRINCgVyZXNldBgDIAEoCCJqCg5SZXZvY2F0aW9uTWFyaxIOCgZkaWdlc3QYASABKAwSEAoIc2VxdWVuY2UYAiABKAQSDgoGbGlmdGVkGAMgASgIEhIKCnJldm9rZWRfYXQYBCABKA0SEgoKZXhwaXJlc19hdBgFIAEoDTKEBAoUSW50cm9zcGVjdGlvblNlcnZpY2USbwoKSW50cm9zcGVjdBIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QaMC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXNwb25zZRJ+Cg9JbnRyb3NwZWN0QmF0Y2gSNC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlcXVlc3QaNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlc3BvbnNlEnUKDFZlcmlmeUFwaUtleRIxLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVxdWVzdBoyLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVzcG9uc2USgwEKEFdhdGNoUmV2b2NhdGlvbnMSNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLldhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0GjYuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5XYXRjaFJldm9jYXRpb25zUmVzcG9uc2UwAWIGcHJvdG8z");
+  fileDesc("CjBjb3VudGVyc2lnbi9pbnRyb3NwZWN0aW9uL3YxL2ludHJvc3BlY3Rpb24ucHJvdG8SHGNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEiIgoRSW50cm9zcGVjdFJlcXVlc3QSDQoFdG9rZW4YASABKAkivgIKEkludHJvc3BlY3RSZXNwb25zZRITCgZhY3RpdmUYASABKAhIAIgBARILCgNzdWIYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEgsKA2F1ZBgFIAMoCRILCgNpc3MYBiABKAkSCwoDZXhwGAcgASgNEgsKA2lhdBgIIAEoDRISCgp0b2tlbl90eXBlGAkgASgJEjAKA2FjdBgKIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3ISFQoNcHFjX3NpZ25hdHVyZRgLIAEoCRIPCgdwcWNfYWxnGAwgASgJEjcKA2NuZhgNIAEoCzIqLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQ29uZmlybWF0aW9uQgkKB19hY3RpdmUiTAoMQ29uZmlybWF0aW9uEhAKA2prdBgBIAEoCUgAiAEBEhUKCHg1dF9zMjU2GAIgASgJSAGIAQFCBgoEX2prdEILCglfeDV0X3MyNTYiRgoFQWN0b3ISCwoDc3ViGAEgASgJEjAKA2FjdBgCIAEoCzIjLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuQWN0b3IiWwoWSW50cm9zcGVjdEJhdGNoUmVxdWVzdBJBCghyZXF1ZXN0cxgBIAMoCzIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QiXgoXSW50cm9zcGVjdEJhdGNoUmVzcG9uc2USQwoJcmVzcG9uc2VzGAEgAygLMjAuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5JbnRyb3NwZWN0UmVzcG9uc2UiIgoTVmVyaWZ5QXBpS2V5UmVxdWVzdBILCgNrZXkYASABKAkiaAoUVmVyaWZ5QXBpS2V5UmVzcG9uc2USEwoGYWN0aXZlGAEgASgISACIAQESEQoJY2xpZW50X2lkGAIgASgJEg4KBmtleV9pZBgDIAEoCRINCgVzY29wZRgEIAEoCUIJCgdfYWN0aXZlIikKF1dhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0Eg4KBmN1cnNvchgBIAEoCSJ2ChhXYXRjaFJldm9jYXRpb25zUmVzcG9uc2USOwoFbWFya3MYASADKAsyLC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLlJldm9jYXRpb25NYXJrEg4KBmN1cnNvchgCIAEoCRINCgVyZXNldBgDIAEoCCJqCg5SZXZvY2F0aW9uTWFyaxIOCgZkaWdlc3QYASABKAwSEAoIc2VxdWVuY2UYAiABKAQSDgoGbGlmdGVkGAMgASgIEhIKCnJldm9rZWRfYXQYBCABKA0SEgoKZXhwaXJlc19hdBgFIAEoDTKEBAoUSW50cm9zcGVjdGlvblNlcnZpY2USbwoKSW50cm9zcGVjdBIvLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuSW50cm9zcGVjdFJlcXVlc3QaMC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RSZXNwb25zZRJ+Cg9JbnRyb3NwZWN0QmF0Y2gSNC5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlcXVlc3QaNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLkludHJvc3BlY3RCYXRjaFJlc3BvbnNlEnUKDFZlcmlmeUFwaUtleRIxLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVxdWVzdBoyLmNvdW50ZXJzaWduLmludHJvc3BlY3Rpb24udjEuVmVyaWZ5QXBpS2V5UmVzcG9uc2USgwEKEFdhdGNoUmV2b2NhdGlvbnMSNS5jb3VudGVyc2lnbi5pbnRyb3NwZWN0aW9uLnYxLldhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0GjYuY291bnRlcnNpZ24uaW50cm9zcGVjdGlvbi52MS5XYXRjaFJldm9jYXRpb25zUmVzcG9uc2UwAWIGcHJvdG8z");
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectRequest
@@ -112,6 +112,13 @@ export type IntrospectResponse = Message<"countersign.introspection.v1.Introspec
    * @generated from field: string pqc_alg = 12;
    */
   pqcAlg: string;
+
+  /**
+   * The key that the token is bound to (RFC 7800 §3.1). Absent for a bearer token.
+   *
+   * @generated from field: countersign.introspection.v1.Confirmation cnf = 13;
+   */
+  cnf?: Confirmation | undefined;
 };
 
 /**
@@ -120,6 +127,34 @@ export type IntrospectResponse = Message<"countersign.introspection.v1.Introspec
  */
 export const IntrospectResponseSchema: GenMessage<IntrospectResponse> = /*@__PURE__*/
   messageDesc(file_countersign_introspection_v1_introspection, 1);
+
+/**
+ * A key whose possession a caller must prove: by DPoP (RFC 9449 §6.1) or by mutual TLS (RFC 8705 §3.1).
+ *
+ * @generated from message countersign.introspection.v1.Confirmation
+ */
+export type Confirmation = Message<"countersign.introspection.v1.Confirmation"> & {
+  /**
+   * JWK thumbprint, SHA-256 in unpadded base64url.
+   *
+   * @generated from field: optional string jkt = 1;
+   */
+  jkt?: string | undefined;
+
+  /**
+   * `x5t#S256`: SHA-256 of the certificate in unpadded base64url.
+   *
+   * @generated from field: optional string x5t_s256 = 2;
+   */
+  x5tS256?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.introspection.v1.Confirmation.
+ * Use `create(ConfirmationSchema)` to create a new message.
+ */
+export const ConfirmationSchema: GenMessage<Confirmation> = /*@__PURE__*/
+  messageDesc(file_countersign_introspection_v1_introspection, 2);
 
 /**
  * An actor, with the earlier actors nested in `act` (RFC 8693 §4.1).
@@ -143,7 +178,7 @@ export type Actor = Message<"countersign.introspection.v1.Actor"> & {
  * Use `create(ActorSchema)` to create a new message.
  */
 export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 2);
+  messageDesc(file_countersign_introspection_v1_introspection, 3);
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectBatchRequest
@@ -160,7 +195,7 @@ export type IntrospectBatchRequest = Message<"countersign.introspection.v1.Intro
  * Use `create(IntrospectBatchRequestSchema)` to create a new message.
  */
 export const IntrospectBatchRequestSchema: GenMessage<IntrospectBatchRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 3);
+  messageDesc(file_countersign_introspection_v1_introspection, 4);
 
 /**
  * @generated from message countersign.introspection.v1.IntrospectBatchResponse
@@ -177,7 +212,7 @@ export type IntrospectBatchResponse = Message<"countersign.introspection.v1.Intr
  * Use `create(IntrospectBatchResponseSchema)` to create a new message.
  */
 export const IntrospectBatchResponseSchema: GenMessage<IntrospectBatchResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 4);
+  messageDesc(file_countersign_introspection_v1_introspection, 5);
 
 /**
  * @generated from message countersign.introspection.v1.VerifyApiKeyRequest
@@ -196,7 +231,7 @@ export type VerifyApiKeyRequest = Message<"countersign.introspection.v1.VerifyAp
  * Use `create(VerifyApiKeyRequestSchema)` to create a new message.
  */
 export const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 5);
+  messageDesc(file_countersign_introspection_v1_introspection, 6);
 
 /**
  * When `active` is false no other member is set.
@@ -238,7 +273,7 @@ export type VerifyApiKeyResponse = Message<"countersign.introspection.v1.VerifyA
  * Use `create(VerifyApiKeyResponseSchema)` to create a new message.
  */
 export const VerifyApiKeyResponseSchema: GenMessage<VerifyApiKeyResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 6);
+  messageDesc(file_countersign_introspection_v1_introspection, 7);
 
 /**
  * @generated from message countersign.introspection.v1.WatchRevocationsRequest
@@ -257,7 +292,7 @@ export type WatchRevocationsRequest = Message<"countersign.introspection.v1.Watc
  * Use `create(WatchRevocationsRequestSchema)` to create a new message.
  */
 export const WatchRevocationsRequestSchema: GenMessage<WatchRevocationsRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 7);
+  messageDesc(file_countersign_introspection_v1_introspection, 8);
 
 /**
  * @generated from message countersign.introspection.v1.WatchRevocationsResponse
@@ -290,7 +325,7 @@ export type WatchRevocationsResponse = Message<"countersign.introspection.v1.Wat
  * Use `create(WatchRevocationsResponseSchema)` to create a new message.
  */
 export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 8);
+  messageDesc(file_countersign_introspection_v1_introspection, 9);
 
 /**
  * Something was revoked, or (`lifted`) no longer counts as revoked. Of two events with the same digest the one with the greater sequence counts.
@@ -343,7 +378,7 @@ export type RevocationMark = Message<"countersign.introspection.v1.RevocationMar
  * Use `create(RevocationMarkSchema)` to create a new message.
  */
 export const RevocationMarkSchema: GenMessage<RevocationMark> = /*@__PURE__*/
-  messageDesc(file_countersign_introspection_v1_introspection, 9);
+  messageDesc(file_countersign_introspection_v1_introspection, 10);
 
 /**
  * For resource servers. Every call carries the metadata `authorization: Basic …` of a confidential client (docs/grpc.md).
