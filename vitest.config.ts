@@ -12,7 +12,7 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
  * suites ask the same methods about other rules, or only the front. `npm run test:storage` runs every suite in this shape.
  */
 const OVER_GRPC = [
-  "test/rfc/{abuse-secrets,abuse-tokens,cimd-authorize,cimd-token,explain,idjag-two-servers,lifetimes,told-refusals}.test.ts",
+  "test/rfc/{abuse-secrets,abuse-tokens,cimd-authorize,cimd-token,explain,idjag-two-servers,lifetimes,logged-refusals}.test.ts",
   "test/rfc/{oidc-authorize,oidc-logout,users-authorize,users-security}.test.ts",
   "test/rfc/spec-s2.12-*.test.ts",
   "test/rfc/spec-s4.6-*.test.ts",

@@ -14,7 +14,7 @@ import { parseProvisionFile } from "../src/management/provision.ts";
 import { openDatabase } from "../src/store/orm.ts";
 import { statement } from "../src/store/sql.ts";
 import { freePort } from "./processes.ts";
-import { clients, codeChallenge, codeVerifier, PROVISION, passwordOf, people, REDIRECT_URI, RESOURCE, SCOPE } from "./scenario.ts";
+import { clients, codeChallenge, codeVerifier, PROVISION, passwordOf, REDIRECT_URI, RESOURCE, SCOPE, users } from "./scenario.ts";
 
 /** Runs of each request before the count, and counted. */
 const [WARM, MEASURED] = [3, 7];
@@ -103,7 +103,7 @@ async function authorizeWithConsent(clientId: string): Promise<string> {
 }
 
 const client = clients[0] as (typeof clients)[number];
-const user = people[0] as (typeof people)[number];
+const user = users[0] as (typeof users)[number];
 
 async function signIn(): Promise<void> {
   const page = await send("/login");

@@ -6,7 +6,7 @@ import { generateKeyPairSync, hash, randomBytes, randomUUID, sign, timingSafeEqu
 import type { IncomingMessage } from "node:http";
 import Koa from "koa";
 import { reportTo } from "./measured.ts";
-import { assertingClients, assertionPublicKey, clients, people, REDIRECT_URI } from "./scenario.ts";
+import { assertingClients, assertionPublicKey, clients, REDIRECT_URI, users } from "./scenario.ts";
 
 interface Granted {
   readonly sub: string;
@@ -20,7 +20,7 @@ const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "at+jwt", kid: "floor" })).toString("base64url");
 
 const secrets = new Map(clients.map(({ clientId, clientSecret }) => [clientId, hash("sha256", clientSecret, "buffer")]));
-const sessions = new Map(people.map(({ sessionSecret }) => [hash("sha256", sessionSecret), randomUUID()]));
+const sessions = new Map(users.map(({ sessionSecret }) => [hash("sha256", sessionSecret), randomUUID()]));
 const asserting = new Set(assertingClients);
 const usedIds = new Set<string>();
 const codes = new Map<string, Granted & { readonly challenge: string }>();

@@ -10,12 +10,12 @@ const ISSUER = "https://issuer.bench.test";
 const RESOURCE = "https://notes.bench.test/mcp";
 const TOKENS = 1_000;
 const ROUNDS = 15;
-/** Rounds that nobody looks at, until the code is compiled. */
+/** Rounds that no one looks at, until the code is compiled. */
 const WARM = 5;
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** A token with the claims of a person's token of ours. */
+/** A token with the claims of a user's token of ours. */
 function token(privateKey: KeyObject): string {
   const iat = Math.floor(Date.now() / 1000);
   const who = { iss: ISSUER, sub: randomUUID(), aud: RESOURCE, client_id: "bench", scope: "openid notes:read" };

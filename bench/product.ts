@@ -11,13 +11,13 @@ import { openDatabase } from "../src/store/orm.ts";
 import { sessions } from "../src/store/sessions.ts";
 import { type Sql, statement } from "../src/store/sql.ts";
 import { reportTo } from "./measured.ts";
-import { clients, PROVISION, people, SCOPE } from "./scenario.ts";
+import { clients, PROVISION, SCOPE, users } from "./scenario.ts";
 
 const USER_ID = statement("bench_user_id", "select id::text from users where email_key = $1");
 
-/** Signs everybody in and has them agree to every client. */
+/** Signs everyone in and has them agree to every client. */
 async function signIn(sql: Sql): Promise<void> {
-  for (const { email, sessionSecret } of people) {
+  for (const { email, sessionSecret } of users) {
     const [user] = await sql.query<{ id: string }>(USER_ID, [email]);
     if (user === undefined) throw new Error(`${email} was not provisioned`);
     const audit = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id } as const;

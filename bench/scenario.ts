@@ -4,7 +4,7 @@ import { createHash, createPrivateKey, createPublicKey, hash } from "node:crypto
 export const IN_FLIGHT = 32;
 
 const CLIENTS = 8;
-const PEOPLE = 16;
+const USERS = 16;
 
 export const SCOPE = "openid notes:read";
 export const OWN_SCOPE = "notes:read";
@@ -45,7 +45,7 @@ export const assertingClients: readonly string[] = Array.from({ length: CLIENTS 
 export const RESOURCE = "https://notes.bench.test/mcp";
 export const resourceServer = { clientId: "bench-notes", clientSecret: secretOf("bench-notes") };
 
-/** A person who is signed in and has agreed to every client. */
+/** A user who is signed in and has agreed to every client. */
 export interface BenchUser {
   readonly email: string;
   readonly sessionSecret: string;
@@ -54,8 +54,8 @@ export interface BenchUser {
 /** The password of a user, by their address. */
 export const passwordOf = (email: string): string => secretOf(`password of ${email}`);
 
-export const people: readonly BenchUser[] = Array.from({ length: PEOPLE }, (_, n) => {
-  const email = `person-${n}@bench.test`;
+export const users: readonly BenchUser[] = Array.from({ length: USERS }, (_, n) => {
+  const email = `user-${n}@bench.test`;
   return { email, sessionSecret: secretOf(email) };
 });
 
@@ -67,7 +67,7 @@ export const codeChallenge = createHash("sha256").update(codeVerifier).digest("b
 
 /** The scenario as a provisioning file. */
 export const PROVISION = {
-  users: people.map(({ email }) => ({ email, password: passwordOf(email), emailVerified: true, firstName: "Ben" })),
+  users: users.map(({ email }) => ({ email, password: passwordOf(email), emailVerified: true, firstName: "Ben" })),
   clients: [
     ...clients.map(({ clientId, clientSecret }) => ({
       clientId,

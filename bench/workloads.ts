@@ -7,10 +7,10 @@ import {
   codeChallenge,
   codeVerifier,
   OWN_SCOPE,
-  people,
   pick,
   REDIRECT_URI,
   SCOPE,
+  users,
 } from "./scenario.ts";
 
 /** One operation of a workload; false when there is nothing left to do it with. */
@@ -84,7 +84,7 @@ function assertingBody(clientId: string, port: number): string {
   return form({ grant_type: "client_credentials", scope: OWN_SCOPE, client_assertion_type, client_assertion: assertion });
 }
 
-/** A person who is signed in and has consented gets a code, and her client redeems it. @returns the refresh token */
+/** A user who is signed in and has consented gets a code, and her client redeems it. @returns the refresh token */
 async function codeFlow(on: Connection, worker: number): Promise<string> {
   const { clientId, basic } = pick(clients, worker);
   const query = form({
@@ -96,7 +96,7 @@ async function codeFlow(on: Connection, worker: number): Promise<string> {
     code_challenge: codeChallenge,
     code_challenge_method: "S256",
   });
-  const cookie = `Cookie: countersign=${pick(people, worker).sessionSecret}\r\n`;
+  const cookie = `Cookie: countersign=${pick(users, worker).sessionSecret}\r\n`;
   const { head } = expectStatus(await on.send(get(`/oauth/authorize?${query}`, cookie)), 302);
   const code = /[?&]code=([^&\s]+)/.exec(head)?.[1];
   if (code === undefined) throw new Error(`no code: ${head}`);

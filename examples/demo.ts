@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { aBrowser } from "../test/support/browser.ts";
-import { basicAuth, claimsOf, conversation, PASSWORD } from "../test/support/flow.ts";
+import { basicAuth, claimsOf, PASSWORD, serverDriver } from "../test/support/flow.ts";
 import { introspectOverGrpc } from "./demo/grpc-introspection.ts";
 import { type ServerProcess, startServerProcess } from "./demo/server-process.ts";
 import { chapter, expectThat, Surprise, say, shorten } from "./demo/story.ts";
@@ -14,7 +14,7 @@ const REDIRECT = "http://127.0.0.1:9876/callback";
 const NOTES_SECRET = "only-for-the-tour";
 const AGENT_SECRET = "only-for-the-tour-as-well";
 
-/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for people. */
+/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for users. */
 const provisioned = (resource: string) => ({
   clients: [
     {
@@ -61,7 +61,7 @@ async function tour(directory: string, opened: { server?: ServerProcess; notes?:
   });
   opened.server = server;
   say(`It listens at ${server.url}, with gRPC at ${server.grpc}.`);
-  const talk = conversation(server.url, join(directory, "data/outbox"));
+  const talk = serverDriver(server.url, join(directory, "data/outbox"));
   const metadata = (await talk.get("/.well-known/oauth-authorization-server")).body;
   expectThat(metadata.issuer === server.url, "its metadata names it as the issuer", metadata.issuer);
 

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startServerProcess } from "../examples/demo/server-process.ts";
-import { conversation } from "../test/support/flow.ts";
+import { serverDriver } from "../test/support/flow.ts";
 import { type Run, resultsOf, SKIPPED, type TestResult } from "./contract-report.ts";
 
 const CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"];
@@ -35,7 +35,7 @@ interface Caller {
 }
 
 const callers = (accessToken: string): readonly Caller[] => [
-  { name: "nobody", credential: [] },
+  { name: "anonymous", credential: [] },
   { name: "developer", credential: ["--header", `Authorization: Bearer ${accessToken}`] },
   { name: "confidential client", credential: ["--auth", `${CLIENT.clientId}:${CLIENT.clientSecret}`] },
 ];
@@ -58,7 +58,7 @@ async function checkAll(directory: string): Promise<readonly TestResult[]> {
   writeFileSync(provision, JSON.stringify(PROVISIONED));
   const server = await startServerProcess({ ...SETTINGS, DATA_DIR: dataDir, PROVISION_FILE: provision });
   try {
-    const { login } = await conversation(server.url, join(dataDir, "outbox")).signedInUser();
+    const { login } = await serverDriver(server.url, join(dataDir, "outbox")).signedInUser();
     return callers(login.access_token).map((caller) => check(server.url, caller, mkdtempSync(join(directory, "run-"))));
   } finally {
     await server.stop();

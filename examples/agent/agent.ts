@@ -3,15 +3,15 @@ import { type AgentIdentity, tokenOnBehalf } from "./exchange.ts";
 import { answerOf } from "./reason.ts";
 
 export interface Errand extends AgentIdentity {
-  /** The access token that the agent was handed, of the person for whom it is to work. */
+  /** The access token that the agent was handed, of the user for whom it is to work. */
   readonly subjectToken: string;
   /** The MCP server on which it works. */
   readonly resource: string;
 }
 
 /**
- * What the agent does for a person: it exchanges the token that it was handed, and reads the person's notes with its own.
- * The token that it was handed goes to the authorization server and to nobody else.
+ * What the agent does for a user: it exchanges the token that it was handed, and reads the user's notes with its own.
+ * The token that it was handed goes to the authorization server and to no one else.
  * @throws when the authorization server or the MCP server refuses or is away
  */
 export async function runErrand({ subjectToken, resource, ...identity }: Errand) {
@@ -22,7 +22,7 @@ export async function runErrand({ subjectToken, resource, ...identity }: Errand)
   try {
     const notes = await call<readonly string[]>(client, "list_notes");
     const { sub, actors } = await call<{ sub: string; actors: readonly string[] }>(client, "who_am_i");
-    return { person: sub, actors, notes: notes.length, longest: Math.max(0, ...notes.map((note) => note.length)) };
+    return { user: sub, actors, notes: notes.length, longest: Math.max(0, ...notes.map((note) => note.length)) };
   } finally {
     await client.close();
   }

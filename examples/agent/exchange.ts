@@ -13,8 +13,8 @@ export interface AgentIdentity {
 }
 
 /**
- * A token of the same person, with which the agent acts for that person at one resource: narrower than what was received, and it says who acts.
- * @param subjectToken the person's access token; its `aud` names this agent and the resource
+ * A token of the same user, with which the agent acts for that user at one resource: narrower than what was received, and it says who acts.
+ * @param subjectToken the user's access token; its `aud` names this agent and the resource
  * @throws when the authorization server refuses or is away; with a hint when the subject token is not for this agent
  * @see RFC 8693 §2.1
  */

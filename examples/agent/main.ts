@@ -11,7 +11,7 @@ const {
 try {
   if (!CLIENT_SECRET) throw new Error("CLIENT_SECRET is not set");
   const subjectToken = (await text(process.stdin)).trim(); // not among the arguments, where every user of the machine could read it
-  if (subjectToken === "") throw new Error("it reads the person's access token from its standard input, and there was none");
+  if (subjectToken === "") throw new Error("it reads the user's access token from its standard input, and there was none");
   const pendingAction = await runErrand({
     issuer: ISSUER,
     clientId: CLIENT_ID,

@@ -65,7 +65,7 @@ func (g guard) principal(ctx context.Context, token string) (*introspection.Intr
 	defer cancel()
 	state, err := g.client.Introspect(ctx, &introspection.IntrospectRequest{Token: token})
 	if err != nil {
-		// Whatever went wrong, be it our own credential: nobody said that the token is bad.
+		// Whatever went wrong, be it our own credential: no one said that the token is bad.
 		return nil, fmt.Errorf("%w: %v", errUnavailable, err)
 	}
 	if !state.GetActive() || !slices.Contains(state.GetAud(), g.resource) {

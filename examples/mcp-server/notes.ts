@@ -1,4 +1,4 @@
-/** A note of one person. */
+/** A note of one user. */
 export interface Note {
   readonly owner: string;
   readonly text: string;

@@ -6,7 +6,7 @@ import type { Notebook } from "./notes.ts";
 
 /**
  * The MCP server: who may enter has been decided before it is reached, and `scopeChallenge` says which tools need more
- * than that. Notes belong to the person of the token, whichever agent acts for that person.
+ * than that. Notes belong to the user of the token, whichever agent acts for that user.
  */
 export function notesServer(guard: Guard, notes: Notebook): McpServer {
   const server = new McpServer({ name: "notes", version: "0.1.0" });

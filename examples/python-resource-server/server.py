@@ -36,7 +36,7 @@ INTROSPECTION = introspection_pb2_grpc.IntrospectionServiceStub(connect())
 
 
 def principal(token):
-    """Who calls, or None for a token that is not good here. Raises grpc.RpcError when nobody could say."""
+    """Who calls, or None for a token that is not good here. Raises grpc.RpcError when no one could say."""
     if len(token) > LONGEST_TOKEN:
         return None
     request = introspection_pb2.IntrospectRequest(token=token)
@@ -59,7 +59,7 @@ class Notes(BaseHTTPRequestHandler):
         try:
             caller = principal(bearer[1])
         except grpc.RpcError as error:
-            # Whatever went wrong, be it our own credential: nobody said that the token is bad.
+            # Whatever went wrong, be it our own credential: no one said that the token is bad.
             self.log_message("introspection: %s", error.code())
             return self.answer(503, {"error": "temporarily_unavailable"}, {"Retry-After": "5"})
         if caller is None:

@@ -16,7 +16,7 @@ const noteOf = (text: string, request: Request) => {
 
 /**
  * The API: each route says which scopes it needs, all of them, and is called with none of the token but what it says of its caller.
- * Notes belong to the person of the token, whichever agent acts for that person.
+ * Notes belong to the user of the token, whichever agent acts for that user.
  */
 export function notesApi(guard: Guard, notes: Notebook): Express {
   const api = express();

@@ -80,7 +80,7 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("a us
   });
 });
 
-test("a link that fails says so, and can be begun anew", async () => {
+test("a link that fails says so, and can be started again", async () => {
   const { page, close } = await atWalletPage();
   await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
   await aWallet().decline(await scanned(page));

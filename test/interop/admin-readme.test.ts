@@ -13,7 +13,7 @@ const { dir, remove } = scratch();
 afterAll(remove);
 await install(dir, await packed("admin", dir), ["@trpc/client", "@trpc/server"]);
 
-test("the program of the typed client's README works as it stands, from the packed tarball", async ({ server }) => {
+test("the program of the typed client's README works unchanged, from the packed tarball", async ({ server }) => {
   const { login, browser } = await server.signedInUser();
   const [, code = ""] = /^```js\n([\s\S]*?)^```$/m.exec(readme) ?? [];
   writeFileSync(join(dir, "clients.js"), code.replaceAll("https://auth.example", server.url));

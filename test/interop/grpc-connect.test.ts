@@ -21,7 +21,7 @@ beforeAll(async () => {
     onFault: (fault) => faults.push(fault),
   });
   server = createServer((request, response) => {
-    if (!routes(request, response)) response.writeHead(404).end("not ours");
+    if (!routes(request, response)) response.writeHead(404).end("no such service");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -135,6 +135,8 @@ test("gRPC-Web reaches the same implementation", async () => {
 
 test("other methods and paths are not for this service", async () => {
   expect((await fetch(path("Introspect"))).status).toBe(405);
-  expect(await (await post("WatchNothing", {})).text()).toBe("not ours");
-  expect(await (await fetch(`${base}/countersign.token.v1.TokenCoreService/PublicKeys`, { method: "POST" })).text()).toBe("not ours");
+  expect(await (await post("WatchNothing", {})).text()).toBe("no such service");
+  expect(await (await fetch(`${base}/countersign.token.v1.TokenCoreService/PublicKeys`, { method: "POST" })).text()).toBe(
+    "no such service",
+  );
 });

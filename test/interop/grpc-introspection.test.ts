@@ -10,7 +10,7 @@ import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts
 import { localTokenCore } from "../../src/grpc/local.ts";
 import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
 
-/** What a service in another language has: the .proto files, and nothing else of ours. */
+/** What a service in another language has: the .proto files, and nothing else from this repository. */
 const protoDirectory = fileURLToPath(new URL("../../proto", import.meta.url));
 const reflectionProto = fileURLToPath(
   new URL("../../node_modules/@grpc/reflection/build/proto/grpc/reflection/v1/reflection.proto", import.meta.url),
@@ -64,7 +64,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(faults).toEqual([]);
   });
 
-  test("a live token is told with the members of RFC 7662 §2.2 and its chain of actors", async () => {
+  test("an active token has the members of RFC 7662 §2.2 and its chain of actors", async () => {
     expect(await call(client, "Introspect", { token: "live-alice" }, RS_BASIC)).toMatchObject({
       active: true,
       sub: "alice",
@@ -140,7 +140,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await statusOf(call(client, "Introspect", { token: "slow-120000" }, RS_BASIC))).toBe(grpc.status.UNAVAILABLE);
   });
 
-  test("health tells of the server and of its services, and of changes to whoever watches", async () => {
+  test("health reports the server and its services, and changes to watchers", async () => {
     const doctor = clientOf(health, listener.port);
     expect(await call(doctor, "Check", {})).toEqual({ status: "NOT_SERVING" });
     listener.setServing(true);
@@ -148,14 +148,14 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await call(doctor, "Check", { service: "countersign.introspection.v1.IntrospectionService" })).toEqual({ status: "SERVING" });
     expect(await statusOf(call(doctor, "Check", { service: "unknown.Service" }))).toBe(grpc.status.NOT_FOUND);
     const watch = doctor.Watch!({}) as grpc.ClientReadableStream<Json>;
-    const told: unknown[] = [];
+    const statuses: unknown[] = [];
     watch.on("error", () => undefined);
     for await (const { status } of watch) {
-      told.push(status);
-      if (told.length === 2) break;
+      statuses.push(status);
+      if (statuses.length === 2) break;
       listener.setServing(false);
     }
-    expect(told).toEqual(["SERVING", "NOT_SERVING"]);
+    expect(statuses).toEqual(["SERVING", "NOT_SERVING"]);
     doctor.close();
   });
 
@@ -235,7 +235,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
   });
 
-  test("a credential that cannot even be metadata is told to no log", async () => {
+  test("a credential that cannot be metadata reaches no log", async () => {
     const logged = [vi.spyOn(console, "error"), vi.spyOn(console, "log"), vi.spyOn(console, "warn")];
     const session = connect(`http://127.0.0.1:${listener.port}`);
     const stream = session.request({

@@ -74,7 +74,7 @@ describe("the guarded API", () => {
     expect((await once(child, "exit"))[0]).toBe(0);
   });
 
-  test("lets in the client of its provisioning file, as the README tells", async ({ server }) => {
+  test("lets in the client of its provisioning file, as the README says", async ({ server }) => {
     const credential = { clientId: job.clientId, secret: job.clientSecret, redirectUri: "" };
     const { body } = await server.token(credential, { grant_type: "client_credentials", scope: "notes:read notes:write" });
     expect(JSON.parse(Buffer.from(body.access_token.split(".")[1], "base64url").toString())).toMatchObject({
@@ -126,7 +126,7 @@ describe("the agent", () => {
     expect(why).not.toContain(notForIt);
   });
 
-  test("tells the error of the authorization server, and which server is away", async ({ server }) => {
+  test("reports the error of the authorization server, and which server is away", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const away = "http://127.0.0.1:1";
     const { access_token: handed } = await server.tokens(server.clients.web, browser, {

@@ -117,7 +117,7 @@ test("every program of the README has a name, and is one of those that run below
   ]);
 });
 
-test("the MCP server of the README works as it stands", async ({ server }) => {
+test("the MCP server of the README works unchanged", async ({ server }) => {
   const origin = await start(servers[0]!, plain!, server);
   const { id, reader, writer } = await tokensFor(server, MCP);
   const connect = async (token: string) => {
@@ -135,7 +135,7 @@ test("the MCP server of the README works as it stands", async ({ server }) => {
   expect((await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`)).status).toBe(200);
 });
 
-describe("the API of the README works as it stands", () => {
+describe("the API of the README works unchanged", () => {
   test.for(servers.slice(1))("$name", async (program, { server }) => {
     const origin = await start(program, plain!.replace(MCP, API), server);
     await expectNotesApi(origin, server, API);

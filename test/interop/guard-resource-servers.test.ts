@@ -90,13 +90,13 @@ const present = await Promise.all(
   Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
 );
 
-/** Starts an example that asks at an address. @param hear is told what it logs  @returns its origin */
+/** Starts an example that asks at an address. @param onLog receives what it logs  @returns its origin */
 async function start(
   name: string,
   example: Example,
   issuer: string,
   address: string,
-  hear: (said: string) => void = () => undefined,
+  onLog: (said: string) => void = () => undefined,
 ): Promise<string> {
   const cwd = workplace(name);
   const [file, ...args] = await example.build(cwd);
@@ -107,7 +107,7 @@ async function start(
     env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  child.stderr.setEncoding("utf8").on("data", hear);
+  child.stderr.setEncoding("utf8").on("data", onLog);
   onTestFinished(() => void child.kill());
   const origin = `http://127.0.0.1:${port}`;
   while (!(await possible(fetch(origin)))) {

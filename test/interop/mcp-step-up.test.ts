@@ -33,7 +33,7 @@ testOn({ env: { DYNAMIC_CLIENT_SCOPE: "realm" } }).for(HOSTS)(
     const { provider, stored, opened } = agentHost(document);
     const { browser } = await server.signedInUser();
     const transport = () => new StreamableHTTPClientTransport(new URL(notes.resource), { authProvider: provider });
-    /** The user says yes to what the host opened last, and the host goes on with what it was told. */
+    /** The user says yes to what the host opened last, and the host goes on with the answer. */
     const authorize = async (refused: StreamableHTTPClientTransport) => {
       const page = await browser.follow(opened.at(-1)?.href ?? "");
       const { url } = await browser.submit(page, { decision: "approve" });

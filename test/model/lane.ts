@@ -33,7 +33,7 @@ export const AGENTS = [0, 1, 2];
 export const REDIRECT = "https://client.example.test/cb";
 
 const REGISTER = statement(
-  "model_person",
+  "model_user",
   `with i as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, realm_id uuid, email text))
    insert into users (id, realm_id, email, email_key) select id, realm_id, email, email from i`,
 );
@@ -96,7 +96,7 @@ export async function openWorld(database: Sql) {
   const marks = knownRevocations();
   let cursor: string | undefined;
   let looking = Promise.resolve();
-  /** A look that has not begun yet serves whoever asks meanwhile. */
+  /** A look that has not begun yet serves every caller until then. */
   let next: Promise<void> | undefined;
   const look = async (): Promise<void> => {
     const page = await revocationEvents(sql).since(cursor);
@@ -107,8 +107,8 @@ export async function openWorld(database: Sql) {
   return {
     sql,
     ports,
-    /** What a guard knows that has just been told of revocations. */
-    async told() {
+    /** What a guard knows that has just read the revocation events. */
+    async revocationEvents() {
       next ??= looking.then(() => {
         next = undefined;
         looking = look();

@@ -31,11 +31,11 @@ async function assertStates(model: Model): Promise<void> {
   expect(orphans).toEqual([]);
 }
 
-/** A guard that is told of revocations makes the same of every token as the model does. */
+/** A guard that reads revocation events makes the same of every token as the model does. */
 async function assertMarks(model: Model): Promise<void> {
-  const told = await model.lane.world.told();
+  const events = await model.lane.world.revocationEvents();
   const ends = await Promise.all(model.nodes.map(({ token }) => endsOf(claimsOf(token))));
-  expect(ends.map((digests) => digests && !told.anyEnded(digests))).toEqual(model.nodes.map((node) => model.stands(node)));
+  expect(ends.map((digests) => digests && !events.anyEnded(digests))).toEqual(model.nodes.map((node) => model.stands(node)));
 }
 
 /** One record for every effect, and none without. */
@@ -56,7 +56,7 @@ async function run(lane: Lane, steps: readonly Step[]): Promise<void> {
   await assertRecords(model);
 }
 
-test(`whatever happens, no token is wider than its parent, none lives under what has ended, guards are told the same, and every effect has one record (${RUNS} sequences)`, {
+test(`whatever happens, no token is wider than its parent, none lives under what has ended, guards learn the same, and every effect has one record (${RUNS} sequences)`, {
   timeout: 60_000 + RUNS * 1_000,
 }, async () => {
   const share = (lane: number) => Math.floor(RUNS / LANES) + (lane < RUNS % LANES ? 1 : 0);

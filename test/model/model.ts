@@ -86,7 +86,7 @@ export class Model {
     return this.stands(node) && lineOf(node).every(({ exp }) => exp > this.lane.clock.now());
   }
 
-  /** Whether nothing has ended it before its time: what a guard can be told, which reads the time itself. */
+  /** Whether nothing has ended it before its time: what a guard can learn, which reads the time itself. */
   stands(node: Node): boolean {
     const standing = lineOf(node).every(
       (one) => !one.revoked && !one.cut && this.isEnabled(one.holder) && !(one.parent && this.paused.has(one.holder)),

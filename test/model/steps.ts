@@ -9,7 +9,7 @@ import { claimsOf } from "../support/flow.ts";
 import { AGENTS, PLACES, REDIRECT, SCOPES, unlessRefused } from "./lane.ts";
 import type { GrantModel, Model, Node } from "./model.ts";
 
-/** Something that happens. It tells the model what must have come of it, and compares what did. */
+/** Something that happens. It records in the model what must have come of it, and compares what did. */
 export class Step {
   readonly name: string;
   readonly apply: (model: Model) => Promise<void>;
@@ -102,7 +102,7 @@ const authorize = (scopes: readonly string[], drawn: readonly (string | number)[
     });
   });
 
-/** Tells the model of a token of a grant's own application, which may be no wider than the grant. */
+/** Records in the model a token of a grant's own application, which may be no wider than the grant. */
 function received(model: Model, accessToken: string, grant: GrantModel, wished: readonly string[], places: readonly string[]): void {
   const claims = claimsOf(accessToken);
   const granted = { scopes: claims.scope.split(" "), places: [claims.aud].flat(), exp: claims.exp };
@@ -127,7 +127,7 @@ const redeem = (which: number, drawn: readonly (string | number)[]) =>
     const value = { code: code.code, redirectUri: REDIRECT, codeVerifier: VERIFIER, resource: [...places] };
     const answer = await model.lane.token(app, requestId, { case: "authorizationCode", value });
     expect(answer !== undefined).toBe(good);
-    // A replay ends what the code was redeemed for; of what has ended before there is nothing to tell.
+    // A replay ends what the code was redeemed for; what ended before is not reported.
     const repeatedEnd = replayed && code.grant?.revoked === true;
     model.mustHaveRecords(requestId, known && !repeatedEnd ? 1 : 0);
     if (replayed && code.grant) model.endGrants([code.grant]);
@@ -200,7 +200,7 @@ const exchange = (from: number, by: number, scopes: readonly string[], drawn: re
     if (answer?.accessToken !== undefined) exchanged(model, answer.accessToken, subject, agent, present);
   });
 
-/** Tells the model of an agent's token, which may be wider than its parent in nothing. */
+/** Records an agent's token in the model, which may be wider than its parent in nothing. */
 function exchanged(model: Model, accessToken: string, parent: Node, holder: string, places: readonly string[]): void {
   const claims = claimsOf(accessToken);
   const granted = { scopes: claims.scope.split(" "), places: [claims.aud].flat(), exp: claims.exp };
@@ -326,15 +326,15 @@ const wait = (seconds: number) =>
 const which = fc.nat(20);
 const agent = fc.constantFrom(...AGENTS);
 const scopes = fc.subarray(SCOPES);
-const wishes = fc.subarray([...SCOPES, "d"]);
+const someScopes = fc.subarray([...SCOPES, "d"]);
 const somewhere = fc.subarray([...PLACES, ...AGENTS]);
 const anywhere = fc.subarray([...PLACES, ...AGENTS, "https://else.example.test/"]);
 const everything = [...PLACES, ...AGENTS];
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 10, arbitrary: fc.tuple(which, agent).map(([from, by]) => exchange(from, by, [], [])) },
-  { weight: 6, arbitrary: fc.tuple(which, agent, wishes, anywhere).map((given) => exchange(...given)) },
-  { weight: 3, arbitrary: fc.tuple(which, fc.nat(1), wishes, anywhere).map((given) => refresh(...given)) },
+  { weight: 6, arbitrary: fc.tuple(which, agent, someScopes, anywhere).map((given) => exchange(...given)) },
+  { weight: 3, arbitrary: fc.tuple(which, fc.nat(1), someScopes, anywhere).map((given) => refresh(...given)) },
   { weight: 2, arbitrary: which.map((grant) => refresh(grant, 0, [], [])) },
   { weight: 2, arbitrary: fc.tuple(fc.subarray(SCOPES, { minLength: 1 }), somewhere).map((given) => authorize(...given)) },
   { weight: 2, arbitrary: fc.tuple(which, anywhere).map((given) => redeem(...given)) },

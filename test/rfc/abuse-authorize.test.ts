@@ -88,7 +88,7 @@ describe("redirect URIs at authorize", () => {
   });
 
   test("abuse 6: an unknown client, or no redirect URI, is never redirected", async ({ server }) => {
-    const foreign = await authorize(server, "nobody", "https://evil.test/cb");
+    const foreign = await authorize(server, "unknown", "https://evil.test/cb");
     expect([foreign.status, foreign.headers.get("location"), foreign.body.error]).toEqual([400, null, "invalid_client"]);
     const missing = await server.get(
       `/oauth/authorize?response_type=code&client_id=web&code_challenge=${CHALLENGE}&code_challenge_method=S256`,

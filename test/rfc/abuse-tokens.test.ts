@@ -104,8 +104,8 @@ describe("what is no credential", () => {
         expect([what, answer.status, answer.body.error]).toEqual([what, 401, "invalid_token"]);
         expect(answer.headers.get("www-authenticate")).toContain('error="invalid_token"');
       }
-      const told = await server.introspect(web, token.replace("%0a", "\n"));
-      expect([what, told.status, told.body]).toEqual([what, 200, { active: false }]);
+      const answer = await server.introspect(web, token.replace("%0a", "\n"));
+      expect([what, answer.status, answer.body]).toEqual([what, 200, { active: false }]);
     }
     expect((await server.introspect(web, tokens.access_token)).body.active).toBe(true);
   });

@@ -158,7 +158,7 @@ describe("abuse 67, 68, 69, 70: a form that is none: 4xx in the endpoint's shape
       many(() => "a=1", 1200),
     ];
     for (const body of malformed) await assertRefused(server, endpoint, { body }, [400]);
-    // An application that signs a user out may leave everything out (RP-Initiated Logout §2); then she is asked.
+    // An application that signs a user out may leave everything out (RP-Initiated Logout §2); then the user is asked.
     if (endpoint.path !== "/logout") await assertRefused(server, endpoint, { body: "" }, [400, 401, 403]);
     await assertRefused(server, endpoint, { body: `${good}&x=${"a".repeat(65_536 - good.length - 2)}` }, [400, 413]);
     for (const coding of ["gzip", "identity, gzip", "br", "x"]) {

@@ -257,7 +257,7 @@ describe("what is no client", () => {
     await refused(published(members).clientId);
   });
 
-  test("a redirect URI that the document does not list is told, not followed", async () => {
+  test("a redirect URI that the document does not list is reported, not followed", async () => {
     const { clientId } = published();
     const answer = await server.get(
       server.authorizeUrl({ clientId, redirectUri: "https://evil.example/cb" }, { code_challenge: server.pkce().challenge }),

@@ -69,23 +69,23 @@ const by = ({ clientId }: TestClient, key: TestKey = rsa, claims: object = {}) =
   client_assertion: anAssertion(key, { clientId, audience: server.config.issuer, now: Math.floor(Date.now() / 1000), claims }),
 });
 const token = (fields: Record<string, string | undefined>): Promise<Answer> => server.form("/oauth/token", fields);
-const told = ({ status, body }: Answer) => [status, body.error];
+const statusAndError = ({ status, body }: Answer) => [status, body.error];
 
 describe("CIMD and private_key_jwt", () => {
   test("ChatGPT's shape: RS256 with keys at its jwks_uri, at the code and at each refresh", async () => {
     const { browser } = await server.signedInUser();
     const client = published();
     const code = await server.code(client, browser);
-    expect(told(await token({ ...code, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
-    expect(told(await token({ ...code, ...by(client, keyFor("RS256", "r1")) }))).toEqual([401, "invalid_client"]);
-    expect(told(await token({ ...code, ...by(client, rsa, { aud: `${server.config.issuer}/oauth/token` }) }))).toEqual([
+    expect(statusAndError(await token({ ...code, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, ...by(client, keyFor("RS256", "r1")) }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, ...by(client, rsa, { aud: `${server.config.issuer}/oauth/token` }) }))).toEqual([
       401,
       "invalid_client",
     ]);
     const first = await token({ ...code, ...by(client) });
     expect(first.status).toBe(200);
     const refresh = { grant_type: "refresh_token", refresh_token: first.body.refresh_token };
-    expect(told(await token({ ...refresh, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...refresh, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
     expect((await token({ ...refresh, ...by(client) })).status).toBe(200);
   });
 
@@ -113,7 +113,7 @@ describe("CIMD and private_key_jwt", () => {
     const { browser } = await server.signedInUser();
     const client = published({ token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] });
     const code = await server.code(client, browser);
-    expect(told(await token({ ...code, client_id: client.clientId, ...by(client, keyFor("RS256", "r1")) }))).toEqual([
+    expect(statusAndError(await token({ ...code, client_id: client.clientId, ...by(client, keyFor("RS256", "r1")) }))).toEqual([
       401,
       "invalid_client",
     ]);
@@ -125,8 +125,8 @@ describe("CIMD and private_key_jwt", () => {
     const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
-    expect(told(await token({ ...code, client_id: client.clientId, client_secret: "s" }))).toEqual([401, "invalid_client"]);
-    expect(told(await token({ ...code, ...by(client) }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, client_id: client.clientId, client_secret: "s" }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, ...by(client) }))).toEqual([401, "invalid_client"]);
     expect((await token({ ...code, client_id: client.clientId })).status).toBe(200);
   });
 });
@@ -150,7 +150,7 @@ describe("CIMD at the token endpoint", () => {
     const { browser } = await server.signedInUser();
     const [own, other] = [publicClient(), publicClient()];
     const code = await server.code(own, browser);
-    expect(told(await server.token(other, code))).toEqual([400, "invalid_grant"]);
+    expect(statusAndError(await server.token(other, code))).toEqual([400, "invalid_grant"]);
     expect((await server.token(own, code)).status).toBe(200);
   });
 
@@ -158,9 +158,9 @@ describe("CIMD at the token endpoint", () => {
     const client = publicClient();
     const before = site.connections();
     const invented = { grant_type: "authorization_code", code: "x".repeat(43), redirect_uri: REDIRECT, code_verifier: "v".repeat(43) };
-    expect(told(await server.token(client, invented))).toEqual([400, "invalid_grant"]);
-    expect(told(await server.refresh(client, randomBytes(32).toString("hex")))).toEqual([400, "invalid_grant"]);
-    expect(told(await server.token(client, { grant_type: "refresh_token" }))).toEqual([400, "invalid_request"]);
+    expect(statusAndError(await server.token(client, invented))).toEqual([400, "invalid_grant"]);
+    expect(statusAndError(await server.refresh(client, randomBytes(32).toString("hex")))).toEqual([400, "invalid_grant"]);
+    expect(statusAndError(await server.token(client, { grant_type: "refresh_token" }))).toEqual([400, "invalid_request"]);
     expect(site.connections()).toBe(before);
   });
 
@@ -169,13 +169,16 @@ describe("CIMD at the token endpoint", () => {
     const client = publicClient();
     const { refresh_token } = await server.tokens(client, browser);
     const second = await server.refresh(client, refresh_token);
-    expect(told(await server.refresh(client, refresh_token))).toEqual([400, "invalid_grant"]);
-    expect(told(await server.refresh(client, second.body.refresh_token))).toEqual([400, "invalid_grant"]);
+    expect(statusAndError(await server.refresh(client, refresh_token))).toEqual([400, "invalid_grant"]);
+    expect(statusAndError(await server.refresh(client, second.body.refresh_token))).toEqual([400, "invalid_grant"]);
   });
 
   test("grants that such a client cannot have are not given to it by asking", async () => {
     const client = publicClient();
-    expect(told(await server.token(client, { grant_type: "client_credentials", scope: "notes:read" }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await server.token(client, { grant_type: "client_credentials", scope: "notes:read" }))).toEqual([
+      401,
+      "invalid_client",
+    ]);
   });
 
   test("docs/protocol.md#client-resolution: a client registered under such an id comes first, and its document is not looked at", async () => {
@@ -190,7 +193,7 @@ describe("CIMD at the token endpoint", () => {
     });
     expect(answer.status).toBe(200);
     const page = await server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge }));
-    expect(told(page)).toEqual([400, "invalid_request"]);
+    expect(statusAndError(page)).toEqual([400, "invalid_request"]);
     expect(site.connections()).toBe(before);
   });
 });
@@ -202,8 +205,8 @@ describe("CIMD_ENABLED=false", () => {
       const client = publicClient();
       const before = site.connections();
       const page = await off.get(off.authorizeUrl(client, { code_challenge: off.pkce().challenge }));
-      expect(told(page)).toEqual([400, "invalid_client"]);
-      expect(told(await off.refresh(client, randomBytes(32).toString("hex")))).toEqual([401, "invalid_client"]);
+      expect(statusAndError(page)).toEqual([400, "invalid_client"]);
+      expect(statusAndError(await off.refresh(client, randomBytes(32).toString("hex")))).toEqual([401, "invalid_client"]);
       expect(site.connections()).toBe(before);
       const metadata = await off.get("/.well-known/oauth-authorization-server");
       expect(metadata.body.client_id_metadata_document_supported ?? false).toBe(false);
@@ -220,7 +223,7 @@ describe("CIMD §8.6: a listener that others can reach", () => {
       const client = publicClient();
       const before = site.connections();
       const page = await open.get(open.authorizeUrl(client, { code_challenge: open.pkce().challenge }));
-      expect(told(page)).toEqual([400, "invalid_client"]);
+      expect(statusAndError(page)).toEqual([400, "invalid_client"]);
       expect(site.connections()).toBe(before);
     } finally {
       await open.close();

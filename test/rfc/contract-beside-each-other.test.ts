@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { aCrowd, type Told } from "../support/crowd.ts";
+import { type ActResult, aCrowd } from "../support/crowd.ts";
 import { CROWD, seeded } from "../support/crowd-ways.ts";
-import { conversation } from "../support/flow.ts";
+import { serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
-/** Few enough at once that no one is refused for want of room on a slow machine. More of it, and otherwise, for whoever looks for trouble by hand. */
+/** Few enough at once that no one is refused for want of room on a slow machine. More of it, and otherwise, for a search by hand. */
 const { CROWD_SEED = "1", CROWD_USERS = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
@@ -63,18 +63,18 @@ const countRings = (url: string) => ask(url, `alter database "${new URL(url).pat
 describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in one process" : "on two fronts and two cores"}`, () => {
   let database: TestDatabase | undefined;
   let fleet: Fleet;
-  const told: Told[] = [];
+  const results: ActResult[] = [];
 
   beforeAll(async () => {
     database = await createTestDatabase();
     if (database !== undefined) await countRings(database.url);
     fleet = database === undefined ? await startAlone() : await startFleet(database.url);
-    const fronts = fleet.fronts.map(({ url }) => conversation(url, fleet.outbox));
+    const fronts = fleet.fronts.map(({ url }) => serverDriver(url, fleet.outbox));
     const crowd = aCrowd(fronts, seeded(Number(CROWD_SEED)));
     await crowd.operatorSignsIn();
-    for (let users = 0; users < Number(CROWD_USERS); users += 2) told.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
+    for (let users = 0; users < Number(CROWD_USERS); users += 2) results.push(...(await Promise.all([crowd.join(), crowd.join()])).flat());
     for (let moment = 0; moment < Number(CROWD_MOMENTS); moment += 1)
-      told.push(...(await Promise.all([crowd.join(), crowd.moment(Number(CROWD_ACTS))])).flat());
+      results.push(...(await Promise.all([crowd.join(), crowd.moment(Number(CROWD_ACTS))])).flat());
   }, 300_000);
   afterAll(async () => {
     await endProcesses();
@@ -82,30 +82,30 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
   });
 
   test("no answer is a fault or a refusal for want of the database", () => {
-    expect(told.filter(({ statuses }) => statuses.some((status) => status >= 500 || status === 0))).toEqual([]);
+    expect(results.filter(({ statuses }) => statuses.some((status) => status >= 500 || status === 0))).toEqual([]);
   });
 
   if (TEST_DATABASE_URL !== undefined)
-    test("nobody waited for anyone in a ring", async () => {
+    test("no deadlock occurred", async () => {
       const url = database?.url ?? "";
-      await endProcesses(); // a connection tells the statistics at its end at the latest
+      await endProcesses(); // a connection reports its statistics at its end at the latest
       const others = "select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
       await until("no connection is left", async () => (await ask(url, others)).length === 0);
       const rings = "select deadlocks::text from pg_stat_database where datname = current_database()";
       expect(await ask<{ deadlocks: string }>(url, rings)).toEqual([{ deadlocks: "0" }]);
     });
 
-  test("no process tells of a fault", () => {
+  test("no process logs a fault", () => {
     const lines = fleet.processes.flatMap(({ said }) => said().split("\n"));
     expect(lines.filter((line) => /fault|uncaught|"level":"?(error|50)/i.test(line))).toEqual([]);
   });
 
   test("no code and no refresh token is taken twice", () => {
-    expect(told.filter(({ taken = 0 }) => taken > 1)).toEqual([]);
+    expect(results.filter(({ taken = 0 }) => taken > 1)).toEqual([]);
   });
 
   test("what matters was done, and not only refused", () => {
-    const done = new Set(told.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).map(({ act }) => act));
+    const done = new Set(results.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).map(({ act }) => act));
     const frequent = [
       "sign up",
       "authorize",

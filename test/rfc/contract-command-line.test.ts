@@ -97,8 +97,8 @@ describe("countersign clients", () => {
         expect(JSON.parse((await who("clients", "regenerate-secret", name, ...more, "--json")).out).id).toBe(made.id);
       }
     }
-    expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not hers
-    for (const unknown of ["c_nobody", "00000000-0000-7000-8000-00000000ffff"]) {
+    expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not heiressRun
+    for (const unknown of ["c_unknown", "00000000-0000-7000-8000-00000000ffff"]) {
       for (const verb of ["get", "enable", "delete", "regenerate-secret"]) {
         expect(await run("clients", verb, unknown)).toEqual({ out: "", err: `Not found at ${server.url}: ${unknown}.\n`, code: 4 });
       }
@@ -107,30 +107,30 @@ describe("countersign clients", () => {
     expect((await run("clients", "get", made.id)).code).toBe(4);
   });
 
-  test("an operator gives a client to someone else, by e-mail address or id, and takes it from everybody", async () => {
+  test("an operator gives a client to someone else, by e-mail address or id, and takes it from its owner", async () => {
     const { run } = atTerminal();
     const ops = atTerminal(OPERATOR).run;
     const heiress = await server.signedInUser({ verified: true });
-    const hers = atTerminal({ email: heiress.email, password: PASSWORD }).run;
+    const heiressRun = atTerminal({ email: heiress.email, password: PASSWORD }).run;
     const made = JSON.parse((await run("clients", "create", "Inherited", "--json")).out);
     const give = (owner: string) => ops("clients", "update", made.clientId, "--operator", "--owner", owner, "--json");
     expect(JSON.parse((await give(heiress.email.toUpperCase())).out).ownerId).toBe(heiress.id);
     expect((await run("clients", "show", made.id)).code).toBe(4);
-    expect((await hers("clients", "show", made.id)).code).toBe(0);
+    expect((await heiressRun("clients", "show", made.id)).code).toBe(0);
     expect(JSON.parse((await give("none")).out).ownerId).toBeNull();
-    expect((await hers("clients", "show", made.id)).code).toBe(4);
+    expect((await heiressRun("clients", "show", made.id)).code).toBe(4);
     expect(JSON.parse((await give(heiress.id)).out).ownerId).toBe(heiress.id);
-    expect((await give("nobody@example.test")).code).toBe(4);
+    expect((await give("unknown@example.test")).code).toBe(4);
     expect(await give("00000000-0000-7000-8000-00000000ffff")).toMatchObject({
       code: 1,
-      err: "There is no such owner.\n  --owner: is nobody's id\n",
+      err: "There is no such owner.\n  --owner: is not the id of a user\n",
     });
-    expect((await hers("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
+    expect((await heiressRun("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
     const given = await ops("clients", "create", "Given", "--operator", "--owner", heiress.email, "--json");
     expect(JSON.parse(given.out).ownerId).toBe(heiress.id);
   });
 
-  test("tells what is wrong with which member, and ends with 1", async () => {
+  test("reports what is wrong with which member, and ends with 1", async () => {
     const { run } = atTerminal();
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
     expect([refused.code, refused.err]).toEqual([
@@ -193,7 +193,7 @@ describe("countersign clients", () => {
   });
 });
 
-describe("what a command is told", () => {
+describe("what a command is given", () => {
   test("is never dropped: options of operators are refused to others, and so is a change of nothing, or of both ways", async () => {
     const { run } = atTerminal();
     const made = JSON.parse((await run("clients", "create", "Mine", "--json")).out);
@@ -235,7 +235,7 @@ describe("what a command is told", () => {
   });
 });
 
-test("a developer who makes a client of private_key_jwt is told that an operator has to add its keys", async () => {
+test("a developer who makes a client of private_key_jwt learns that an operator has to add its keys", async () => {
   const made = await atTerminal().run(
     "clients",
     "create",
@@ -270,7 +270,7 @@ describe("the sign-in", () => {
     expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
   });
 
-  test("given by e-mail and password is that user's, whoever signed in before; a wrong password is never passed over", async () => {
+  test("given by e-mail and password is that user's, no matter who signed in before; a wrong password is never passed over", async () => {
     const { run, state } = atTerminal(OPERATOR);
     expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
     Object.assign(state, { email: developer.email, password: PASSWORD });
@@ -325,7 +325,7 @@ describe("the sign-in", () => {
     expect(await living()).toEqual([1, 1]);
   });
 
-  test("at something that is no Countersign is told as such, and ends with 5", async () => {
+  test("at something that is no Countersign is reported as such, and ends with 5", async () => {
     const other = createServer((request, response) => {
       if (request.method === "GET") response.writeHead(302, { location: "https://elsewhere.example.test/" }).end();
       else response.setHeader("content-type", "text/html").end("<title>Welcome</title>");
@@ -369,10 +369,10 @@ describe("keys and provisioning", () => {
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
   });
 
-  test("what is wrong with a file on the server is told by its place in the file, as here", async () => {
+  test("what is wrong with a file on the server is reported by its place in the file, as here", async () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
-    const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "nobody@example.test" }] };
+    const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "unknown@example.test" }] };
     await running(terminal, provisionThroughServer)(file, terminal, false);
     expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to no user")]);
   });
@@ -397,7 +397,7 @@ describe("API keys, users and realms", () => {
     expect(JSON.parse((await run("users", "disable", user.email, "--json")).out)).toMatchObject({ email: user.email, enabled: false });
     expect(JSON.parse((await run("users", "enable", user.email, "--json")).out).enabled).toBe(true);
     expect((await run("users", "role", user.email, "operator")).out).toMatch(/ operator +yes$/m);
-    expect((await run("users", "enable", "nobody@example.test")).code).toBe(4);
+    expect((await run("users", "enable", "unknown@example.test")).code).toBe(4);
     const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
     expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
     expect(JSON.parse((await run("realms", "update", realm.id, "--scope", "default", "--json")).out).dynamicRegistrationScopes).toBeNull();

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { conversation, type TestClient } from "../support/flow.ts";
+import { serverDriver, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, countersign, endProcesses, provisionFile, startProcess } from "../support/processes.ts";
@@ -32,7 +32,7 @@ async function startFleet(database: TestDatabase) {
   const cores = grpc.map((GRPC_PORT) => startProcess({ ...shared, GRPC_PORT }, "core"));
   const [one, other] = await Promise.all(fronts);
   const processes = [one, other, ...(await Promise.all(cores))];
-  const talk = (url = "") => conversation(url, join(dataDir, "outbox"));
+  const talk = (url = "") => serverDriver(url, join(dataDir, "outbox"));
   return { one: talk(one?.url), other: talk(other?.url), shared, processes };
 }
 type Fleet = Awaited<ReturnType<typeof startFleet>>;
@@ -134,7 +134,7 @@ function fleet(): void {
     }
   });
 
-  test("nobody told of a fault", () => {
+  test("no process logged a fault", () => {
     for (const { said } of its.processes.filter((each) => each !== undefined)) expect(said()).not.toMatch(/"event":"(?:fault|uncaught)"/);
   });
 }

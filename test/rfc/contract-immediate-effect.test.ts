@@ -1,6 +1,6 @@
 import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CoreStream, TestClient } from "../support/flow.ts";
+import type { ServerDriver, TestClient } from "../support/flow.ts";
 import { PROVISIONED } from "../support/server.ts";
 import { startTwoFronts } from "../support/two-fronts.ts";
 
@@ -21,7 +21,7 @@ async function scene() {
   const client: TestClient = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: "" };
   const issued = await there.token(client, asks);
   expect(issued.status).toBe(200);
-  const both = <Answer>(ask: (front: CoreStream) => Promise<Answer>) => Promise.all([ask(here), ask(there)]);
+  const both = <Answer>(ask: (front: ServerDriver) => Promise<Answer>) => Promise.all([ask(here), ask(there)]);
   return { admin, made, client, both, accessToken: issued.body.access_token as string };
 }
 

@@ -4,7 +4,7 @@ import { createGuard } from "@countersign/guard";
 import { afterEach, describe, expect, test } from "vitest";
 import { openDatabase } from "../../src/store/orm.ts";
 import { emptyPostgresDatabase, runText, TEST_DATABASE_URL } from "../support/database.ts";
-import { conversation, headerOf } from "../support/flow.ts";
+import { headerOf, serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { serve } from "../support/guard-servers.ts";
 import { aDirectory, countersign, endProcesses, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
@@ -45,7 +45,7 @@ describe("contract: signing keys", () => {
       const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
       const resource = "https://crm.example.test/mcp";
       const ask = async (server: ServiceProcess): Promise<string> => {
-        const answer = await conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read", resource });
+        const answer = await serverDriver(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read", resource });
         return answer.body.access_token;
       };
 
@@ -54,14 +54,14 @@ describe("contract: signing keys", () => {
       await stop(before);
 
       const keys = { JWT_PRIVATE_KEY: young.privatePem, JWT_PUBLIC_KEY: young.publicPem };
-      const meanwhile = await startProcess({ ...shared, ...keys, JWT_PREVIOUS_PRIVATE_KEY: old.privatePem });
-      expect(headerOf(await ask(meanwhile)).kid).toBe(headerOf(early).kid);
-      expect((await conversation(meanwhile.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(2);
-      await stop(meanwhile);
+      const interim = await startProcess({ ...shared, ...keys, JWT_PREVIOUS_PRIVATE_KEY: old.privatePem });
+      expect(headerOf(await ask(interim)).kid).toBe(headerOf(early).kid);
+      expect((await serverDriver(interim.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(2);
+      await stop(interim);
       await pass(dataDir, 300);
 
       const after = await startProcess({ ...shared, ...keys, JWT_RETIRED_PUBLIC_KEYS: old.publicPem });
-      const { get, introspect } = conversation(after.url, "");
+      const { get, introspect } = serverDriver(after.url, "");
       const published = (await get("/.well-known/jwks.json")).body.keys.map(({ kid }: { kid: string }) => kid);
       const late = await ask(after);
       expect(new Set(published)).toEqual(new Set([headerOf(early).kid, headerOf(late).kid]));
@@ -86,7 +86,7 @@ describe("contract: signing keys", () => {
       { JWT_PRIVATE_KEY: young.privatePem, JWT_RETIRED_PUBLIC_KEYS: old.publicPem },
     ]) {
       const server = await startProcess({ ...shared, ...settings });
-      const { token, get } = conversation(server.url, "");
+      const { token, get } = serverDriver(server.url, "");
       kids.push(headerOf((await token(agent, { grant_type: "client_credentials", scope: "crm:read" })).body.access_token).kid);
       expect((await get("/.well-known/jwks.json")).body.keys).toHaveLength(kids.length);
       await stop(server);
@@ -109,7 +109,7 @@ describe("contract: signing keys", () => {
         const shared = { DATABASE_URL: url, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
         const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
         const ask = (server: ServiceProcess) =>
-          conversation(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read" });
+          serverDriver(server.url, "").token(agent, { grant_type: "client_credentials", scope: "crm:read" });
 
         const before = await startProcess({ ...shared, JWT_PRIVATE_KEY: old.privatePem });
         const early = (await ask(before)).body.access_token;
@@ -119,7 +119,7 @@ describe("contract: signing keys", () => {
         const refused = await ask(waiting);
         expect([refused.status, refused.body.error]).toEqual([503, "temporarily_unavailable"]);
         expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(200);
-        expect((await conversation(waiting.url, "").introspect(agent, early)).body).toMatchObject({ active: true });
+        expect((await serverDriver(waiting.url, "").introspect(agent, early)).body).toMatchObject({ active: true });
         expect(waiting.said()).toContain("signing_key_waits");
         await stop(waiting);
         await pass(300);
@@ -132,7 +132,7 @@ describe("contract: signing keys", () => {
 
         const next = await startProcess({ ...shared, JWT_PRIVATE_KEY: third.privatePem });
         expect(headerOf((await ask(next)).body.access_token).kid).not.toBe(headerOf(late).kid);
-        expect((await conversation(next.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(3);
+        expect((await serverDriver(next.url, "").get("/.well-known/jwks.json")).body.keys).toHaveLength(3);
         await stop(next);
         await drop();
       },

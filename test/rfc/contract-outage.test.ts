@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Browser, formsOf, type Visit } from "../support/browser.ts";
-import { basicAuth, conversation, PASSWORD, type TestClient } from "../support/flow.ts";
+import { basicAuth, PASSWORD, serverDriver, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
@@ -51,7 +51,7 @@ async function startWired(shape: (typeof SHAPES)[number]) {
     front = { ...front, grpc: behind.grpc };
   }
   return {
-    ...conversation(front.url, join(dataDir, "outbox")),
+    ...serverDriver(front.url, join(dataDir, "outbox")),
     front,
     postgres,
     redis,
@@ -133,7 +133,7 @@ async function askAll(service: Service, have: InHand): Promise<Record<string, Re
     consents: () => browser.request("/consents/"),
     "sign-up": () => json("/auth/register", { email: `late-${Math.random()}@example.test`, password: PASSWORD }),
     resend: () => json("/auth/resend-verification", { email: have.fresh }),
-    "resend to nobody": () => json("/auth/resend-verification", { email: `nobody-${have.email}` }),
+    "resend to an unknown address": () => json("/auth/resend-verification", { email: `unknown-${have.email}` }),
     verify: () => fetch(`${service.url}/auth/verify?token=${have.verification}`),
   };
   return Object.fromEntries(await Promise.all(Object.entries(calls).map(async ([name, call]) => [name, await call()] as const)));
@@ -154,7 +154,7 @@ const judged = [
   "userinfo",
   "logout",
 ];
-const users = ["account", "consents", "sign-up", "resend", "resend to nobody", "verify", "login page"];
+const users = ["account", "consents", "sign-up", "resend", "resend to an unknown address", "verify", "login page"];
 
 /** Whatever was refused says when to come back, keeps cookies, and leads nowhere. */
 function assertPlain503(answers: Record<string, Response>): void {
@@ -218,7 +218,7 @@ function outages(shape: (typeof SHAPES)[number]): void {
     expect(answers.account?.headers.get("content-type")).toContain("text/html");
     expect(await answers.login?.json()).toMatchObject({ statusCode: 503, error: "Service Unavailable" });
     expect(await grpcIntrospection(service)).toBe(grpcStatus.UNAVAILABLE);
-    await until("told by health", async () => (await health(service)).services.database === "disconnected", 3000);
+    await until("reported by health", async () => (await health(service)).services.database === "disconnected", 3000);
     expect((await service.get("/health")).status).toBe(503);
     await service.postgres.mend();
     await wellAgain(service);
@@ -228,11 +228,20 @@ function outages(shape: (typeof SHAPES)[number]): void {
   test.for(OUTAGES)("Redis gone (%s): everything works, health says degraded", async (how) => {
     await service.redis[how]();
     const have = await inHand(service);
-    await until("told by health", async () => (await health(service)).status === "degraded");
+    await until("reported by health", async () => (await health(service)).status === "degraded");
     expect((await service.get("/health")).status).toBe(200);
     await assertNothingUsedUp(service, have);
     const answers = await askAll(service, await inHand(service));
-    const works = ["register", "login", "sign-up", "resend", "resend to nobody", "token by credentials", "introspect", "revoke"];
+    const works = [
+      "register",
+      "login",
+      "sign-up",
+      "resend",
+      "resend to an unknown address",
+      "token by credentials",
+      "introspect",
+      "revoke",
+    ];
     for (const name of [...open, ...works])
       expect([name, answers[name]?.status]).toEqual([name, name === "register" || name === "sign-up" ? 201 : 200]);
     await service.redis.mend();
@@ -250,13 +259,13 @@ function outages(shape: (typeof SHAPES)[number]): void {
         register: 201,
         "sign-up": 201,
         resend: 200,
-        "resend to nobody": 200,
+        "resend to an unknown address": 200,
         "login page": 303,
         verify: 200,
       };
       expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, "login"], 503), ...works });
       assertPlain503(answers);
-      await until("told by health", async () => (await health(service)).services.core === "disconnected", 3000);
+      await until("reported by health", async () => (await health(service)).services.core === "disconnected", 3000);
       expect(await health(service)).toMatchObject({ status: "error", services: { database: "connected" } });
       await service.core?.mend();
       await wellAgain(service);

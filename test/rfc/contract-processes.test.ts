@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
+import { freshDataDir } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
 import { COMPILED } from "../support/processes.ts";
 
@@ -29,6 +30,12 @@ const opened: ServerProcess[] = [];
 const directories: string[] = [];
 const aDirectory = (): string => {
   const directory = mkdtempSync(join(tmpdir(), "countersign-process-"));
+  directories.push(directory);
+  return directory;
+};
+/** With a migrated database, which spares the time of making one where the first start is not the subject. */
+const aDataDirectory = async (): Promise<string> => {
+  const directory = await freshDataDir();
   directories.push(directory);
   return directory;
 };
@@ -67,7 +74,7 @@ describe("contract: the process", () => {
   });
 
   test("R4: a second process on the same DATA_DIR is refused with a clear message, and the first goes on", async () => {
-    const dataDir = join(aDirectory(), "data");
+    const dataDir = await aDataDirectory();
     const first = await serve({ DATA_DIR: dataDir });
     const second = await countersign(["serve"], { DATA_DIR: dataDir, PORT: String(await freePort()), GRPC_PORT: String(await freePort()) });
     expect(second.code).toBe(1);
@@ -87,18 +94,18 @@ describe("contract: the process", () => {
     expect(err).toMatch(/^JWT_ISSUER: /m);
   });
 
-  test("a port that is taken is told by its setting, and nothing is left running", async () => {
-    const first = await serve({ DATA_DIR: join(aDirectory(), "data") });
+  test("a port that is taken is reported by its setting, and nothing is left running", async () => {
+    const first = await serve({ DATA_DIR: await aDataDirectory() });
     const taken = new URL(first.url).port;
     for (const setting of ["PORT", "GRPC_PORT"]) {
       const ports = { PORT: String(await freePort()), GRPC_PORT: String(await freePort()), [setting]: taken };
-      const { code, err } = await countersign(["serve"], { DATA_DIR: join(aDirectory(), "data"), HOST: "127.0.0.1", ...ports });
+      const { code, err } = await countersign(["serve"], { DATA_DIR: await aDataDirectory(), HOST: "127.0.0.1", ...ports });
       expect(code).toBe(1);
       expect(err).toBe(`${setting}: ${taken} is taken on 127.0.0.1; give a free one, or stop what listens there.\n`);
     }
   });
 
-  test("storage that cannot be had is told by its setting", async () => {
+  test("storage that cannot be had is reported by its setting", async () => {
     const refused = await countersign(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
     expect([refused.code, refused.err]).toEqual([1, expect.stringMatching(/^DATABASE_URL: the database does not answer; [^\n]+\n$/)]);
     const path = join(aDirectory(), "a-file");
@@ -109,8 +116,8 @@ describe("contract: the process", () => {
     expect([malformed.code, malformed.err]).toEqual([1, `PROVISION_FILE ${path}: the file is not JSON\n`]);
   });
 
-  test("provisioning beside a running server names --server; the version is told", async () => {
-    const dataDir = join(aDirectory(), "data");
+  test("provisioning beside a running server names --server; the version is printed", async () => {
+    const dataDir = await aDataDirectory();
     await serve({ DATA_DIR: dataDir });
     const plan = join(aDirectory(), "plan.json");
     writeFileSync(plan, "{}");
@@ -134,7 +141,7 @@ describe("contract: the process", () => {
     }
   });
 
-  test("an unknown command or file is told, with exit code 1", async () => {
+  test("an unknown command or file is reported, with exit code 1", async () => {
     expect((await countersign(["serv"])).code).toBe(1);
     const missing = await countersign(["provision", "/nowhere.json"]);
     expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
@@ -167,7 +174,7 @@ describe("contract: provisioning", () => {
   };
 
   test("is idempotent, and a change changes that alone", async () => {
-    const env = { DATA_DIR: join(aDirectory(), "data") };
+    const env = { DATA_DIR: await aDataDirectory() };
     const path = file(plan);
     const written = `written to the embedded database under ${env.DATA_DIR}\n`;
     expect((await countersign(["provision", path], env)).out).toBe(
@@ -204,15 +211,15 @@ describe("contract: provisioning", () => {
       "clients.0.responseTypes: must be code if",
     ],
   ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
-    const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: join(aDirectory(), "data") });
+    const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: await aDataDirectory() });
     expect(code).toBe(1);
     expect(err).toContain(fault);
     expect(err).not.toContain("s3cr3t");
   });
 
   test("an owner who is no one undoes the whole file", async () => {
-    const env = { DATA_DIR: join(aDirectory(), "data") };
-    const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "nobody@example.test" }] };
+    const env = { DATA_DIR: await aDataDirectory() };
+    const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "unknown@example.test" }] };
     expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);
     expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
   });

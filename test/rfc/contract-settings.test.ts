@@ -25,13 +25,13 @@ describe("contract: ID_TOKEN_SIGNING_ALG=RS256", () => {
     const { web } = server.clients;
     const { browser } = await server.signedInUser();
     const verifier = oauth.generateRandomCodeVerifier();
-    const told = await server.authorize(web, browser, {
+    const redirect = await server.authorize(web, browser, {
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       scope: "openid email",
       nonce: "n-1",
     });
     const client = { client_id: web.clientId, id_token_signed_response_alg: "RS256" };
-    const parameters = oauth.validateAuthResponse(as, client, new URLSearchParams(told), "st");
+    const parameters = oauth.validateAuthResponse(as, client, new URLSearchParams(redirect), "st");
     const secret = oauth.ClientSecretBasic(web.secret ?? "");
     const answer = await oauth.authorizationCodeGrantRequest(as, client, secret, parameters, web.redirectUri, verifier, insecure);
     const tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, { expectedNonce: "n-1", requireIdToken: true });
@@ -54,7 +54,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
     expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1);
     expect(answers[0]?.body.refresh_token).not.toBe(first.refresh_token);
     for (const { body } of answers) expect((await server.introspect(web, body.access_token)).body.active).toBe(true);
-    // Another client, or another wish, is not the same request come twice.
+    // Another client, or another changed, is not the same request come twice.
     expect((await server.refresh(other, first.refresh_token)).body.error).toBe("invalid_grant");
     const second = (await server.refresh(web, answers[0]?.body.refresh_token)).body;
     expect(second.refresh_token).toMatch(/^[0-9a-f]{64}$/);
@@ -65,8 +65,8 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
   });
 
   test.for([{ scope: "openid" }, { resource: "https://notes.example.test/" }] as const)(
-    "the token before with another wish (%o) is no repetition, and ends the family",
-    async (wish) => {
+    "the token before with another changed (%o) is no repetition, and ends the family",
+    async (changed) => {
       const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
       const { web } = server.clients;
       const { browser } = await server.signedInUser();
@@ -75,7 +75,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
       const second = (await server.refresh(web, first.refresh_token, { scope: "email openid" })).body;
       const repeated = await server.refresh(web, first.refresh_token, { scope: "openid email" });
       expect([repeated.status, repeated.body.refresh_token]).toEqual([200, second.refresh_token]);
-      expect((await server.refresh(web, first.refresh_token, wish)).body.error).toBe("invalid_grant");
+      expect((await server.refresh(web, first.refresh_token, changed)).body.error).toBe("invalid_grant");
       expect((await server.refresh(web, second.refresh_token)).body.error).toBe("invalid_grant");
     },
   );

@@ -14,7 +14,7 @@ const health = async ({ url }: ServiceProcess, path = "/health") => {
 const ALL_WELL = { database: "connected", redis: "connected", core: "connected" };
 
 describe("R11: the way out", () => {
-  test("SIGTERM: draining is told at once, the process serves on for 5 s, finishes what is under way, says GOAWAY and exits 0", async () => {
+  test("SIGTERM: draining shows in health at once, the process serves on for 5 s, finishes what is under way, says GOAWAY and exits 0", async () => {
     const server = await startProcess({});
     expect(await health(server)).toEqual([200, { status: "ok", services: ALL_WELL }]);
     expect(await health(server, "/health/live")).toEqual([200, { status: "ok" }]);

@@ -34,7 +34,7 @@ async function scene() {
 }
 const both = <Value>(value: Value) => [value, value];
 
-/** Guards that are told of revocations, one by each core. */
+/** Guards that read revocation events, one from each core. */
 function guards() {
   const made = Object.values(fronts.grpc).map((grpc) =>
     createGuard({
@@ -58,14 +58,14 @@ function guards() {
         ),
       ),
     );
-  /** Until both have been told; the runner's own limit ends what never comes. */
+  /** Until both have read them; the runner's own limit ends what never comes. */
   const become = async (token: string, expected: string) => {
     while ((await verdicts(token)).some((verdict) => verdict !== expected)) await setTimeout(20);
   };
   return { verdicts, become };
 }
 
-test("a pause that one front takes holds at the other from the next request on, and so does its end; guards are told by either core", async () => {
+test("a pause that one front takes holds at the other from the next request on, and so does its end; guards learn of it from either core", async () => {
   const { operator, deep, judged } = await scene();
   const { verdicts, become } = guards();
   expect(await verdicts(deep)).toEqual(["good", "good"]);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBalancer } from "../support/balancer.ts";
-import { type Answer, conversation, type TestClient } from "../support/flow.ts";
+import { type Answer, serverDriver, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { NGINX, nginxBefore } from "../support/nginx.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -30,12 +30,12 @@ async function startBehind(balance: Balance, database: TestDatabase) {
   for (const GRPC_PORT of grpc) cores.push(await startProcess({ ...shared, GRPC_PORT }, "core"));
   const balancer = await balance(grpc.map(Number));
   const front = await startProcess({ ...shared, PORT: port, TOKEN_CORE_URL: `http://127.0.0.1:${balancer.port}` }, "front");
-  return { ...conversation(front.url, join(dataDir, "outbox")), cores, balancer, front };
+  return { ...serverDriver(front.url, join(dataDir, "outbox")), cores, balancer, front };
 }
 type Service = Awaited<ReturnType<typeof startBehind>>;
 
-/** Repeats a request as it is told to: after the seconds of Retry-After, while the answer is 503. */
-async function asTold(request: () => Promise<Answer>): Promise<{ answer: Answer; refused: number }> {
+/** Repeats a request as the answer says: after the seconds of Retry-After, while the answer is 503. */
+async function repeated(request: () => Promise<Answer>): Promise<{ answer: Answer; refused: number }> {
   for (let refused = 0; ; refused += 1) {
     const answer = await request();
     if (answer.status !== 503 || refused > 5) return { answer, refused };
@@ -94,7 +94,7 @@ const stoppedCore = (balance: Balance) => (): void => {
     await until("a token", async () => (await aToken()).status === 200);
   });
 
-  test("clients that repeat as told lose no refresh family, and what was given up leaves no row", async () => {
+  test("clients that repeat as the answer says lose no refresh family, and what was given up leaves no row", async () => {
     const { browser } = await its.signedInUser();
     const families: string[] = [];
     for (let n = 0; n < FAMILIES; n += 1) families.push((await its.tokens(WEB, browser, { scope: "openid" })).refresh_token);
@@ -102,7 +102,7 @@ const stoppedCore = (balance: Balance) => (): void => {
     for (const core of its.cores) {
       const [issued, replays] = [await count("token.issued"), await count("refresh_token.replayed")];
       await stopped(core, async () => {
-        const answers = await Promise.all(families.map((token) => asTold(() => its.refresh(WEB, token))));
+        const answers = await Promise.all(families.map((token) => repeated(() => its.refresh(WEB, token))));
         expect(answers.map(({ answer }) => answer.status)).toEqual(answers.map(() => 200));
         held += answers.filter(({ refused }) => refused > 0).length;
         answers.forEach(({ answer }, n) => {

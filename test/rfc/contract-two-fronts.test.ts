@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sweep } from "../../src/store/sweep.ts";
 import { formsOf } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
-import type { CoreStream, TestClient } from "../support/flow.ts";
+import type { ServerDriver, TestClient } from "../support/flow.ts";
 import { type Publisher, publisher } from "../support/publisher.ts";
 import { freshRedis } from "../support/redis.ts";
 import { PROVISIONED } from "../support/server.ts";
@@ -21,20 +21,20 @@ afterAll(async () => {
   await site.close();
 });
 
-const both = <Answer>(ask: (front: CoreStream) => Promise<Answer>) => Promise.all([ask(fronts.here), ask(fronts.there)]);
+const both = <Answer>(ask: (front: ServerDriver) => Promise<Answer>) => Promise.all([ask(fronts.here), ask(fronts.there)]);
 const times = <Answer>(count: number, ask: () => Promise<Answer>) => Promise.all(Array.from({ length: count }, ask));
 
-const register = (front: CoreStream) =>
+const register = (front: ServerDriver) =>
   fetch(`${front.url}/oauth/register`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ grant_types: ["client_credentials"] }),
   });
-const registered = async (front: CoreStream): Promise<TestClient> => {
+const registered = async (front: ServerDriver): Promise<TestClient> => {
   const { client_id, client_secret } = (await (await register(front)).json()) as { client_id: string; client_secret: string };
   return { clientId: client_id, secret: client_secret, redirectUri: "" };
 };
-const statusOf = async (front: CoreStream, client: TestClient) =>
+const statusOf = async (front: ServerDriver, client: TestClient) =>
   (await front.token(client, { grant_type: "client_credentials", scope: "profile" })).status;
 
 test("docs/protocol.md#registration: an open registration that never got a token goes after a day, whichever process sweeps; one that was used stays, on both fronts", async () => {
@@ -88,7 +88,7 @@ if (shared)
 
     test("failures of client authentication, a hundred a minute for a client and an address over both", async () => {
       const wrong: TestClient = { clientId: "poster", secret: "wrong", redirectUri: "" };
-      const form = (front: CoreStream, client_secret: string) =>
+      const form = (front: ServerDriver, client_secret: string) =>
         front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", client_id: wrong.clientId, client_secret });
       const answers = (await both((front) => times(49, () => form(front, "wrong")))).flat();
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));

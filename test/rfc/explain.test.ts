@@ -170,7 +170,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
       "scope",
       "resource",
     ]);
-    expect(decisive(await explain({ clientId: "nobody", redirectUri: "" }, fields))).toEqual([
+    expect(decisive(await explain({ clientId: "unknown", redirectUri: "" }, fields))).toEqual([
       "client_known",
       "invalid_client",
       "client_unknown",
@@ -219,7 +219,7 @@ describe("a refusal of the past is explained by the id of its request", () => {
     expect(JSON.stringify([answer.body, [...answer.headers]])).not.toContain(String(past.refused?.reason));
   });
 
-  test("a paused agent is told as such, before and afterwards, to the operator alone", async () => {
+  test("a paused agent is reported as such, before and afterwards, to the operator alone", async () => {
     const { subject } = await server.subjectFor(["agent-1"]);
     await admin.operator.agents.pause.mutate({ clientId: "agent-1" });
     const fields = { grant_type: TOKEN_EXCHANGE, subject_token: subject, subject_token_type: ACCESS_TOKEN };
@@ -241,7 +241,7 @@ describe("a refusal of the past is explained by the id of its request", () => {
     expect(decisive(past)).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
   });
 
-  test("there is nothing to tell of an unknown id, nor of a request that was granted", async () => {
+  test("there is no explanation of an unknown id, nor of a request that was granted", async () => {
     const granted = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
     for (const requestId of ["no-such-request", granted.headers.get("x-request-id") ?? ""]) {
       expect(await refusedWith(admin.operator.explain.refusal.query({ requestId }))).toMatchObject({ error: "not_found", httpStatus: 404 });
@@ -286,7 +286,7 @@ describe("countersign explain", () => {
     expect(decisive(asJson)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
   });
 
-  test("tells of a refusal of the past, and says when there is none", async () => {
+  test("explains a refusal of the past, and says when there is none", async () => {
     const answer = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
     const { out } = await run("--request", answer.headers.get("x-request-id") ?? "", "--demands");
     expect(out).toMatch(/^at +\d{4}-.*\nclient +worker\ngrant +client_credentials\n\nRULE +VERDICT +DEMAND +SOURCE\n/);

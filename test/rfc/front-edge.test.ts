@@ -228,7 +228,7 @@ describe("CORS", () => {
 });
 
 describe("faults, overload and deadlines", () => {
-  test("a fault is reported once and told to nobody", async () => {
+  test("a fault is reported once and shown to no client", async () => {
     front.faults.length = 0;
     expect(await failure(await fetch(`${front.url}/fault`))).toEqual([500, { error: "server_error" }]);
     expect(front.faults).toHaveLength(1);

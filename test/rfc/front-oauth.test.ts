@@ -78,7 +78,7 @@ const CREDENTIALS = { client_id: "c", client_secret: "s" };
 const GRANT = { grant_type: "client_credentials", scope: "x" };
 
 describe("RFC 6749 §5.1: a token answer", () => {
-  test("holds what the core issued, is JSON, and is stored by nobody", async () => {
+  test("holds what the core issued, is JSON, and is stored by no cache", async () => {
     const response = await postForm(`${front.url}/oauth/token`, GRANT, { authorization: basic });
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     expect([response.headers.get("cache-control"), response.headers.get("pragma")]).toEqual(["no-store", "no-cache"]);
@@ -96,7 +96,7 @@ describe("RFC 6749 §5.1: a token answer", () => {
 describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
   test.for([
     ["no grant_type", CREDENTIALS, 400, "invalid_request"],
-    ["an unknown grant, whoever asks", { grant_type: "password", client_id: "nobody" }, 400, "unsupported_grant_type"],
+    ["an unknown grant, whoever asks", { grant_type: "password", client_id: "unknown" }, 400, "unsupported_grant_type"],
     [
       "jwt-bearer while it is off",
       { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: "x", ...CREDENTIALS },
@@ -237,7 +237,7 @@ describe("RFC 7662: introspection", () => {
     expect(JSON.parse(await introspect("delegated"))).toMatchObject({ aud: ["a", "b"], act: { sub: "B", act: { sub: "A" } } });
   });
 
-  test("of any other token nothing is told", async () => {
+  test("answers only `active` for any other token", async () => {
     expect(await introspect("rubbish")).toBe('{"active":false}');
   });
 

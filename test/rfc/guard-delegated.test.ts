@@ -20,7 +20,7 @@ type Server = ReturnType<typeof delegating<TestServer>>;
 
 const EVERYONE = { kind: "everyone" } as const;
 
-/** A guard that is told of revocations, and refuses rather than ask. */
+/** A guard that reads revocation events, and refuses rather than ask. */
 function aGuard(server: Server) {
   const access = { address: `http://${server.grpc}`, clientId: "crm-rs", clientSecret: "crm-rs-secret" };
   const guard = guardFor(server, { resource: CRM, verification: localWithRevocations({ ...access, whenStale: "refuse" }) });
@@ -36,7 +36,7 @@ const verdict = (guard: Guard, token: string): Promise<string> =>
     () => "good",
   );
 
-/** Until the guard has been told; the runner's own limit ends what never comes. */
+/** Until the guard has read them; the runner's own limit ends what never comes. */
 async function becomes(guard: Guard, token: string, expected: string): Promise<void> {
   while ((await verdict(guard, token)) !== expected) await setTimeout(20);
 }
@@ -56,7 +56,7 @@ async function introspections(server: Server): Promise<number> {
   return Number(line?.split(" ").at(-1) ?? 0);
 }
 
-describe("a guard that is told of revocations judges delegated tokens by itself", () => {
+describe("a guard that reads revocation events judges delegated tokens by itself", () => {
   test("a delegated token names every token that it came of, and is verified without a question", async ({ server }) => {
     const guard = aGuard(server);
     const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
@@ -99,7 +99,7 @@ describe("a guard that is told of revocations judges delegated tokens by itself"
 
   test.for([
     ["an operator pauses an agent in the middle", () => EVERYONE],
-    ["the user pauses it for herself", ({ userId }) => ({ kind: "user", userId }) as const],
+    ["the user pauses it for their own account", ({ userId }) => ({ kind: "user", userId }) as const],
   ] as const satisfies readonly (readonly [string, (line: Line) => Parameters<ReturnType<typeof agentPauses>["pause"]>[0]])[])(
     "when %s, the deep token is refused until it is resumed",
     async ([, whose], { server }) => {

@@ -67,7 +67,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     const { token } = await aToken(server);
     const { expiresAt } = await guard.verifyToken(token);
     turn(expiresAt - now() - 5);
-    await guard.verifyToken(token); // asked anew, good for ten seconds as far as the server is concerned
+    await guard.verifyToken(token); // asked again, good for ten seconds as far as the server is concerned
     turn(4);
     await guard.verifyToken(token);
     turn(1);
@@ -89,7 +89,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
   });
 
-  test("waits no longer than it was told for an answer that does not come", async () => {
+  test("waits no longer than its limit for an answer that does not come", async () => {
     const silent = createServer(() => undefined).listen(0, "127.0.0.1");
     await once(silent, "listening");
     onTestFinished(() => void silent.close());
@@ -122,7 +122,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
   });
 });
 
-test("what cannot work is told when the guard is made", () => {
+test("options that cannot work are refused when the guard is made", () => {
   const access = { clientId: "rs", clientSecret: "s" };
   const two = ["https://one.example", "https://two.example"];
   for (const verification of [introspection(access), grpcIntrospection({ ...access, address: "https://one.example:3001" })]) {

@@ -53,7 +53,7 @@ describe("the example, called by the MCP SDK's client", () => {
     expect([await ada.call("list_notes"), await bob.call("list_notes")]).toEqual([["buy milk"], []]);
   });
 
-  test("a tool is told for whom and by whom it is called", async () => {
+  test("a tool learns for whom and by whom it is called", async () => {
     const token = await issuer.token(notes.resource, { claims: { act: { sub: "agent" } } });
     const { call } = await connect(notes.resource, token);
     expect(await call("who_am_i")).toEqual({ sub: "ada", clientId: "notebook", scopes: ["notes:read"], actors: ["agent"] });

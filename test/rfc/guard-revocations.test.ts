@@ -38,7 +38,7 @@ async function revoked(guard: ReturnType<typeof aGuard>["guard"], token: string)
   }
 }
 
-describe("a guard that verifies locally and is told of revocations", () => {
+describe("a guard that verifies locally and reads revocation events", () => {
   test("lets a good token in", async ({ server }) => {
     const { ada, token } = await aToken(server);
     expect(await aGuard(server).guard.verifyToken(token)).toMatchObject({ sub: ada.id, clientId: "web", audience: [RESOURCE] });
@@ -94,7 +94,7 @@ describe("a guard that verifies locally and is told of revocations", () => {
     expect(await refusalOf(() => aGuard(server).guard.verifyToken(token))).toEqual(["invalid_token", "token_revoked"]);
   });
 
-  test("fails closed, or asks, when it heard nothing for too long", async ({ server }) => {
+  test("fails closed, or asks, when it received nothing for too long", async ({ server }) => {
     const { token } = await aToken(server);
     const nowhere = `127.0.0.1:${await freePort()}`;
     const access = { timeoutSeconds: 0.3 };
@@ -105,10 +105,10 @@ describe("a guard that verifies locally and is told of revocations", () => {
     expect((await refusalOf(() => asking.guard.verifyToken("rubbish")))[0]).toBe("invalid_token");
   });
 
-  test("asks about each token while what it heard is too old, and takes the answer", async ({ server }) => {
+  test("asks about each token while what it received is too old, and takes the answer", async ({ server }) => {
     const [mine, other] = [await aToken(server), await aToken(server)];
     let elapsed = 0;
-    // Ten seconds between any two looks at this clock: whatever was heard is old when it is looked at.
+    // Ten seconds between any two looks at this clock: whatever was received is old when it is looked at.
     const clocks = { now: () => Math.floor(Date.now() / 1000), elapsed: () => (elapsed += 10) };
     const verification = (whenStale: "introspect" | "refuse") =>
       localWithRevocations({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}`, whenStale });
@@ -131,7 +131,7 @@ describe("a guard that verifies locally and is told of revocations", () => {
   });
 });
 
-test("a restart of the server loses nothing: silent meanwhile, and what ended in between is refused", async () => {
+test("a restart of the server loses nothing: silent for a while, and what ended in between is refused", async () => {
   const server = await startServer();
   const { guard, turn } = aGuard(server);
   const [lost, kept] = [await aToken(server), await aToken(server)];

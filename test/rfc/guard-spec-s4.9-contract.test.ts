@@ -46,7 +46,7 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
     expect(headers.get("content-type")).toBeNull();
   });
 
-  test("a valid token lets in, and the handler is told who calls", async () => {
+  test("a valid token lets in, and the handler learns who calls", async () => {
     const actor = { sub: "agent", act: { sub: "planner" } };
     const headers = await aToken({ claims: { act: actor, aud: [RESOURCE, "https://other.example"] } });
     const response = await call("/mcp", { headers });

@@ -114,7 +114,7 @@ describe("one server mints, another accepts", () => {
     expect(await home.auditOf(fifth)).toMatchObject([{ event: "token.refused", reason: "too_many_actors", depth: 5 }]);
   });
 
-  test("an assertion is no access token, and never accepted by whoever made it", async () => {
+  test("an assertion is no access token, and never accepted by the server that made it", async () => {
     const { subject } = await subjectFor();
     const { access_token: assertion } = (await mint(subject)).body;
     const exchanged = await home.exchange("agent-1", assertion);

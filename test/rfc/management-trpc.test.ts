@@ -49,7 +49,7 @@ describe("developers", () => {
     }
   });
 
-  test("are told which member is at fault", async () => {
+  test("name the member that is at fault", async () => {
     const refusal = await refusedWith(admin(ada).clients.create.mutate({ name: "x", redirectUris: ["http://x.test/"] }));
     expect(refusal).toMatchObject({ error: "invalid_request", httpStatus: 400, issues: [{ path: "redirectUris.0" }] });
     expect(JSON.stringify(refusal)).not.toContain("x.test");
@@ -121,7 +121,7 @@ describe("the wire", () => {
     expect(api.faults).toEqual([]);
   });
 
-  test("a fault is told as one and no more", async () => {
+  test("a fault is reported once", async () => {
     const broken = await startManagement();
     await broken.ports.users.byId(aNewId());
     const faulty = {
@@ -234,10 +234,10 @@ describe("operators", () => {
     const self = operator.slice(3);
     expect(await refusedWith(ops.disable.mutate({ id: self }))).toMatchObject({ error: "conflict" });
     expect(await refusedWith(ops.setRole.mutate({ id: self, role: "developer" }))).toMatchObject({ error: "conflict" });
-    expect(await refusedWith(ops.get.query({ id: "nobody" }))).toMatchObject({ error: "not_found" });
+    expect(await refusedWith(ops.get.query({ id: "unknown" }))).toMatchObject({ error: "not_found" });
   });
 
-  test("are told in a typed error when what they send is too long", async () => {
+  test("get a typed error when what they send is too long", async () => {
     const long = admin(operator).operator.explain.tokenRequest.mutate({ parameters: { assertion: "a".repeat(100_000) } });
     expect(await refusedWith(long)).toMatchObject({ error: "payload_too_large", httpStatus: 413 });
   });

@@ -34,7 +34,7 @@ interface Scene {
 /** What a hostile wallet makes of a request, and the reason that the audit record names. */
 const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, reason: string][] = [
   [
-    "a presentation made for another request: the nonce is not ours",
+    "a presentation made for another request: the nonce is another one",
     ({ credential, wallet, asked }) => bind(onlySubject(credential), wallet.holder, { aud: asked.clientId, nonce: "swapped" }),
     "key_binding_nonce_wrong",
   ],
@@ -114,7 +114,7 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
     expect((await at.poll(user, handle)).body.status).toBe("rejected");
   });
 
-  test("nobody asks an issuer that is not trusted for anything", () => {
+  test("an issuer that is not trusted gets no request", () => {
     expect(stranger.publisher.connections()).toBe(0);
   });
 });

@@ -114,7 +114,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     expect(await at.refusals(user)).toEqual(["key_binding_for_another"]);
   });
 
-  test("SD-JWT VC §3.5: a credential may bring its issuer's certificates, up to a root of ours", async () => {
+  test("SD-JWT VC §3.5: a credential may bring its issuer's certificates, up to a trusted root", async () => {
     const certified = ca.serverFor("localhost");
     const by = { alg: "ES256" as const, privateKey: createPrivateKey(certified.key), jwk: {} };
     const stranger = privateCa().serverFor("localhost");

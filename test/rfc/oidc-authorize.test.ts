@@ -8,11 +8,12 @@ type Fields = Record<string, string | undefined>;
 const authorizePath = (server: TestServer, fields: Fields) =>
   server.authorizeUrl(server.clients.web, { code_challenge: server.pkce().challenge, scope: "openid", ...fields });
 
-/** What the client is told. */
-const told = ({ url }: Pick<Visit, "url">) => Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
-const ask = async (server: TestServer, browser: Browser, fields: Fields) => told(await browser.follow(authorizePath(server, fields)));
+/** What the client is redirectParams. */
+const redirectParams = ({ url }: Pick<Visit, "url">) => Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
+const ask = async (server: TestServer, browser: Browser, fields: Fields) =>
+  redirectParams(await browser.follow(authorizePath(server, fields)));
 
-/** A user who is signed in and has allowed `openid`, with an ID token of hers. */
+/** A user who is signed in and has allowed `openid`, with an ID token. */
 async function ready(server: TestServer) {
   const user = await server.signedInUser();
   const tokens = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
@@ -34,7 +35,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(await ask(server, browser, { prompt: "create" })).toMatchObject({ code: expect.any(String) });
   });
 
-  test("id_token_hint: the user herself, whether it has expired or not; another one is login_required", async ({ server }) => {
+  test("id_token_hint: the same user, whether it has expired or not; another one is login_required", async ({ server }) => {
     const [one, other] = [await ready(server), await ready(server)];
     for (const id_token_hint of [one.idToken, expired(server, one.idToken)]) {
       expect(await ask(server, one.browser, { id_token_hint })).toHaveProperty("code");
@@ -43,7 +44,7 @@ describe("OIDC Core §3.1.2.1", () => {
     }
   });
 
-  test("id_token_hint: what is no ID token of ours is invalid_request", async ({ server }) => {
+  test("id_token_hint: what is no ID token of this server is invalid_request", async ({ server }) => {
     const { browser, tokens, idToken } = await ready(server);
     for (const id_token_hint of [tokens.access_token as string, `${idToken.slice(0, -4)}AAAA`, "x"])
       expect(await ask(server, browser, { id_token_hint })).toMatchObject({ error: "invalid_request" });
@@ -60,7 +61,7 @@ describe("OIDC Core §3.1.2.1", () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const page = await browser.follow(authorizePath(server, { ...fields, code_challenge: challenge }));
     expect(page.url).toContain("/login?request=");
-    const { code = "" } = told(await browser.submit(page, { email, password: PASSWORD }));
+    const { code = "" } = redirectParams(await browser.submit(page, { email, password: PASSWORD }));
     const redirect = { redirect_uri: server.clients.web.redirectUri, code_verifier: verifier };
     const { body } = await server.token(server.clients.web, { grant_type: "authorization_code", code, ...redirect });
     expect(claimsOf(body.id_token).auth_time).toBeGreaterThan(before);
@@ -81,11 +82,11 @@ describe("OIDC Core §3.1.2.1", () => {
     const { browser, email } = await ready(server);
     const page = await browser.follow(authorizePath(server, { prompt: "consent" }));
     expect(page.html).toContain('name="decision"');
-    expect(told(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
+    expect(redirectParams(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
     const form = await browser.follow(authorizePath(server, { prompt: "login consent" }));
     const asked = await browser.submit(form, { email, password: PASSWORD });
     expect(asked.html).toContain('name="decision"');
-    expect(told(await browser.submit(asked, { decision: "deny" }))).toMatchObject({ error: "access_denied" });
+    expect(redirectParams(await browser.submit(asked, { decision: "deny" }))).toMatchObject({ error: "access_denied" });
   });
 
   test("POST /oauth/authorize: the same answers, by 303 and through a GET of our own", async ({ server }) => {
@@ -98,11 +99,17 @@ describe("OIDC Core §3.1.2.1", () => {
       });
     const good = await send({});
     expect([good.status, good.headers.get("location")?.startsWith("https://app.example.test")]).toEqual([303, false]);
-    expect(told(await browser.follow(good.headers.get("location") ?? ""))).toMatchObject({ code: expect.any(String), state: "st" });
+    expect(redirectParams(await browser.follow(good.headers.get("location") ?? ""))).toMatchObject({
+      code: expect.any(String),
+      state: "st",
+    });
     const silent = await send({ prompt: "none", max_age: "10000" });
-    expect(told(await browser.follow(silent.headers.get("location") ?? ""))).toHaveProperty("code");
+    expect(redirectParams(await browser.follow(silent.headers.get("location") ?? ""))).toHaveProperty("code");
     const bad = await send({ code_challenge: undefined });
-    expect([bad.status, told({ url: bad.headers.get("location") ?? "" })]).toMatchObject([303, { error: "invalid_request", state: "st" }]);
+    expect([bad.status, redirectParams({ url: bad.headers.get("location") ?? "" })]).toMatchObject([
+      303,
+      { error: "invalid_request", state: "st" },
+    ]);
     const lost = await send({ redirect_uri: "https://evil.test/" });
     expect([lost.status, lost.headers.get("location")]).toEqual([400, null]);
   });
@@ -115,7 +122,7 @@ describe("OIDC Core §11 offline_access", () => {
     expect(await ask(server, browser, silent)).toMatchObject({ error: "consent_required" });
     const page = await browser.follow(authorizePath(server, { scope: "openid offline_access" }));
     expect(page.html).toContain("Keep access while you are away");
-    expect(told(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
+    expect(redirectParams(await browser.submit(page, { decision: "approve" }))).toHaveProperty("code");
     expect(await ask(server, browser, silent)).toHaveProperty("code");
   });
 

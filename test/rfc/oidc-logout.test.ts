@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A user who is signed in, with an ID token of hers. */
+/** A user who is signed in, with an ID token. */
 async function signedIn() {
   const user = await server.signedInUser();
   const { id_token: hint } = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
@@ -29,7 +29,7 @@ const path = (fields: Record<string, string | readonly string[] | undefined>): s
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.json("/consents", undefined, "GET")).status === 200;
 
 describe("OpenID Connect RP-Initiated Logout §2", () => {
-  test("an ID token of the user ends her session without a question, and she goes back as registered, with state", async () => {
+  test("an ID token of the user ends the session without a question, and the user goes back as registered, with state", async () => {
     const { browser, hint } = await signedIn();
     const answer = await browser.request(path({ id_token_hint: hint, client_id: "web", post_logout_redirect_uri: BACK, state: "a b&c" }));
     expect([answer.status, answer.headers.get("location")]).toEqual([302, `${BACK}&state=a%20b%26c`]);
@@ -73,7 +73,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
   });
 
   test.for([{}, { state: "s" }, { logout_hint: "ada" }, { ui_locales: "de" }])(
-    "a POST may leave everything out, and she is asked: %j",
+    "a POST may leave everything out, and the user is asked: %j",
     async (members) => {
       const { browser } = await signedIn();
       const sent = await fetch(new URL("/logout", server.url), {
@@ -89,7 +89,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     },
   );
 
-  test("without a hint she is asked, and goes nowhere else when she says yes", async () => {
+  test("without a hint the user is asked, and goes nowhere else when they say yes", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(path({ client_id: "web", post_logout_redirect_uri: BACK, state: "s" }));
     expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
@@ -98,7 +98,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  test("a hint of another user signs no one out: she is asked", async () => {
+  test("a hint of another user signs no one out: the user is asked", async () => {
     const [one, other] = [await signedIn(), await signedIn()];
     const answer = await one.browser.request(path({ id_token_hint: other.hint, post_logout_redirect_uri: BACK }));
     expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);

@@ -74,10 +74,10 @@ describe("the chain of a running server", () => {
     // From a checkpoint on the beginning is vouched for, from between two it is not.
     const checkpoints = [...out.matchAll(/"type":"checkpoint","seq":(\d+)/g)].map(([, seq]) => Number(seq));
     const between = [1, 2, 3, 4, 5].find((seq) => !checkpoints.includes(seq));
-    const told = async (after: number | undefined) =>
+    const verdictFrom = async (after: number | undefined) =>
       (await verified((await run(["export", "--after", String(after)])).out, "--after", String(after))).out;
-    expect(await told(between)).toContain(`the records before record ${(between ?? 0) + 1} were not verified`);
-    expect(await told(checkpoints[0])).toMatch(/^sound(?!.*were not verified)/s);
+    expect(await verdictFrom(between)).toContain(`the records before record ${(between ?? 0) + 1} were not verified`);
+    expect(await verdictFrom(checkpoints[0])).toMatch(/^sound(?!.*were not verified)/s);
     expect(await run(["export", "--after", "1000000"])).toMatchObject({ code: 4, err: "There is no such record in the chain.\n" });
   });
 
@@ -103,7 +103,7 @@ describe("the chain of a running server", () => {
     expect(await verified(whole, "--at-least", "1000000")).toMatchObject({ code: 1, err: expect.stringContaining("[falls_short]") });
   });
 
-  test("whoever alters, removes or moves a record of an export is found out, with the first bad record and exit code 1", async () => {
+  test("an altered, removed or moved record of an export is found, with the first bad record and exit code 1", async () => {
     await signed();
     const { out } = await run(["export"]);
     const lines = out.trimEnd().split("\n");
@@ -140,12 +140,12 @@ describe("the chain of a running server", () => {
     const byAddress = await run(["tail", "--user", email.toUpperCase()]);
     expect(byAddress.out).toContain(`user=${id}`);
     expect(byAddress.out).toBe((await run(["tail", "--user", id])).out);
-    expect(await run(["tail", "--user", "nobody@example.test"])).toMatchObject({
+    expect(await run(["tail", "--user", "unknown@example.test"])).toMatchObject({
       code: 4,
       out: "",
-      err: "No user has the e-mail address nobody@example.test.\n",
+      err: "No user has the e-mail address unknown@example.test.\n",
     });
-    expect(await run(["tail", "--user", "nobody"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
+    expect(await run(["tail", "--user", "unknown"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
     expect(await run(["tail", "--grant", "nope"])).toMatchObject({ code: 1, out: "", err: "--grant: not an id\n" });
     await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");
   });
@@ -214,7 +214,7 @@ describe("refusals that leave a record", () => {
     ]);
   });
 
-  test("a token request of a client that has proved who it is, with the reason that it is not told; not what is asked in a public client's name", async () => {
+  test("a token request of a client that has proved who it is, with the reason, which the client does not see; not what is asked in a public client's name", async () => {
     await server.token(server.clients.oneShot, {
       grant_type: "authorization_code",
       code: "c".repeat(43),

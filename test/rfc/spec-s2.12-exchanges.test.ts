@@ -67,7 +67,7 @@ describe("docs/protocol.md#audit: an exchange that names an agent leaves a recor
   });
 
   test.for([
-    ["an unknown client", `${FORM}&client_id=nobody&client_secret=x`],
+    ["an unknown client", `${FORM}&client_id=unknown&client_secret=x`],
     ["a client that is no agent", `${FORM}&client_id=not-agent&client_secret=x`],
     ["no client", `${FORM}&scope=a&scope=b`],
     ["a NUL in the name", `${FORM}&client_id=a%00b&scope=a&scope=b`],

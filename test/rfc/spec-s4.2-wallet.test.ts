@@ -190,7 +190,7 @@ describe("the states of a link", () => {
     const { invocation_uri } = await at.begin(user);
     const answered = await wallet.answer(
       invocation_uri,
-      await issuer.issue({ holder: wallet.holder, claims: { sub: "nobody", email: user.email, email_verified: true } }),
+      await issuer.issue({ holder: wallet.holder, claims: { sub: "unknown", email: user.email, email_verified: true } }),
     );
     expect([answered.headers.getSetCookie(), await count()]).toEqual([[], before]);
   });

@@ -122,7 +122,7 @@ describe("POST /api/clients/", () => {
     expect(JSON.stringify(answer.body.issues)).not.toMatch(/Invalid|Too|Unrecognized|received/);
   });
 
-  test("what is no URI and what may not be a redirect URI here are told apart", async () => {
+  test("what is no URI and what may not be a redirect URI here have errors of their own", async () => {
     const redirectUris = ["nonsense", "https://a.test/#f", "http://a.test/cb"];
     const { body } = await json(await api.call(ada, "POST", "/api/clients/", { name: "x", redirectUris }));
     expect(body.issues).toEqual([
@@ -336,7 +336,7 @@ describe("who may not", () => {
     }
   });
 
-  test("other methods are 405, and scripts of other origins are told nothing", async () => {
+  test("other methods are 405, and scripts of other origins learn nothing", async () => {
     expect((await api.call(ada, "PUT", `/api/clients/${aNewId()}`, {})).status).toBe(405);
     const headers = { authorization: `Bearer ${ada}`, origin: "https://evil.test" };
     expect((await fetch(`${api.url}/api/clients/`, { headers })).headers.get("access-control-allow-origin")).toBeNull();

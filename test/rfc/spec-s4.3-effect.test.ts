@@ -10,7 +10,7 @@ import { describe, type TestServer, test } from "../support/server.ts";
 const RESOURCE = "https://notes.example.test/mcp";
 const REDIRECT = "https://mine.example.test/cb";
 
-/** A developer with a client of her own, who has signed in. */
+/** A developer with a client, who has signed in. */
 async function developer(server: TestServer, members: object = {}) {
   const who = await server.signedInUser();
   const token: string = who.login.access_token;
@@ -206,7 +206,7 @@ describe("static API keys at resource servers", () => {
     return { status: answer.status, body: await answer.json() };
   };
 
-  test("are told of by a method of their own, until they end", async ({ server }) => {
+  test("are verified by a method of their own, until they end", async ({ server }) => {
     const { admin, made } = await developer(server);
     const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
     const live = { active: true, client_id: made.clientId, key_id: id, scope: "openid notes:read offline_access" };
@@ -248,7 +248,7 @@ describe("static API keys at resource servers", () => {
     expect((await server.token({ clientId: made.clientId, secret: key, redirectUri: REDIRECT }, asks)).status).toBe(401);
   });
 
-  test("are told of to confidential clients alone, and rubbish is inactive", async ({ server }) => {
+  test("are verified for confidential clients alone, and rubbish is inactive", async ({ server }) => {
     expect((await verify(server, "csk_", "")).status).toBe(401);
     expect((await verify(server, "csk_", basicAuth("agent", "wrong"))).status).toBe(401);
     expect((await verify(server, "csk_", basicAuth("public-app", "x"))).status).toBe(401);

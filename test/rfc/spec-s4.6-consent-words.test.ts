@@ -60,8 +60,8 @@ describe("the consent page says what a scope allows in the operators' words", ()
     await operator.operator.scopes.remove.mutate({ name: "crm:read" });
     expect(await consent()).toContain("<bdi>crm:read</bdi>");
     const { records } = await operator.operator.audit.list.query({ limit: 20 });
-    const told = records.filter(({ scope }) => scope === "crm:read").map(({ event, actor }) => [event, actor.type]);
-    expect(told.filter(([event]) => event?.startsWith("scope."))).toEqual([
+    const logged = records.filter(({ scope }) => scope === "crm:read").map(({ event, actor }) => [event, actor.type]);
+    expect(logged.filter(([event]) => event?.startsWith("scope."))).toEqual([
       ["scope.removed", "user"],
       ["scope.changed", "user"],
     ]);
@@ -89,7 +89,7 @@ describe("the consent page says what a scope allows in the operators' words", ()
       error: "invalid_request",
       issues: [{ path: "title.en" }],
     });
-    for (const call of [own.remove.mutate({ name: "nobody:knows" }), own.set.mutate({ ...words, realmId: "no-uuid" })]) {
+    for (const call of [own.remove.mutate({ name: "unknown:scope" }), own.set.mutate({ ...words, realmId: "no-uuid" })]) {
       expect(await refusedWith(call)).toMatchObject({ error: "not_found" });
     }
   });

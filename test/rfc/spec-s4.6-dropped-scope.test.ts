@@ -63,7 +63,7 @@ describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => 
     expect(refused.granted).toBeUndefined();
     expect(refused.rules[2]).toMatchObject({ rule: "scope_allowed", verdict: "refused", error: "invalid_scope", reason: "no_scope_left" });
     const unknown = await admin.operator.explain.authorizationRequest.mutate({
-      parameters: { ...parameters("openid"), client_id: "nobody" },
+      parameters: { ...parameters("openid"), client_id: "unknown" },
     });
     expect(unknown.rules[0]).toMatchObject({ verdict: "refused", error: "invalid_client" });
   });

@@ -64,7 +64,7 @@ describe("docs/protocol.md#client-credentials", () => {
 describe("docs/protocol.md#client-authentication", () => {
   test.for([
     ["a wrong secret", { secret: "wrong" }, {}],
-    ["an unknown client", { clientId: "nobody" }, {}],
+    ["an unknown client", { clientId: "unknown" }, {}],
     ["basic and client_secret_post together", {}, { client_id: "worker", client_secret: "worker-secret" }],
     [
       "basic and an assertion together",

@@ -82,7 +82,7 @@ describe("what operators see", () => {
     expect([page.delegations.length, others.length]).toEqual([2, 1]);
   });
 
-  test("nobody but operators sees or ends any of it by this way; what is not there is not found", async ({ server }) => {
+  test("only operators see or end any of it by this way; what is not there is not found", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const { user, first } = await aLine(server, admin);
     const own = createAdminClient({ url: server.url, token: user.login.access_token }).operator;
@@ -101,8 +101,8 @@ describe("what operators see", () => {
       delegations.tree.query({ grantId: wrongId }),
       delegations.cut.mutate({ kind: "delegation", id: wrongId }),
       delegations.cut.mutate({ kind: "grant", id: wrongId }),
-      delegations.cut.mutate({ kind: "agent", clientId: "nobody" }),
-      agents.pause.mutate({ clientId: "nobody" }),
+      delegations.cut.mutate({ kind: "agent", clientId: "unknown" }),
+      agents.pause.mutate({ clientId: "unknown" }),
       agents.pause.mutate({ clientId: "not-agent" }),
     ].map(refused);
     expect(new Set(await Promise.all(unknown))).toEqual(new Set(["not_found"]));
@@ -190,7 +190,7 @@ describe("an agent that is paused acts for no one, until it is resumed", () => {
     expect(records.map((page) => page.records.length)).toEqual([1, 1]);
   });
 
-  test("what is cut meanwhile does not come back", async ({ server }) => {
+  test("what is cut in between does not come back", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const { accessTokens, second } = await aLine(server, admin);
     await admin.operator.agents.pause.mutate({ clientId: "agent-2" });
@@ -217,7 +217,7 @@ describe("countersign delegations and countersign agents", () => {
     );
     expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
     const { out } = await run(server, "delegations", "show", first.grantId);
-    expect(out).toMatch(new RegExp(`^person +${user.email} \\(${user.id}\\)$`, "m"));
+    expect(out).toMatch(new RegExp(`^user +${user.email} \\(${user.id}\\)$`, "m"));
     expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
     expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
     const ended = JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out);
@@ -237,26 +237,26 @@ describe("countersign delegations and countersign agents", () => {
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("resumed\n");
     expect((await run(server, "agents", "resume", "agent-5")).out).toBe("was not paused by operators\n");
     expect((await run(server, "agents", "pauses", "--json")).out).toBe("[]\n");
-    expect(await run(server, "agents", "pause", "nobody")).toMatchObject({
-      err: expect.stringMatching(/^Not found at http\S+: nobody\.\n$/),
+    expect(await run(server, "agents", "pause", "unknown")).toMatchObject({
+      err: expect.stringMatching(/^Not found at http\S+: unknown\.\n$/),
       code: 4,
     });
   });
 
-  test("resume says for whom the agent stays paused, since a user's pause is hers to end", async ({ server }) => {
+  test("resume says for whom the agent stays paused, since only the user ends their pause", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
-    const hers = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
+    const owners = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
     const stays = (whom: string) => `still paused by ${whom} alone can resume it, at /account/agents`;
     onTestFinished(async () => {
-      for (const her of hers) await pauses.resume(her, "agent-4", anAudit("agent.resumed"));
+      for (const owner of owners) await pauses.resume(owner, "agent-4", anAudit("agent.resumed"));
     });
-    await pauses.pause(hers[0]!, "agent-4", anAudit("agent.paused"));
+    await pauses.pause(owners[0]!, "agent-4", anAudit("agent.paused"));
     await run(server, "agents", "pause", "agent-4");
     const one = { err: `${stays(`${users[0].email}, who`)}\n`, code: 0 };
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
-    await pauses.pause(hers[1]!, "agent-4", anAudit("agent.paused"));
+    await pauses.pause(owners[1]!, "agent-4", anAudit("agent.paused"));
     expect((await run(server, "agents", "resume", "agent-4", "--json")).err).toBe(
       `${stays("2 users, each of whom")}: see \`agents pauses\`\n`,
     );

@@ -72,7 +72,7 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect((await server.introspect(as("desk"), body.access_token)).body).toEqual({ active: false });
   });
 
-  test("one identity is one user; a verified address of ours is linked, an unverified claim makes no one's account", async () => {
+  test("one identity is one user; a verified address of an account here is linked, an unverified claim makes no one's account", async () => {
     const subOf = async (claims: object) => claimsOf((await bring(made(claims))).body.access_token).sub;
     const [first, again] = [await subOf({ sub: "e-1" }), await subOf({ sub: "e-1" })];
     expect(again).toBe(first);

@@ -72,7 +72,7 @@ describe("docs/protocol.md#client-assertions", () => {
         by(made({ jti: undefined })),
         by(made({}, {}, stranger)),
         by(made({}, { typ: "at+jwt" })),
-        by(made({}, {}, key, "nobody")),
+        by(made({}, {}, key, "unknown")),
         by("rubbish"),
         { ...by(made()), client_assertion_type: "urn:other" },
         { client_assertion: made() },

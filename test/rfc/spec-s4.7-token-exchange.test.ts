@@ -62,7 +62,7 @@ describe("docs/protocol.md#token-exchange", () => {
     expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
   });
 
-  test("rule 3, abuse 38: what is no access token of ours is invalid_request", async ({ server }) => {
+  test("rule 3, abuse 38: what is no access token of this server is invalid_request", async ({ server }) => {
     const { subject, tokens } = await server.subjectFor(["agent-1"]);
     const own = await server.token(server.agent("agent-1"), { grant_type: "client_credentials", scope: "crm:read" });
     const [header, payload, signature = ""] = subject.split(".");
@@ -117,7 +117,7 @@ describe("docs/protocol.md#token-exchange", () => {
     for (const fields of [
       { resource: "https://elsewhere.example.test/" },
       { audience: "agent-2" },
-      { audience: "nobody" },
+      { audience: "unknown" },
       { resource: `${CRM}#part` },
     ]) {
       const answer = await server.exchange("agent-1", subject, fields);
@@ -278,7 +278,7 @@ describe("what ends above ends below", () => {
     }
   });
 
-  test("docs/protocol.md#sign-out: whoever is handed a user's token, agent or resource server, cannot sign her out with it", async ({
+  test("docs/protocol.md#sign-out: a party that is handed a user's token, agent or resource server, cannot sign the user out with it", async ({
     server,
   }) => {
     const chain = await server.chainOf(["agent-1"]);

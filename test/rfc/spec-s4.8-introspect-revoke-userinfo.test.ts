@@ -125,7 +125,7 @@ describe("docs/protocol.md#userinfo", () => {
     expect(await posted.json()).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
   });
 
-  test("OIDC Core §5.3.2: what is not to be told is left out", async ({ server }) => {
+  test("OIDC Core §5.3.2: claims without a scope are left out", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid" });

@@ -97,7 +97,7 @@ describe("reference delivery", () => {
       expect(await verifier.check(tokens[n] ?? "", response)).toMatchObject({ kind: "verified" });
   });
 
-  test("§2.9: the record never touches active; a token that is not active tells nothing", async () => {
+  test("§2.9: the record never touches active; a token that is not active shows nothing", async () => {
     const { worker } = server.clients;
     const { access_token: token } = await workerToken(server);
     await server.database.sql.query({ name: "test_forget_signatures", text: "delete from detached_signatures" }, []);

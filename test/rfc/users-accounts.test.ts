@@ -65,7 +65,7 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
   });
 
   test.for<[string, unknown, string]>([
-    ["no e-mail address", { email: "nobody", password: PASSWORD }, "email"],
+    ["no e-mail address", { email: "unknown", password: PASSWORD }, "email"],
     ["no password", { email: "a@example.test" }, "password"],
     ["a number for a password", { email: "a@example.test", password: 12345678 }, "password"],
     ["a short password", { email: "a@example.test", password: "1234567" }, "password"],
@@ -128,7 +128,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     for (const body of attempts) {
       const before = await compared();
       const { status, body: answer } = await browser().json("/auth/login", body);
-      // A hash takes tens of milliseconds, everything else a few: whoever skipped it would stand out.
+      // A hash takes tens of milliseconds, everything else a few: skipping it would stand out.
       answers.push({ status, answer, hashes: (await compared()) - before });
     }
     expect(answers).toEqual(attempts.map(() => ({ status: 401, answer: expect.objectContaining({ statusCode: 401 }), hashes: 1 })));
@@ -177,7 +177,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${server.url}"`]);
   });
 
-  test("docs/protocol.md#users: times are told to the millisecond", async () => {
+  test("docs/protocol.md#users: times have milliseconds", async () => {
     const accounts = [];
     for (let n = 0; n < 4; n++) accounts.push((await browser().json("/auth/register", { email: freshEmail(), password: PASSWORD })).body);
     expect(accounts.some(({ createdAt }) => createdAt % 1000 !== 0)).toBe(true);
@@ -294,7 +294,7 @@ describe("docs/protocol.md#accounts: POST /auth/resend-verification", () => {
     expect((await verify(await server.tokenFor(unverified.email, 2))).status).toBe(200);
   });
 
-  test.for(["nobody@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
+  test.for(["no-account@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
     const email = who === "known" ? (await user()).email : who;
     const allowed = await Promise.all([resend(email), resend(email), resend(email)]);
     expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);

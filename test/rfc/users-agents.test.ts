@@ -66,14 +66,14 @@ describe("a user's own page of agents", () => {
     expect(states[1]).toBe(states[0]);
   });
 
-  test("all that an agent holds is ended for her, and for no one else", async ({ server }) => {
+  test("all that an agent holds is ended for that user, and for no one else", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1", "agent-3"]), await server.chainOf(["agent-1"])];
     const page = await press(mine.user.browser, await mine.user.browser.follow(PATH), "Stop all access of agent-1");
     expect(await Promise.all([...mine.accessTokens, theirs.accessTokens[1]!].map(server.active))).toEqual([true, false, false, true]);
     expect(textOf(page)).toMatch(/agent-1 No active access Last active/);
   });
 
-  test("she pauses an agent for herself, and lets it go on", async ({ server }) => {
+  test("a user pauses an agent for themselves, and lets it go on", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-4"]), await server.chainOf(["agent-4"])];
     const { browser } = mine.user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-4");
@@ -86,7 +86,7 @@ describe("a user's own page of agents", () => {
     expect(await server.active(mine.accessTokens[1]!)).toBe(true);
   });
 
-  test("an operator's pause is told, and is not hers to end", async ({ server }) => {
+  test("an operator's pause is shown, and the user cannot end it", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-5"]);
     const { agents } = await operatorAt(server.url);
     await agents.pause.mutate({ clientId: "agent-5" });
@@ -103,7 +103,7 @@ describe("a user's own page of agents", () => {
     expect(await server.active(accessTokens[1]!)).toBe(true);
   });
 
-  test("what is below a paused agent waits with it, and is told so", async ({ server }) => {
+  test("what is below a paused agent waits with it, and is shown so", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-1", "agent-3"]);
     const { browser } = user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
@@ -135,7 +135,7 @@ describe("a user's own page of agents", () => {
     await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
 
-  test("every act leaves one record of hers", async ({ server }) => {
+  test("every act leaves one record of the user", async ({ server }) => {
     const { user } = await server.chainOf(["agent-1"]);
     const { browser } = user;
     const page = await browser.follow(PATH);
@@ -152,8 +152,8 @@ describe("a user's own page of agents", () => {
     ["end", { delegation: "01900000-0000-7000-8000-000000000001" }],
     ["end", { delegation: "x" }],
     ["end", {}],
-    ["end", { agent: "nobody" }],
-    ["pause", { agent: "nobody" }],
+    ["end", { agent: "unknown" }],
+    ["pause", { agent: "unknown" }],
     ["pause", { agent: "web" }],
     ["pause", {}],
   ] as const)("what is not there is not found: %s %j", async ([act, fields], { server }) => {
@@ -164,7 +164,7 @@ describe("a user's own page of agents", () => {
     expect(answer.status).toBe(404);
   });
 
-  test("another's delegation is not found, and a form that is not ours is refused", async ({ server }) => {
+  test("another's delegation is not found, and a form from elsewhere is refused", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1"]), await server.chainOf(["agent-1"])];
     const [foreign] = formsOf((await theirs.user.browser.follow(PATH)).html, server.url).filter(({ fields }) => "delegation" in fields);
     const [own] = formsOf((await mine.user.browser.follow(PATH)).html, server.url);

@@ -33,17 +33,17 @@ async function consented(members: Parameters<typeof authorizePath>[0] = {}) {
   return user;
 }
 
-/** What the client is told, each parameter with all its values. */
-function told({ url }: Pick<Visit, "url">): Record<string, string[]> {
+/** The parameters of the redirect to the client, each with all its values. */
+function redirectParams({ url }: Pick<Visit, "url">): Record<string, string[]> {
   expect(url).toMatch(/^https:\/\/app\.example\.test\/cb\?/);
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
   return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
 }
 
-const told302 = async (browser: Browser, path: string) => {
+const paramsOf302 = async (browser: Browser, path: string) => {
   const visit = await browser.follow(path);
   expect(visit.status).toBe(302);
-  return told(visit);
+  return redirectParams(visit);
 };
 
 describe("docs/protocol.md#authorization-request: the way through sign-in and consent", () => {
@@ -58,21 +58,26 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect(consent.url).toContain("/consent?request=");
     const done = await browser.submit(consent, { decision: "approve" });
     expect(done.status).toBe(303);
-    expect(told(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
+    expect(redirectParams(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
   });
 
   test("a consent that covers the request is not asked for again: one redirect, no page", async () => {
     const { browser } = await consented();
     const response = await browser.request(authorizePath());
     expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
-    expect(told({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [server.url] });
+    expect(redirectParams({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [server.url] });
   });
 
   test("denying gives access_denied and keeps nothing", async () => {
     const { browser } = await signedIn();
     const done = await browser.submit(await browser.follow(authorizePath()), { decision: "deny" });
     expect(done.status).toBe(303);
-    expect(told(done)).toEqual({ error: ["access_denied"], error_description: [expect.any(String)], state: ["st&1"], iss: [server.url] });
+    expect(redirectParams(done)).toEqual({
+      error: ["access_denied"],
+      error_description: [expect.any(String)],
+      state: ["st&1"],
+      iss: [server.url],
+    });
     expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
@@ -122,29 +127,26 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
   });
 
-  test.for(["approve", "deny"] as const)(
-    "%s sent twice, as by a double click, is told the browser twice and done once",
-    async (decision) => {
-      const { browser } = await signedIn();
-      const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
-      const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
-      expect([second.status, second.url]).toEqual([first.status, first.url]);
-      expect(told(first)).toHaveProperty(decision === "approve" ? "code" : "error");
-      const event = decision === "approve" ? "consent.given" : "consent.denied";
-      const { consents } = (await browser.json("/consents", undefined, "GET")).body;
-      expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
-      const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
-      const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
-      const last = rows.at(-1)?.user_id;
-      expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
-    },
-  );
+  test.for(["approve", "deny"] as const)("%s sent twice, as by a double click, is answered twice and done once", async (decision) => {
+    const { browser } = await signedIn();
+    const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
+    const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
+    expect([second.status, second.url]).toEqual([first.status, first.url]);
+    expect(redirectParams(first)).toHaveProperty(decision === "approve" ? "code" : "error");
+    const event = decision === "approve" ? "consent.given" : "consent.denied";
+    const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+    expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
+    const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
+    const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
+    const last = rows.at(-1)?.user_id;
+    expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
+  });
 
-  test("who denies is not taken to have allowed, also where she has allowed the same in another tab meanwhile", async () => {
+  test("who denies is not taken to have allowed, also where the same user has allowed the same in another tab", async () => {
     const { browser } = await signedIn();
     const [one, other] = [await browser.follow(authorizePath()), await browser.follow(authorizePath())];
     await browser.submit(other, { decision: "approve" });
-    expect(told(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
+    expect(redirectParams(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
   });
 
   test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
@@ -181,7 +183,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     }
   });
 
-  test("a request is for the browser that began it: in another one it has expired, whoever is signed in there", async () => {
+  test("a request is for the browser that began it: in another one it has expired, no matter who is signed in there", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const id = new URL(page.url).searchParams.get("request") ?? "";
@@ -220,8 +222,8 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     ["login_hint", "h".repeat(513)],
     ["id_token_hint", "h".repeat(2049)],
     ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
-  ] as const)("%s that is too long is invalid_request, and the client is told", async ([name, value]) => {
-    const error = await told302(aBrowser(server.url), authorizePath({ [name]: value }));
+  ] as const)("%s that is too long is invalid_request, by redirect to the client", async ([name, value]) => {
+    const error = await paramsOf302(aBrowser(server.url), authorizePath({ [name]: value }));
     expect(error).toMatchObject({ error: ["invalid_request"], error_description: [expect.stringMatching(/is too long: at most \d+/)] });
   });
 
@@ -241,13 +243,13 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     const body = new URLSearchParams(query);
     const response = await fetch(`${server.url}/oauth/authorize`, { method: "POST", body, redirect: "manual" });
     expect(response.status).toBe(303);
-    expect(told(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
+    expect(redirectParams(await browser.follow(response.headers.get("location") ?? ""))).toMatchObject({ code: [expect.any(String)] });
   });
 });
 
 describe("a request that may not be answered by redirect", () => {
   const wrong = [
-    [authorizePath({ client_id: "nobody" }), "invalid_client", "this client is not known here"],
+    [authorizePath({ client_id: "unknown" }), "invalid_client", "this client is not known here"],
     [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client"],
     [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing"],
   ] as const;
@@ -278,12 +280,12 @@ describe("a request that may not be answered by redirect", () => {
 
 describe("OIDC Core §3.1.2.1", () => {
   test("prompt=none: login_required, consent_required, or a code; never a page", async () => {
-    expect(await told302(aBrowser(server.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
+    expect(await paramsOf302(aBrowser(server.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
     const { browser } = await signedIn();
-    expect(await told302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
+    expect(await paramsOf302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
     const { browser: ready } = await consented();
-    expect(await told302(ready, authorizePath({ prompt: "none" }))).toMatchObject({ code: [expect.any(String)] });
-    expect(await told302(ready, authorizePath({ prompt: "none login" }))).toMatchObject({ error: ["invalid_request"] });
+    expect(await paramsOf302(ready, authorizePath({ prompt: "none" }))).toMatchObject({ code: [expect.any(String)] });
+    expect(await paramsOf302(ready, authorizePath({ prompt: "none login" }))).toMatchObject({ error: ["invalid_request"] });
   });
 
   test.for<Parameters<typeof authorizePath>[0]>([{ prompt: "login" }, { max_age: "0" }])(
@@ -299,7 +301,7 @@ describe("OIDC Core §3.1.2.1", () => {
       const wrong = await browser.submit(form, { email, password: "wrong" });
       expect(wrong.status).toBe(401);
       const done = await browser.submit(wrong, { email, password: PASSWORD });
-      expect(told(done)).toMatchObject({ code: [expect.any(String)] });
+      expect(redirectParams(done)).toMatchObject({ code: [expect.any(String)] });
       expect(browser.cookies.get("countersign")).not.toBe(before);
     },
   );
@@ -308,12 +310,12 @@ describe("OIDC Core §3.1.2.1", () => {
     const form = await aBrowser(server.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
     expect(form.html).toContain('value="a&quot;b@example.test"');
     const { browser } = await consented();
-    expect(await told302(browser, authorizePath({ max_age: "10000" }))).toMatchObject({ code: [expect.any(String)] });
+    expect(await paramsOf302(browser, authorizePath({ max_age: "10000" }))).toMatchObject({ code: [expect.any(String)] });
   });
 });
 
 describe("errors of the authorization request", () => {
-  const CLIENT_UNKNOWN = { client_id: "nobody" };
+  const CLIENT_UNKNOWN = { client_id: "unknown" };
   test.for<[Parameters<typeof authorizePath>[0], string]>([
     [CLIENT_UNKNOWN, "invalid_client"],
     [{ client_id: undefined }, "invalid_request"],
@@ -353,14 +355,14 @@ describe("errors of the authorization request", () => {
   ])(
     "rows 7, 8, docs/protocol.md#authorization-request-errors: %o goes by redirect with state and iss, before anyone signs in",
     async ([members, error]) => {
-      const answer = await told302(aBrowser(server.url), authorizePath(members));
+      const answer = await paramsOf302(aBrowser(server.url), authorizePath(members));
       expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
       expect(answer).not.toHaveProperty("code");
     },
   );
 
   test("row 17: a repeated state is invalid_request", async () => {
-    expect(await told302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
+    expect(await paramsOf302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
   });
 
   test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j comes back percent-encoded", async (state) => {
@@ -369,7 +371,7 @@ describe("errors of the authorization request", () => {
     const location = response.headers.get("location") ?? "";
     expect(location).toMatch(/^[\x21-\x7e]+$/);
     expect(location).not.toContain("<");
-    expect(told({ url: location }).state).toEqual([state]);
+    expect(redirectParams({ url: location }).state).toEqual([state]);
     expect(response.headers.getSetCookie()).toEqual([]);
   });
 });
@@ -420,7 +422,7 @@ describe("row 12: forms of elsewhere", () => {
     const { browser } = await consented();
     const page = await browser.follow("/account");
     const sent = await browser.request("/logout", { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
-    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // where she is asked
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // where the user is asked
     for (const path of ["/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
       const response = await browser.request(path, { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
       expect(response.status).toBe(403);
@@ -459,7 +461,7 @@ describe("row 15: names that clients give themselves", () => {
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
 
-  test("a redirect to the user's own device is told", async () => {
+  test("a redirect to the user's own device is shown", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
     expect(page.html).toContain("127.0.0.1:49152");

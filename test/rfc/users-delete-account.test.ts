@@ -79,7 +79,7 @@ describe("deleting an account", () => {
     server,
   }) => {
     const { email, id, browser } = await server.signedInUser();
-    await browser.submit(await browser.follow("/account"), { firstName: "Vanishing", lastName: "Person" });
+    await browser.submit(await browser.follow("/account"), { firstName: "Vanishing", lastName: "Surname" });
     await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     await aBrowser(server.url).json("/auth/forgot-password", { email });
     await close(browser);
@@ -100,7 +100,7 @@ describe("deleting an account", () => {
       [id],
     );
     expect(trail.map(({ event }) => event)).toEqual(expect.arrayContaining(["user.registered", "token.issued", "user.deleted"]));
-    for (const { all } of trail) for (const personal of [email, "Vanishing", "Person"]) expect(all).not.toContain(personal);
+    for (const { all } of trail) for (const personal of [email, "Vanishing", "Surname"]) expect(all).not.toContain(personal);
 
     const again = await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD });
     expect(again.status).toBe(201);

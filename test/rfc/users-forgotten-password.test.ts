@@ -88,7 +88,7 @@ describe("POST /auth/forgot-password", () => {
 });
 
 describe("POST /auth/reset-password", () => {
-  test("sets the password, ends sessions and refresh families, and tells the owner by mail", async () => {
+  test("sets the password, ends sessions and refresh families, and notifies the owner by mail", async () => {
     const { email, browser, tokens, token } = await withLink();
     expect((await reset(token)).status).toBe(200);
     expect([await signIn(email, PASSWORD), await signIn(email, NEW)]).toEqual([401, 200]);
@@ -149,7 +149,7 @@ describe("POST /auth/reset-password", () => {
     expect((await reset(token.toUpperCase())).status).toBe(200);
   });
 
-  test("whoever failed too often to sign in may sign in again", async () => {
+  test("a user who failed too often to sign in may sign in again", async () => {
     const { email, token } = await withLink();
     const address = from();
     const attempt = async (password: string) => (await api("/auth/login", { email, password }, address)).status;

@@ -88,7 +88,7 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
 
   test("a page whose form is at fault", async () => {
     const browser = aBrowser(server.url);
-    const page = await browser.submit(await browser.follow("/login"), { email: "nobody@example.test", password: "wrong" });
+    const page = await browser.submit(await browser.follow("/login"), { email: "unknown@example.test", password: "wrong" });
     expect(page.status).toBe(401);
     expectGuarded(page.headers);
     expectPlain(page.html);

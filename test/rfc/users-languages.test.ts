@@ -51,10 +51,10 @@ describe("pages speak the language of Accept-Language", () => {
   });
 });
 
-describe("refusals on pages are told in the page's language", () => {
+describe("refusals on pages are in the page's language", () => {
   test("a sign-in that fails", async () => {
     const browser = anonymous("de");
-    const page = await browser.submit(await browser.follow("/login"), { email: "nobody@example.test", password: PASSWORD });
+    const page = await browser.submit(await browser.follow("/login"), { email: "unknown@example.test", password: PASSWORD });
     expect([page.status, page.html.includes("E-Mail-Adresse oder Passwort ist falsch.")]).toEqual([401, true]);
     expect(page.html).toContain("<title>Fehler: Anmelden");
   });

@@ -55,7 +55,7 @@ describe("mails go by SMTP", () => {
     expect((await fetch(`${server.url}/auth/verify?token=${token}`)).status).toBe(200);
   });
 
-  test("one that is not taken waits, longer each time, and arrives in the end; no response tells of it", async () => {
+  test("one that is not taken waits, longer each time, and arrives in the end; no response shows it", async () => {
     const email = freshEmail();
     busy.add(email);
     expect((await register(email)).status).toBe(201);
@@ -72,7 +72,7 @@ describe("mails go by SMTP", () => {
     await eventually(() => rows(email)).toEqual([]);
   });
 
-  test("a link that has expired meanwhile is not sent, and does not stay", async () => {
+  test("a link that has expired before it was sent is dropped, and does not stay", async () => {
     const email = freshEmail();
     busy.add(email);
     await register(email);

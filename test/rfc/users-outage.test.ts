@@ -92,7 +92,7 @@ describe("security §3: when core or storage is gone", () => {
     }
   });
 
-  test("once the core found client and redirect URI good, the client is told by redirect", async () => {
+  test("once the core found client and redirect URI good, the client learns it by redirect", async () => {
     const sessions = { byHash: async () => signedIn } as unknown as UserPorts["sessions"];
     const { url } = await front({ validateAuthorization: good, issueCode: gone }, { sessions });
     const response = await ask(url + authorizePath(), { cookie });

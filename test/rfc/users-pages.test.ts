@@ -52,7 +52,7 @@ describe("sign-up", () => {
     expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
   });
 
-  test("a taken address is told at its field; a new one is sent a mail and can be sent another", async () => {
+  test("a taken address is reported at its field; a new one is sent a mail and can be sent another", async () => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     const taken = await browser.submit(await browser.follow("/signup"), { email, password: "another horse battery" });

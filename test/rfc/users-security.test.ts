@@ -35,7 +35,7 @@ describe("changing the password", () => {
     expect([(await signIn(server, email, PASSWORD)).status, (await signIn(server, email, NEW)).status]).toEqual([401, 200]);
   });
 
-  test("a wrong current password is told at its field, counts like a failed sign-in, and changes nothing", async ({ server }) => {
+  test("a wrong current password is reported at its field, counts like a failed sign-in, and changes nothing", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
     let page = await security(browser);
     for (let guess = 0; guess < 10; guess++) {
@@ -66,7 +66,7 @@ describe("changing the password", () => {
 });
 
 describe("where one is signed in", () => {
-  test("each session tells its program, address and time; this one cannot be signed out from the list", async ({ server }) => {
+  test("each session shows its program, address and time; this one cannot be signed out from the list", async ({ server }) => {
     const { email } = await server.signedInUser();
     const { browser } = await signIn(server, email, PASSWORD);
     const { html, url } = await security(browser);

@@ -98,7 +98,7 @@ test("a linked wallet is shown with its issuer, and unlinked by a button", async
   expect((await at.link(await at.aUser(), wallet, await credential(wallet, "shown"))).body.status).toBe("linked");
 });
 
-test("forms that are not ours begin and end nothing", async () => {
+test("forms from elsewhere begin and end nothing", async () => {
   const [user, wallet] = [await at.aUser(), aWallet()];
   await at.link(user, wallet, await credential(wallet, "forms"));
   for (const path of [PATH, `${PATH}/unlink`]) {

@@ -34,7 +34,7 @@ const hrefs = (html: string) => [...html.matchAll(/<a class="button[^"]*" href="
 describe("who signs up on the way to something comes back to it", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
-    ["a page of her own", "/account/agents", "/account/agents"],
+    ["a page of the account", "/account/agents", "/account/agents"],
   ] as const)("%s: by the link of the mail and sign-in", async ([, path, end]) => {
     const { email, browser } = newcomer();
     const { search, page } = await toSignUp(browser, path);
@@ -93,16 +93,16 @@ describe("who signs up on the way to something comes back to it", () => {
     const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
     const sent = await browser.submit(page, { email, password: PASSWORD, next });
     expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent`, ["/login"]]);
-    browser.cookies.set("countersign-errand", new URLSearchParams({ email, next }).toString());
+    browser.cookies.set("countersign-pending", new URLSearchParams({ email, next }).toString());
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
 
-  test.for(["%", "next=%2Faccount%2Fagents&next=%2Faccount%2Fagents", "request=nobody", "x".repeat(3000)])(
+  test.for(["%", "next=%2Faccount%2Fagents&next=%2Faccount%2Fagents", "request=unknown", "x".repeat(3000)])(
     "what the browser says that it began, %j, harms nothing",
     async (said) => {
       const { email, browser } = newcomer();
       await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
-      browser.cookies.set("countersign-errand", said);
+      browser.cookies.set("countersign-pending", said);
       expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/login`);
       const verified = await browser.follow(await linkTo(email));
       expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
@@ -111,7 +111,7 @@ describe("who signs up on the way to something comes back to it", () => {
 });
 
 describe("a sign-up is sent once", () => {
-  test("the page after it is its own: loaded anew, it asks for nothing again", async () => {
+  test("the page after it is its own: reloaded, it asks for nothing again", async () => {
     const { email, browser } = newcomer();
     const form = formsOf((await browser.follow("/signup")).html, server.url).find(({ fields }) => "password" in fields);
     const body = new URLSearchParams({ ...form?.fields, email, password: PASSWORD });
@@ -124,9 +124,9 @@ describe("a sign-up is sent once", () => {
   test("the cookie that knows the address is for the server alone, and gone with sign-in", async () => {
     const { email, browser } = newcomer();
     await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
-    expect(browser.cookies.get("countersign-errand")).toBe(`email=${encodeURIComponent(email)}`);
+    expect(browser.cookies.get("countersign-pending")).toBe(`email=${encodeURIComponent(email)}`);
     await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
-    expect(browser.cookies.has("countersign-errand")).toBe(false);
+    expect(browser.cookies.has("countersign-pending")).toBe(false);
   });
 
   test("one that a double click sent twice, even at once, is answered alike: one account, one mail", async () => {
@@ -148,10 +148,10 @@ describe("a sign-up is sent once", () => {
   });
 });
 
-describe("who has forgotten her password on the way to something comes back to it", () => {
+describe("who has forgotten their password on the way to something comes back to it", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
-    ["a page of her own", "/account/agents", "/account/agents"],
+    ["a page of the account", "/account/agents", "/account/agents"],
   ] as const)("%s", async ([, path, end]) => {
     const { email, browser } = newcomer();
     await browser.json("/auth/register", { email, password: PASSWORD });
@@ -159,7 +159,7 @@ describe("who has forgotten her password on the way to something comes back to i
     const sent = await browser.submit(await browser.follow(`/forgot${search}`), { email });
     expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/forgot/sent${search}`, [`/login${search}`]]);
     await browser.follow(sent.url);
-    const stale = await browser.follow("/reset?token=nobody");
+    const stale = await browser.follow("/reset?token=unknown");
     expect(hrefs(stale.html)).toEqual([`/forgot${search}`]);
     const token = await server.resetTokenFor(email, 2);
     expect(await server.mailsTo(email, 2)).toHaveLength(2);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What a user reads, without the line that is for whoever helps her. */
+/** What a user reads, without the line for support. */
 function readBy(html: string): { readonly words: string; readonly support: string } {
   const [, support = ""] = /<p class="support">([\s\S]*?)<\/p>/.exec(html) ?? [];
   const text = (part: string) => part.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
@@ -34,7 +34,7 @@ const WRONG: readonly (readonly [path: string, init: RequestInit, status: number
   ["/login?request=a&request=b", {}, 400, "invalid_request"],
   ["/login?request=%zz", {}, 400, "invalid_request"],
   ["/signup?next=%00", {}, 400, "invalid_request"],
-  ["/consent?request=nobody", {}, 400, "invalid_request"],
+  ["/consent?request=unknown", {}, 400, "invalid_request"],
   ["/login", form("{}", "application/json"), 400, "invalid_request"],
   ["/login", form("email=%ff"), 400, "invalid_request"],
   ["/login", form("email=a"), 403, "forbidden"],
@@ -43,7 +43,7 @@ const WRONG: readonly (readonly [path: string, init: RequestInit, status: number
 ];
 
 test.for(WRONG.flatMap((wrong) => (["en", "de"] as const).map((language) => [language, ...wrong] as const)))(
-  "%s: a page tells users of %s in words of theirs, and support by code and request",
+  "%s: a page explains %s to users in plain words, and to support by code and request",
   async ([language, path, init, status, code]) => {
     const answer = await aBrowser(server.url, { accept: "text/html", "accept-language": language }).request(path, init);
     const { words, support } = readBy(await answer.text());
@@ -53,7 +53,7 @@ test.for(WRONG.flatMap((wrong) => (["en", "de"] as const).map((language) => [lan
   },
 );
 
-test.for(["en", "de"] as const)("%s: so it is told that an application is gone while its request waited", async (language) => {
+test.for(["en", "de"] as const)("%s: an application that is gone is reported while its request waited", async (language) => {
   const email = `words-${language}@example.test`;
   const browser = aBrowser(server.url, { accept: "text/html", "accept-language": language });
   await browser.json("/auth/register", { email, password: PASSWORD });

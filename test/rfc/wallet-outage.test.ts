@@ -69,7 +69,7 @@ describe("security §3: when storage is gone, wallet paths are 500 with a messag
     expect(await answerOf(await postForm(`${url}/auth/link/wallet/response`, form))).toEqual(UNAVAILABLE);
   });
 
-  test("a fault of ours is 500 with a message that tells nothing", async () => {
+  test("an internal fault is 500 with a message that reveals nothing", async () => {
     const byHandle = async () => {
       throw new Error("secret detail");
     };

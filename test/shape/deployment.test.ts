@@ -11,7 +11,7 @@ const dockerfile = read("Dockerfile");
 const known = new Set<string>(SETTING_NAMES);
 
 describe("docker-compose.yml", () => {
-  test("sets nothing that is no setting of ours or of the database's image", () => {
+  test("sets nothing that is no setting of Countersign or of the database's image", () => {
     const names = [...compose.matchAll(/^ +([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? "");
     expect(names.length).toBeGreaterThan(10);
     expect(names.filter((name) => !known.has(name) && !name.startsWith("POSTGRES_") && name !== "CMD")).toEqual([]);

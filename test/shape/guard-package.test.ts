@@ -10,7 +10,7 @@ const VALUE_IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?\bfrom\s+"([^"]+)"|(?
 
 const codeOf = (file: string) => readFileSync(join(source, file), "utf8").replaceAll(/^import type .*$/gm, "");
 
-/** All that is loaded with a file, now or later: files of ours, and packages. */
+/** All that is loaded with a file, now or later: files of this repository, and packages. */
 function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
@@ -37,7 +37,7 @@ test("what asks over gRPC loads its peers when it is first needed, and names no 
   expect(codeOf("grpc.ts") + codeOf("grpc-channel.ts")).not.toMatch(/^import (?!type)[^;]*"(?:@grpc|@bufbuild)/m);
 });
 
-/** A worker at the edge, as far as the guard can tell: Fetch and WebCrypto, and nothing of Node (whose own fetch cannot do without Buffer). */
+/** A worker at the edge, as far as the guard sees: Fetch and WebCrypto, and nothing of Node (whose own fetch cannot do without Buffer). */
 const EDGE = `
   const [resource, issuer, token, documents] = process.argv.slice(1);
   const fetch = async (url) => new Response(JSON.parse(documents)[new URL(url).pathname]);

@@ -62,7 +62,7 @@ describe("import directions", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("policies take what they judge as values, and tell nobody", () => {
+  test("policies take what they judge as values, and report nothing", () => {
     const code = (file: string) => readFileSync(join(source, file), "utf8").replaceAll(/^import type .*;$/gm, "");
     const policies = files.filter((file) => file.startsWith("core/policy/"));
     expect(policies.filter((file) => /from "[^"]*(telemetry\/|ports\.ts)/.test(code(file)))).toEqual([]);

@@ -51,7 +51,7 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
   const bytes = new Uint8Array(readFileSync(tarball));
   const { name } = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
 
-  test("has nothing that publint would tell of", async () => {
+  test("has nothing that publint would report", async () => {
     const { messages } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
     expect(messages).toEqual([]);
   });
@@ -60,8 +60,8 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     const analysis = await checkPackage(createPackageFromTarballData(bytes));
     expect(analysis.types).toMatchObject({ kind: "included" });
     // CommonJS requires ES modules since Node 20.19, see below; resolution as before Node 12 knows no exports.
-    const ours = (problem: Problem) => !("resolutionKind" in problem && ["node10", "node16-cjs"].includes(problem.resolutionKind));
-    expect("problems" in analysis ? analysis.problems.filter(ours) : undefined).toEqual([]);
+    const relevant = (problem: Problem) => !("resolutionKind" in problem && ["node10", "node16-cjs"].includes(problem.resolutionKind));
+    expect("problems" in analysis ? analysis.problems.filter(relevant) : undefined).toEqual([]);
   });
 
   test("brings what is built, its licence, its readme and its changelog, and no source or test", async () => {

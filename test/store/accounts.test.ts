@@ -79,7 +79,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "user.verified")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
-    test("an expired or unknown verification token verifies nobody", async () => {
+    test("an expired or unknown verification token verifies no account", async () => {
       const tokenHash = aHash();
       await users(database.sql).register(aNewUser(), { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
       await database.sql.query(expire("verification_tokens"), []);
@@ -106,7 +106,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("$argon2id$other");
     });
 
-    test.for(["", "not-a-uuid", "0\0", "\ud800", "%", "'; drop table users; --"])("%j finds nobody", async (key) => {
+    test.for(["", "not-a-uuid", "0\0", "\ud800", "%", "'; drop table users; --"])("%j finds no one", async (key) => {
       expect(await users(database.sql).byId(key)).toBeUndefined();
       expect(await users(database.sql).byEmail(key)).toBeUndefined();
       expect(await clientDirectory(database.sql).byClientId(key)).toBeUndefined();

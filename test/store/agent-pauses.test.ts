@@ -14,7 +14,7 @@ const user = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 
-/** What comes after it is newer by every clock: the embedded database's tells whole milliseconds. */
+/** What comes after it is newer by every clock: the embedded database's has whole milliseconds. */
 const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
@@ -27,7 +27,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   const pauses = () => agentPauses(database.sql);
   const records = async (event: "agent.paused" | "agent.resumed") => (await auditOf(database.sql, event)).length;
 
-  test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored meanwhile", async () => {
+  test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored until then", async () => {
     const { scene, grantId, agent, token, first, third } = await aChain();
     const other = await aChain();
     expect(await pauses().pause(EVERYONE, agent, PAUSED)).toBe(true);
@@ -48,7 +48,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
   });
 
-  test("what is below a paused agent is told to wait for it, unless something ended it besides", async () => {
+  test("what is below a paused agent is shown as waiting for it, unless something ended it besides", async () => {
     const { scene, grantId, agent, token } = await aRoot();
     const other = (await aRoot()).agent;
     const above = below(scene, grantId, agent, token);
@@ -68,7 +68,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
   });
 
-  test("a user pauses for herself alone, and ends no operator's pause", async () => {
+  test("a user pauses for their own account alone, and ends no operator's pause", async () => {
     const [mine, theirs] = [await aChain(), await aRoot()];
     const held = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(held)).toBe(true);
@@ -82,7 +82,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect([await lives(mine.first), await lives(held)]).toEqual([true, true]);
   });
 
-  test("whether the agent that asks is paused is told with the state of the token that it brings", async () => {
+  test("whether the agent that asks is paused is part of the state of the token that it brings", async () => {
     const { scene, agent, token } = await aRoot();
     const paused = async () => (await tokenStates(database.sql).of({ ...token, agent })).agentPaused;
     expect(await paused()).toBe(false);
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     const before = [await records("agent.paused"), await records("agent.resumed")];
     expect([await pauses().pause(EVERYONE, agent, PAUSED), await pauses().pause(EVERYONE, agent, PAUSED)]).toEqual([true, false]);
     expect([await pauses().resume(EVERYONE, agent, RESUMED), await pauses().resume(EVERYONE, agent, RESUMED)]).toEqual([true, false]);
-    for (const unknown of [application, "nobody", "\0"]) {
+    for (const unknown of [application, "unknown", "\0"]) {
       expect(await pauses().pause(EVERYONE, unknown, PAUSED)).toBeUndefined();
       expect(await pauses().resume(EVERYONE, unknown, RESUMED)).toBe(false);
     }
@@ -114,7 +114,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect((await at64(() => pauses().resume(me, agent, RESUMED))).filter((won) => won)).toHaveLength(1);
   });
 
-  test("pauses are listed newest first; a user is told of her own, and of those for everyone of agents that act for her", async () => {
+  test("pauses are listed newest first; a user sees their own, and those for everyone of agents that act for them", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = user(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));

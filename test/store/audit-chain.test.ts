@@ -123,7 +123,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect((await auditTrail(sql).part(10, 1_000_000)).start).toBeUndefined();
   });
 
-  test("whoever follows sees each record once, however the pages fall", async () => {
+  test("a follower sees each record once, however the pages fall", async () => {
     const requestId = anId();
     let reached = await head();
     const seen: string[] = [];

@@ -167,8 +167,8 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     ["it has expired", (s) => run("update authorization_codes set expires_at = now() where user_id = $1::uuid", s.userId)],
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
-    ["the consent was revoked meanwhile", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
-    ["the user signed out everywhere meanwhile", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the consent was revoked in between", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
+    ["the user signed out everywhere in between", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
   ];
   test.for(endings)("a code is not redeemed when %s", async ([, happens]) => {
     const code = await aCode(database.sql, scene);

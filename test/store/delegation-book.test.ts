@@ -52,9 +52,9 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       const tree = await book().tree(EVERYONE, grantId, live);
       return new Map(tree?.delegations.map(({ id, ended }) => [id, ended]));
     };
-    const told = await ends();
-    expect([told.get(first.id), told.get(third.id)]).toEqual([null, { reason: "ended_above", at: null, by: null }]);
-    expect(told.get(second.id)).toEqual({ reason: "cut", at: expect.any(Number), by: OPERATOR });
+    const states = await ends();
+    expect([states.get(first.id), states.get(third.id)]).toEqual([null, { reason: "ended_above", at: null, by: null }]);
+    expect(states.get(second.id)).toEqual({ reason: "cut", at: expect.any(Number), by: OPERATOR });
     expect([[...(await ends(true)).keys()], ids([...(await ends(false)).keys()].map((id) => ({ id })))]).toEqual([
       [first.id],
       ids([second, third]),
@@ -64,7 +64,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect((await book().tree(EVERYONE, grantId))?.root.ended?.reason).toBe("grant_ended");
   });
 
-  test("a client that revokes its own delegated token is told as who cut it", async () => {
+  test("a client that revokes its own delegated token is named as who cut it", async () => {
     const { grantId, agent, first } = await aChain();
     const audit = anAudit("token.revoked", { actor: { type: "client", id: agent } });
     await tokenStates(database.sql).revoke(tokenOf(first), first.expiresAt, audit);
@@ -83,7 +83,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(others).toEqual([]);
   });
 
-  test("a user sees and cuts what is hers; what is another's is as if it were not there", async () => {
+  test("a user sees and cuts their own; what is another's is as if it were not there", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = user(mine.scene.userId);
     expect(ids((await book().list(me, {}, 50)).items)).toEqual(ids([mine.first, mine.second, mine.third]));
@@ -95,7 +95,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       { kind: "grant", id: theirs.grantId },
       { kind: "delegation", id: anId() },
       { kind: "grant", id: "none" },
-      { kind: "agent", clientId: "nobody" },
+      { kind: "agent", clientId: "unknown" },
     ] as const)
       expect(await book().cut(me, what, byOperator)).toBeUndefined();
     expect(await book().cut(me, { kind: "agent", clientId: theirs.agent }, byOperator)).toBe(0);
@@ -116,7 +116,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       after = page.next;
     }
     expect(paged).toEqual(everything.items.map(({ id }) => id));
-    for (const filter of [{ agent: "nobody" }, { agent: "\0" }, { userId: anId() }, { grantId: anId() }, { agent, live: false }])
+    for (const filter of [{ agent: "unknown" }, { agent: "\0" }, { userId: anId() }, { grantId: anId() }, { agent, live: false }])
       expect((await book().list(EVERYONE, filter, 50)).items).toEqual([]);
   });
 

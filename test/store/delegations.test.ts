@@ -167,7 +167,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(users[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("whoever only asks is told what an assertion would meet, and nothing comes of it", async () => {
+  test("explain reports what an assertion would meet, and stores nothing", async () => {
     const present = await presenting();
     const [subject, jti] = [anId(), anId()];
     const identity = { issuer: "https://idp.example.test", subject, verifiedEmail: undefined, realmId: DEFAULT_REALM_ID };
@@ -177,7 +177,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect([await count("users"), await count("audit_records"), await count("consumed_ids")]).toEqual(before);
     const userId = await present({ subject, jti });
     expect(await outlook(jti)).toEqual({ enabled: true, used: true });
-    await database.sql.query(statement("test_disable_person", "update users set enabled = false where id = $1::uuid"), [userId]);
+    await database.sql.query(statement("test_disable_user", "update users set enabled = false where id = $1::uuid"), [userId]);
     expect(await outlook("another")).toEqual({ enabled: false, used: false });
   });
 

@@ -156,7 +156,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(answers).toEqual(answers.map((_, n) => n < 2));
     });
 
-    test("whoever only asks uses nothing up", async () => {
+    test("a look-up alone uses nothing up", async () => {
       const [store, id] = [consumedIds(database.sql), anId()];
       const isConsumed = (issuer: string) => store.isConsumed("client_assertion", issuer, id);
       expect([await isConsumed("robot"), await consume("robot", id)]).toEqual([false, true]);
@@ -164,7 +164,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(await store.isConsumed("identity_assertion", "robot", id)).toBe(false);
     });
 
-    test("issuer, identifier and use tell them apart", async () => {
+    test("issuer, identifier and use distinguish them", async () => {
       const id = anId();
       expect([await consume("robot", id), await consume("robot2", id), await consume("robot", id, "identity_assertion")]).toEqual([
         true,

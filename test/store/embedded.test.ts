@@ -29,7 +29,7 @@ test("what was written is there after the directory is opened again", async () =
   rmSync(data, { recursive: true, force: true });
 });
 
-test("a missing directory is made, for its owner alone, and a first start that was cut short is begun anew", async () => {
+test("a missing directory is made, for its owner alone, and a first start that was cut short is started again", async () => {
   const data = join(dir, "below", "data");
   await (await openDatabase({ dir: data })).close();
   expect(statSync(data).mode & 0o777).toBe(0o700);
@@ -41,7 +41,7 @@ test("a missing directory is made, for its owner alone, and a first start that w
   await again.close();
 });
 
-test("a second opener is refused, told who holds the directory, and does no harm", async () => {
+test("a second opener is refused, learns who holds the directory, and does no harm", async () => {
   const data = await freshDataDir();
   const first = await openDatabase({ dir: data });
   await expect(openDatabase({ dir: data })).rejects.toThrow(`in use by process ${process.pid}`);

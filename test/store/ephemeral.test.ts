@@ -30,7 +30,7 @@ describe.for(kinds)("rates in $name", ({ open }) => {
   });
   afterAll(() => ephemeral.close());
 
-  test("of 64 parallel calls exactly the limit goes through, and the rest are told how long to wait", async () => {
+  test("of 64 parallel calls exactly the limit goes through, and the rest learn how long to wait", async () => {
     const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 10, 60);
     const waits = await Promise.all(Array.from({ length: 64 }, () => limiter.hit("192.0.2.1")));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
@@ -95,10 +95,10 @@ if (TEST_REDIS_URL !== undefined)
         const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 3, 60);
         expect(await limiter.hit("k")).toBe(0);
         await wire[how]();
-        const before = wire.heard();
+        const before = wire.received();
         const waits: number[] = [];
         for (let n = 0; n < 20; n++) waits.push(await limiter.hit("k"));
-        expect(wire.heard() - before).toBeLessThan(20); // who does not answer is asked now and then, and not by every call
+        expect(wire.received() - before).toBeLessThan(20); // who does not answer is asked now and then, and not by every call
         // One of three was used up before.
         expect(waits.filter((wait) => wait === 0)).toHaveLength(2);
         expect(await ephemeral.ping()).toBe(false);

@@ -22,7 +22,7 @@ test("the embedded database, once closed, is unavailable and not wrong", async (
 });
 
 test("a server that is not there is unavailable at once", async () => {
-  await expect(openDatabase({ url: "postgresql://nobody@127.0.0.1:1/none" })).rejects.toMatchObject(unavailable);
+  await expect(openDatabase({ url: "postgresql://unknown@127.0.0.1:1/none" })).rejects.toMatchObject(unavailable);
 });
 
 if (TEST_DATABASE_URL !== undefined)

@@ -59,7 +59,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     const key = { ...minted, id: aNewId(), clientId: id, name: "k" };
     expect(await keys.create(key, mine, audit)).toMatchObject({ clientId: id });
     const decided = () => {
-      throw new Error("nobody decides on what is out of reach");
+      throw new Error("no decision on what is out of reach");
     };
     expect([
       await clients.byId(id, stranger),
@@ -178,9 +178,9 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
   test("users and realms change with their record", async () => {
     const id = await addUser(database, "Person@example.test");
     const users = managedUsers(database.sql);
-    const told = { ...audit, event: "user.changed", userId: id } as const;
-    expect(await users.setEnabled(id, false, told)).toMatchObject({ enabled: false });
-    expect(await users.setRole(id, "operator", told)).toMatchObject({ role: "operator", enabled: false });
+    const entry = { ...audit, event: "user.changed", userId: id } as const;
+    expect(await users.setEnabled(id, false, entry)).toMatchObject({ enabled: false });
+    expect(await users.setRole(id, "operator", entry)).toMatchObject({ role: "operator", enabled: false });
     expect((await users.list({ search: "person@", role: "operator", enabled: false }, 5)).items.map((user) => user.id)).toEqual([id]);
     const trail = auditTrail(database.sql);
     expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, 5)).items).toHaveLength(2);
@@ -188,6 +188,6 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await realms.setRegistrationScopes(DEFAULT_REALM, ["a", "b"], audit)).toMatchObject({ dynamicRegistrationScopes: ["a", "b"] });
     expect(await realms.setRegistrationScopes(DEFAULT_REALM, null, audit)).toMatchObject({ dynamicRegistrationScopes: null });
     expect(await realms.setRegistrationScopes(aNewId(), [], audit)).toBeUndefined();
-    expect(await users.setEnabled("nobody", true, told)).toBeUndefined();
+    expect(await users.setEnabled("unknown", true, entry)).toBeUndefined();
   });
 });

@@ -24,7 +24,7 @@ const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Prom
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
 // Who holds several rows takes them in one order (docs/decisions/0014-locks-in-one-order.md). Each of these took them in two before.
-describe.each(databaseKinds)("nobody waits for anyone in a ring, $name", ({ fresh }) => {
+describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   let sql: Sql;
   beforeAll(() => {
@@ -78,7 +78,7 @@ describe.each(databaseKinds)("nobody waits for anyone in a ring, $name", ({ fres
   });
 
   test.for(rounds(12))(
-    "many codes of a user redeemed at two processes while she signs out and the client is deleted, round %i",
+    "many codes of a user redeemed at two processes while they sign out and the client is deleted, round %i",
     async (round) => {
       const scene = await aScene(sql);
       const codes = await times(MANY, () => aCode(sql, scene));

@@ -35,7 +35,7 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
   afterAll(() => database.close());
 
   /** A user's token for an agent, and a core that stores an exchange only after something else has happened. */
-  async function aScenario(meanwhile: (known: { agent: string; userId: string; grantId: string }) => Promise<unknown>) {
+  async function aScenario(interfere: (known: { agent: string; userId: string; grantId: string }) => Promise<unknown>) {
     const { sql } = database;
     const { ports, key } = usual;
     const scene = await aScene(sql);
@@ -53,7 +53,7 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
       ...ports,
       delegations: {
         async record(...given) {
-          await meanwhile({ agent, userId: scene.userId, grantId: grant.id });
+          await interfere({ agent, userId: scene.userId, grantId: grant.id });
           return delegations(sql).record(...given);
         },
       },
@@ -96,14 +96,14 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
       ({ agent }) => disabled(database.sql, "clients", "client_id", agent),
       "invalid_client client_disabled client_enabled",
     ],
-  ])("%s: the refusal names the rule that holds no longer, and so does its one record", async ([, meanwhile, expected]) => {
-    const { exchange } = await aScenario(meanwhile);
+  ])("%s: the refusal names the rule that holds no longer, and so does its one record", async ([, interfere, expected]) => {
+    const { exchange } = await aScenario(interfere);
     const { outcome, requestId } = await exchange();
     expect(outcome).toBe(expected);
     expect(await recorded(requestId)).toEqual([{ event: "token.refused", reason: expected.split(" ")[1] }]);
   });
 
-  test("64 exchanges beside a pause: each is granted or told of the pause", async () => {
+  test("64 exchanges beside a pause: each is granted or refused because of the pause", async () => {
     let asked = 0;
     const { exchange } = await aScenario(async (known) => {
       asked += 1;

@@ -99,7 +99,7 @@ if (TEST_DATABASE_URL !== undefined)
         `explain (format json) execute looked_at${values}`,
       );
       const plan = rows[0]?.["QUERY PLAN"][0].Plan;
-      if (plan === undefined) throw new Error("explain tells no plan");
+      if (plan === undefined) throw new Error("explain shows no plan");
       return plan;
     }
 

@@ -11,7 +11,7 @@ import { users } from "../../src/store/users.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 
-/** Hashes that can be told apart at a glance; what is stored and when is the matter here, not how hard it is to guess. */
+/** Hashes that differ at a glance; what is stored and when is the matter here, not how hard it is to guess. */
 const passwords = {
   hash: async (password: string) => `hash of ${password}`,
   verify: async (hash: string | null | undefined, password: string) => ({ kind: hash === `hash of ${password}` ? "right" : "wrong" }),
@@ -74,7 +74,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
       [event],
     );
 
-  test("each change has its record, told of whoever applied the file, and what changes nothing has none", async () => {
+  test("each change has its record, with the actor who applied the file, and what changes nothing has none", async () => {
     const file = {
       realms: [{ name: "audited", dynamicRegistrationScopes: ["openid"] }],
       users: [{ email: "audited@example.test", password: "correct horse battery" }],
@@ -108,7 +108,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     ]);
   });
 
-  test("every client is judged on the record that the file makes of it; one that is at fault undoes all, and each fault is told", async () => {
+  test("every client is judged on the record that the file makes of it; one that is at fault undoes all, and each fault is reported", async () => {
     const notes = { clientId: "notes", name: "Notes", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "none" };
     await apply({ clients: [{ ...notes, environment: "development", redirectUris: ["https://intranet/cb"] }] });
     const files = { ...notes, clientId: "files", tokenEndpointAuthMethod: "private_key_jwt" };
@@ -116,7 +116,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
       { ...notes, environment: "production" },
       { ...notes, clientId: "good" },
       files,
-      { ...notes, clientId: "orphan", ownerEmail: "nobody@example.test" },
+      { ...notes, clientId: "orphan", ownerEmail: "unknown@example.test" },
       { ...notes, clientId: "countersign" },
     ];
     await expect(apply({ clients })).rejects.toMatchObject({
@@ -135,8 +135,8 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await directory.byClientId("notes")).toMatchObject({ environment: "development" });
     const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
     await apply({ clients: [{ ...files, jwks }] });
-    expect((await apply({ clients: [{ ...files, name: "Named anew" }] })).clients).toEqual({ ...none, changed: 1 });
-    expect(await directory.byClientId("files")).toMatchObject({ jwks, name: "Named anew" });
+    expect((await apply({ clients: [{ ...files, name: "Named again" }] })).clients).toEqual({ ...none, changed: 1 });
+    expect(await directory.byClientId("files")).toMatchObject({ jwks, name: "Named again" });
   });
 
   test("a secret that the file leaves out stays, another replaces it, and it ends with the method that used it", async () => {

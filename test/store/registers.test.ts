@@ -70,7 +70,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       ]);
     });
 
-    test("of 20 registrations of one client_id one succeeds, the rest are told of the conflict", async () => {
+    test("of 20 registrations of one client_id one succeeds, the rest get the conflict", async () => {
       const clientId = `taken-${anId()}`;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 20 }, () =>
@@ -130,11 +130,11 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "key.published")).length).toBe(3);
       await pass("2 hours");
       expect((await register.publish([own], [own.kid])).map(({ jwk }) => jwk.kid)).toEqual([own.kid]);
-      await pass("2 hours"); // and no one has it: what comes back then is published anew
+      await pass("2 hours"); // and no one has it: what comes back then is published again
       expect((await register.publish([own], [own.kid]))[0]?.age).toBeLessThan(60);
     });
 
-    test("a key that is configured is served, used or not, and keeps its age; 64 cores that publish at once fail for nobody", async () => {
+    test("a key that is configured is served, used or not, and keeps its age; 64 cores that publish at once all succeed", async () => {
       const [own, coming] = [aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       for (let hour = 0; hour < 3; hour += 1) {

@@ -22,7 +22,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
   async function marked(work: () => Promise<unknown>) {
     const marks = revocationEvents(database.sql);
     const edge = await marks.edge();
-    // An older transaction, of whomever, holds the edge back: what was told may be told again.
+    // An older transaction, of any session, holds the edge back: an event may be sent again.
     const before = new Set((await marks.since(edge)).marks.map(({ sequence }) => sequence));
     await work();
     const page = await marks.since(edge);
@@ -62,7 +62,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
     expect(await marked(() => undone().catch(() => undefined))).toEqual([]);
   });
 
-  test("without a cursor, or with a foreign one, all that still matters is told", async () => {
+  test("without a cursor, or with a foreign one, all that still matters is sent", async () => {
     const { since } = revocationEvents(database.sql);
     await run(database, "insert into revocations (jti, client_id, expires_at) values ('over', 'c', now() - interval '1 minute')");
     for (const cursor of [undefined, "999999999999999", "-1", "rubbish"]) {
@@ -78,7 +78,7 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
 
   // One connection cannot have two transactions at once, so the embedded database cannot show this; nor can it happen there.
   if (name === "postgresql")
-    test("what is committed late is told by a cursor that was read meanwhile, and so is what was committed before it", async () => {
+    test("what is committed late follows a cursor that was read in between, and so is what was committed before it", async () => {
       const { edge, since } = revocationEvents(database.sql);
       let cursor = "";
       await database.sql.transaction(async (tx) => {

@@ -35,9 +35,9 @@ test.for(databaseKinds)("keys that the database makes are UUIDv7 and in order: $
       const [row] = await database.sql.query<{ id: string }>(statement("test_id", "select uuid_v7()::text as id"), []);
       asked.push(row?.id ?? "");
     }
-    // The embedded database's clock tells whole milliseconds; within one of them its ids differ by chance alone.
-    const told = asked.map((id) => id.slice(0, "01234567-89ab-7cde".length));
-    expect(told.toSorted()).toEqual(told);
+    // The embedded database's clock has whole milliseconds; within one of them its ids differ by chance alone.
+    const stamps = asked.map((id) => id.slice(0, "01234567-89ab-7cde".length));
+    expect(stamps.toSorted()).toEqual(stamps);
   } finally {
     await database.close();
   }

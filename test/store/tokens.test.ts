@@ -26,7 +26,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
   const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
   describe("states", () => {
-    test("a user's token hangs on revocation, grant, client and user, each read anew", async () => {
+    test("a user's token hangs on revocation, grant, client and user, each read again", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const token = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
       const store = states();
@@ -81,7 +81,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
 
     test("many tokens of a moment, each with its own answer", async () => {
       const store = states();
-      const tokens = Array.from({ length: 100 }, (_, n) => ({ jti: anId(), clientId: n % 2 === 0 ? scene.clientId : "nobody" }));
+      const tokens = Array.from({ length: 100 }, (_, n) => ({ jti: anId(), clientId: n % 2 === 0 ? scene.clientId : "unknown" }));
       await store.revoke(tokens[0]!, inAnHour(), anAudit("token.revoked"));
       const answers = await Promise.all([...tokens, ...tokens].map((token) => store.of(token)));
       expect(answers.map(({ clientEnabled }) => clientEnabled)).toEqual(
@@ -227,17 +227,17 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
     test("a refused request is found by its id, with its rule; nothing else is", async () => {
       const log = auditLog(database.sql);
       const refusal = { outcome: "failure", clientId: scene.clientId, grantType: "refresh_token", reason: "because" } as const;
-      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-1", rule: "scope", error: "invalid_scope" }));
-      await log.record(anAudit("token.refused", { ...refusal, requestId: "told-2" }));
-      await log.record(anAudit("session.refused", { outcome: "failure", requestId: "told-3" }));
-      await log.record(anAudit("token.issued", { ...refusal, outcome: "success", requestId: "told-4" }));
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "refused-1", rule: "scope", error: "invalid_scope" }));
+      await log.record(anAudit("token.refused", { ...refusal, requestId: "refused-2" }));
+      await log.record(anAudit("session.refused", { outcome: "failure", requestId: "refused-3" }));
+      await log.record(anAudit("token.issued", { ...refusal, outcome: "success", requestId: "refused-4" }));
       const { clientId, grantType, reason } = refusal;
-      expect(await log.refusalOf("told-1")).toEqual({
+      expect(await log.refusalOf("refused-1")).toEqual({
         ...{ clientId, grantType, reason, rule: "scope", error: "invalid_scope" },
         at: expect.any(Number),
       });
-      expect(await log.refusalOf("told-2")).toMatchObject({ reason, rule: undefined, error: undefined });
-      for (const other of ["told-3", "told-4", "told", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
+      expect(await log.refusalOf("refused-2")).toMatchObject({ reason, rule: undefined, error: undefined });
+      for (const other of ["refused-3", "refused-4", "refused", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
     });
 
     test("a refusal that stands alone does not count as a use of the client", async () => {

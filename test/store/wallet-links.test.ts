@@ -25,7 +25,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
   const wallets = () => linkedWallets(database.sql);
   const started = anAudit("wallet.link_started");
   const refused = anAudit("wallet.refused", { outcome: "failure" });
-  const told = (completion: Completion) => anAudit(completion.state === "linked" ? "wallet.linked" : "wallet.refused");
+  const auditOfCompletion = (completion: Completion) => anAudit(completion.state === "linked" ? "wallet.linked" : "wallet.refused");
 
   async function begun(userId = user.id, more: { sameDevice?: boolean } = {}) {
     const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: anId(), sameDevice: false, ttl: 300, ...more };
@@ -70,7 +70,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
 
   test("of 64 completions of one link one makes the credential", async () => {
     const { handleHash } = await presented("race");
-    const done = await Promise.all(Array.from({ length: CALLERS }, () => links().complete(handleHash, told)));
+    const done = await Promise.all(Array.from({ length: CALLERS }, () => links().complete(handleHash, auditOfCompletion)));
     expect(done.filter((each) => each !== undefined)).toEqual([{ state: "linked" }]);
     expect(
       await runText(database.sql, "select issuer, subject from credentials where user_id = $1::uuid and type = 'wallet'", [user.id]),
@@ -81,41 +81,41 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
   test("of 32 users who present one identity at once one gets it", async () => {
     const users = await Promise.all(Array.from({ length: 32 }, () => aUser(database.sql)));
     const ready = await Promise.all(users.map(({ id }) => presented("wanted", id)));
-    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
+    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, auditOfCompletion)));
     expect(done.filter((each) => each?.state === "linked")).toHaveLength(1);
     expect(done.filter((each) => each?.state === "conflict" && each.reason === "identity_of_another")).toHaveLength(31);
   });
 
   test("two links of one user with one identity are both linked, also at once", async () => {
     const ready = await Promise.all([presented("own"), presented("own")]);
-    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, told)));
+    const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, auditOfCompletion)));
     expect(done).toEqual([{ state: "linked" }, { state: "linked" }]);
   });
 
   test("an account has one wallet", async () => {
-    await links().complete((await presented("first")).handleHash, told);
+    await links().complete((await presented("first")).handleHash, auditOfCompletion);
     const second = await presented("second");
-    expect(await links().complete(second.handleHash, told)).toEqual({ state: "conflict", reason: "account_has_wallet" });
+    expect(await links().complete(second.handleHash, auditOfCompletion)).toEqual({ state: "conflict", reason: "account_has_wallet" });
     expect(await links().byHandle(second.handleHash)).toMatchObject({ state: "conflict", reason: "account_has_wallet" });
   });
 
   test("one subject of two issuers is two identities", async () => {
-    await links().complete((await presented("same")).handleHash, told);
+    await links().complete((await presented("same")).handleHash, auditOfCompletion);
     const other = await aUser(database.sql);
     const link = await begun(other.id);
     await links().answer(link.stateHash);
     await links().present(link.stateHash, { issuer: "https://other.example.test", subject: "same" }, undefined);
-    expect(await links().complete(link.handleHash, told)).toEqual({ state: "linked" });
+    expect(await links().complete(link.handleHash, auditOfCompletion)).toEqual({ state: "linked" });
   });
 
   test("what was not answered, or was rejected, cannot be completed", async () => {
     const { handleHash, stateHash } = await begun();
     await links().present(stateHash, { issuer: ISSUER, subject: "x" }, undefined);
-    expect(await links().complete(handleHash, told)).toBeUndefined();
+    expect(await links().complete(handleHash, auditOfCompletion)).toBeUndefined();
     await links().answer(stateHash);
     await links().reject(stateHash, "issuer_not_trusted", undefined, { ...refused, userId: user.id, reason: "issuer_not_trusted" });
     await links().present(stateHash, { issuer: ISSUER, subject: "x" }, undefined);
-    expect(await links().complete(handleHash, told)).toBeUndefined();
+    expect(await links().complete(handleHash, auditOfCompletion)).toBeUndefined();
     expect(await links().byHandle(handleHash)).toMatchObject({ state: "rejected", reason: "issuer_not_trusted" });
     expect(ofUser(await auditOf(database.sql, "wallet.refused"))).toMatchObject([{ reason: "issuer_not_trusted" }]);
   });
@@ -125,7 +125,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     await Promise.all([late(unanswered.handleHash), late(ready.handleHash)]);
     expect(await links().unanswered(unanswered.stateHash)).toBeUndefined();
     expect(await links().answer(unanswered.stateHash)).toBeUndefined();
-    expect(await links().complete(ready.handleHash, told)).toBeUndefined();
+    expect(await links().complete(ready.handleHash, auditOfCompletion)).toBeUndefined();
     expect(await links().byHandle(ready.handleHash)).toMatchObject({ state: "presented", expired: true });
     const audit = { ...refused, userId: user.id, reason: "link_expired" };
     await Promise.all(Array.from({ length: 8 }, () => links().expire(ready.handleHash, audit)));
@@ -176,21 +176,21 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await runText(database.sql, "select 1 from wallet_links where user_id = $1::uuid", [user.id])).toHaveLength(16);
   });
 
-  test("a wallet is told of, and unlinked once; then its identity is free", async () => {
+  test("a wallet is auditOfCompletion of, and unlinked once; then its identity is free", async () => {
     expect(await wallets().ofUser(user.id)).toBeUndefined();
-    await links().complete((await presented("free")).handleHash, told);
+    await links().complete((await presented("free")).handleHash, auditOfCompletion);
     expect(await wallets().ofUser(user.id)).toEqual({ issuer: ISSUER, linkedAt: expect.closeTo(Date.now() / 1_000, -2) });
     const audit = anAudit("wallet.unlinked", { userId: user.id });
     expect([await wallets().unlink(user.id, audit), await wallets().unlink(user.id, audit)]).toEqual([true, false]);
     expect(ofUser(await auditOf(database.sql, "wallet.unlinked"))).toHaveLength(1);
     const other = await aUser(database.sql);
-    expect(await links().complete((await presented("free", other.id)).handleHash, told)).toEqual({ state: "linked" });
+    expect(await links().complete((await presented("free", other.id)).handleHash, auditOfCompletion)).toEqual({ state: "linked" });
     expect(await wallets().ofUser("no uuid")).toBeUndefined();
   });
 
   test("no secret of a link is stored as it is, and no subject outlives its link's decision", async () => {
     const { handleHash } = await presented("gone");
-    await links().complete(handleHash, told);
+    await links().complete(handleHash, auditOfCompletion);
     const rows = await runText<{ row: string }>(
       database.sql,
       "select row_to_json(wallet_links)::text as row from wallet_links where user_id = $1::uuid",

@@ -3,7 +3,7 @@ import { aBrowser } from "./browser.ts";
 import { claimsOf } from "./flow.ts";
 import { OPERATOR } from "./server.ts";
 
-/** The typed API as someone who signs in by password, the operator of the tests unless said, and her id. */
+/** The typed API as someone who signs in by password, the operator of the tests unless said, and their id. */
 export async function adminAs(
   url: string,
   who: { email: string; password: string } = OPERATOR,

@@ -76,15 +76,15 @@ function findFlaws(): string[] {
     const [r = 0, g = 0, b = 0] = color.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const ground = (element: Element | null): readonly number[] => {
+  const background = (element: Element | null): readonly number[] => {
     if (element === null) return [255, 255, 255];
     const color = parse(getComputedStyle(element).backgroundColor);
-    return color.length === 3 || color[3] === 1 ? color : ground(element.parentElement);
+    return color.length === 3 || color[3] === 1 ? color : background(element.parentElement);
   };
   for (const element of all("body *")) {
     const own = [...element.childNodes].some((node) => node.nodeType === 3 && (node.textContent ?? "").trim() !== "");
     if (!own || !seen(element)) continue;
-    const [a, b] = [luminance(parse(getComputedStyle(element).color).slice(0, 3)), luminance(ground(element).slice(0, 3))];
+    const [a, b] = [luminance(parse(getComputedStyle(element).color).slice(0, 3)), luminance(background(element).slice(0, 3))];
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (contrast < 4.5) flaws.push(`contrast ${contrast.toFixed(2)}: ${element.textContent}`);
   }

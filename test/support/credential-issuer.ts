@@ -18,7 +18,7 @@ export interface CredentialIssuer {
   close(): Promise<void>;
 }
 
-/** An issuer of credentials that tells its keys by its metadata, and which credentials still count by a status list. */
+/** An issuer of credentials that publishes its keys in its metadata, and which credentials still count by a status list. */
 export async function credentialIssuer(path = ""): Promise<CredentialIssuer> {
   const server = await publisher();
   const key = walletKey("ES256", "issuer-1");

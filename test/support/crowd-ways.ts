@@ -1,5 +1,5 @@
 import type { Browser } from "./browser.ts";
-import type { CoreStream, TestClient } from "./flow.ts";
+import type { ServerDriver, TestClient } from "./flow.ts";
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
 export function seeded(seed: number): () => number {
@@ -45,7 +45,7 @@ export const CROWD = {
   ],
 };
 
-/** Someone with all that was handed out to her. */
+/** Someone with all that was handed out to them. */
 export interface Member {
   readonly email: string;
   readonly id: string;
@@ -59,9 +59,9 @@ export interface Member {
 }
 
 /** What the members of a crowd can do, each time at any of the fronts. */
-export function waysOf(fronts: readonly CoreStream[], random: () => number) {
+export function waysOf(fronts: readonly ServerDriver[], random: () => number) {
   const pick = <Thing>(things: readonly Thing[]): Thing | undefined => things[Math.floor(random() * things.length)];
-  const front = (): CoreStream => pick(fronts) as CoreStream;
+  const front = (): ServerDriver => pick(fronts) as ServerDriver;
   let operator = "";
 
   const call = async (
@@ -101,7 +101,7 @@ export function waysOf(fronts: readonly CoreStream[], random: () => number) {
     const visit = await browser.follow(url);
     return visit.html.includes('name="decision"') ? browser.submit(visit, { decision: "approve" }) : visit;
   };
-  /** Goes through authorize and says yes; who was signed out meanwhile signs in once more. */
+  /** Goes through authorize and says yes; a user who was signed out signs in once more. */
   const codeFor = async (member: Member, as: TestClient) => {
     const resource = as === WEB ? ["https://crm.example.test/mcp", ...AGENTS] : undefined;
     const scope = as === WEB ? "openid crm:read offline_access" : "openid";

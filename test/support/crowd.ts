@@ -1,9 +1,9 @@
 import { aBrowser } from "./browser.ts";
 import { AGENTS, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB, waysOf } from "./crowd-ways.ts";
-import { type CoreStream, PASSWORD } from "./flow.ts";
+import { PASSWORD, type ServerDriver } from "./flow.ts";
 
 /** What came of one act: its name and the statuses of its answers. */
-export interface Told {
+export interface ActResult {
   readonly act: string;
   readonly statuses: readonly number[];
   /** Of something that counts once: how often it was taken. */
@@ -11,7 +11,7 @@ export interface Told {
 }
 
 /** Users, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
-export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
+export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
   const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = waysOf(
     fronts,
     random,
@@ -163,13 +163,13 @@ export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
   /** One after the other, so that each comes about as often as any. */
   const nextAct = (): Act | undefined => every[turn++ % every.length];
 
-  const perform = async (act: Act, member: Member): Promise<Told> => ({ act, ...(await acts[act](member)) });
+  const perform = async (act: Act, member: Member): Promise<ActResult> => ({ act, ...(await acts[act](member)) });
 
   return {
     operatorSignsIn,
 
     /** Someone signs up, and signs in on two devices. */
-    async join(): Promise<readonly Told[]> {
+    async join(): Promise<readonly ActResult[]> {
       const { email, id, browser, login } = await front().signedInUser();
       const browsers = fronts.map(({ url }) => aBrowser(url));
       for (const each of browsers) for (const [name, value] of browser.cookies) each.cookies.set(name, value);
@@ -184,7 +184,7 @@ export function aCrowd(fronts: readonly CoreStream[], random: () => number) {
     },
 
     /** So many acts of anyone, all at once. */
-    moment(count: number): Promise<readonly Told[]> {
+    moment(count: number): Promise<readonly ActResult[]> {
       const some = Array.from({ length: count }, () => (random() < 0.4 ? pick(OFTEN) : nextAct()) as Act);
       return Promise.all(some.map((act) => perform(act, pick(members) as Member)));
     },

@@ -2,7 +2,7 @@ import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { test as base } from "vitest";
 import { statement } from "../../src/store/sql.ts";
-import { type Answer, basicAuth, type CoreStream, type TestClient } from "./flow.ts";
+import { type Answer, basicAuth, type ServerDriver, type TestClient } from "./flow.ts";
 import { PROVISIONED, startServer, type TestServer } from "./server.ts";
 
 export const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -62,11 +62,11 @@ export const madePublic = (server: TestServer, clientId: string): Promise<unknow
   );
 
 /** What there must be of a server to speak with it of delegation. */
-type Delegable = CoreStream & Pick<TestServer, "database" | "grpc"> & { readonly clients: Pick<TestServer["clients"], "web"> };
+type Delegable = ServerDriver & Pick<TestServer, "database" | "grpc"> & { readonly clients: Pick<TestServer["clients"], "web"> };
 
 /** What a test says of delegation to a running server. */
 export function delegating<Server extends Delegable>(server: Server) {
-  const exchange = (clientId: string, subject: string, fields: Parameters<CoreStream["token"]>[1] = {}): Promise<Answer> =>
+  const exchange = (clientId: string, subject: string, fields: Parameters<ServerDriver["token"]>[1] = {}): Promise<Answer> =>
     server.token(agentClient(clientId), {
       grant_type: TOKEN_EXCHANGE,
       subject_token: subject,

@@ -37,7 +37,7 @@ export interface TestClient {
 export const PASSWORD = "correct horse battery staple";
 
 /** Everything a test does to a running server, over the wire and in the words of the standards. */
-export function conversation(url: string, outbox: string) {
+export function serverDriver(url: string, outbox: string) {
   const form = async (path: string, fields: Record<string, FormValue>, headers: Record<string, string> = {}): Promise<Answer> =>
     asAnswer(await fetch(new URL(path, url), { method: "POST", body: formBody(fields), headers, redirect: "manual" }));
 
@@ -93,7 +93,7 @@ export function conversation(url: string, outbox: string) {
   const authorizeUrl = (client: TestClient, fields: Record<string, FormValue>): string =>
     `/oauth/authorize?${formBody({ response_type: "code", client_id: client.clientId, redirect_uri: client.redirectUri, code_challenge_method: "S256", state: "st", ...fields })}`;
 
-  /** Goes through authorize as a signed-in user who says yes, and answers what the client is told. */
+  /** Goes through authorize as a signed-in user who says yes, and returns the parameters of the redirect to the client. */
   async function authorize(
     client: TestClient,
     browser: Browser,
@@ -110,10 +110,10 @@ export function conversation(url: string, outbox: string) {
 
   /** A code with all that redeems it. */
   async function code(client: TestClient, browser: Browser, fields: Record<string, FormValue> = {}) {
-    const told = await authorize(client, browser, fields);
-    const value = told.get("code");
-    if (value === null) throw new Error(`no code: ${told}`);
-    return { grant_type: "authorization_code", code: value, redirect_uri: client.redirectUri, code_verifier: told.verifier };
+    const params = await authorize(client, browser, fields);
+    const value = params.get("code");
+    if (value === null) throw new Error(`no code: ${params}`);
+    return { grant_type: "authorization_code", code: value, redirect_uri: client.redirectUri, code_verifier: params.verifier };
   }
 
   /** The whole way: consent, code, tokens. */
@@ -146,7 +146,7 @@ export function conversation(url: string, outbox: string) {
   };
 }
 
-export type CoreStream = ReturnType<typeof conversation>;
+export type ServerDriver = ReturnType<typeof serverDriver>;
 
 /** The claims of a JWT, unverified. */
 // biome-ignore lint/suspicious/noExplicitAny: claims are looked into one by one.

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Ports below those that systems give to connections and to whoever asks for any port (IANA: 49152 up, Linux: 32768 up), a range of its own for
+ * Ports below those that systems give to connections and to processes that ask for any port (IANA: 49152 up, Linux: 32768 up), a range of its own for
  * each worker of the test run: what was found free is not taken by a neighbour before its owner listens.
  */
 const WORKERS = 16;

@@ -20,7 +20,7 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
   "/any": [],
 };
 
-/** All that a handler can see of its request, and who it was told is calling. */
+/** All that a handler can see of its request, and who it was view is calling. */
 const seen = (request: IncomingMessage, principal: Principal, body: string) => ({
   principal,
   body,
@@ -95,8 +95,8 @@ function honoListener(guard: Guard): RequestListener {
   const answer: Handler = async (context) => {
     const { req, env } = context;
     const { incoming } = env as { incoming: IncomingMessage };
-    const told = seen(incoming, viaHono.principalOf(context), await req.text());
-    return context.json({ ...told, visible: told.visible + JSON.stringify([req.header(), [...req.raw.headers]]) });
+    const view = seen(incoming, viaHono.principalOf(context), await req.text());
+    return context.json({ ...view, visible: view.visible + JSON.stringify([req.header(), [...req.raw.headers]]) });
   };
   for (const [path, scopes] of Object.entries(ROUTES)) app.all(path, viaHono.protect(guard, { scopes }), answer);
   app.all("/mcp/*", viaHono.protect(guard), answer);
@@ -104,7 +104,7 @@ function honoListener(guard: Guard): RequestListener {
   return overFetch((inbound, incoming) => app.fetch(inbound, { incoming }));
 }
 
-/** The few lines that a runtime brings to whoever speaks Fetch. */
+/** The few lines that a runtime brings to Fetch handlers. */
 export function overFetch(answer: (inbound: Request, incoming: IncomingMessage) => Response | Promise<Response>): RequestListener {
   return async (request, response) => {
     const headers = new Headers();

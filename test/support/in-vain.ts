@@ -5,12 +5,12 @@ import type { Database } from "../../src/store/orm.ts";
 import type { DatabaseKind } from "./database.ts";
 
 /**
- * The SQLSTATEs with which PostgreSQL tells of a ring, which it finds in a test's database before anyone gives up waiting (emptyPostgresDatabase),
+ * The SQLSTATEs with which PostgreSQL reports a deadlock, which it finds in a test's database before anyone gives up waiting (emptyPostgresDatabase),
  * and of a lock that was waited for too long, as on a slow machine may happen without one.
  */
 const [RING, TOO_LONG] = ["40P01", "55P03"];
 
-/** Collects what PostgreSQL says of rings, on whatever connection, also where the caller is not told. */
+/** Collects what PostgreSQL says of rings, on whatever connection, also where the caller does not see it. */
 function locksInVain(): { readonly inVain: string[]; restore(): void } {
   const inVain: string[] = [];
   const query = pg.Client.prototype.query as (...given: unknown[]) => unknown;
@@ -51,7 +51,7 @@ export function racing(fresh: DatabaseKind["fresh"]) {
   return {
     /** From the first hook on. */
     database: () => database,
-    /** Waits for all of it: no one is refused but for a request of her own that is wrong, and no one waited in a ring. */
+    /** Waits for all of it: no one is refused but for a wrong request, and no deadlock occurred. */
     async allAtOnce(work: readonly Promise<unknown>[]): Promise<void> {
       expect(await faultsOf(work)).toEqual([]);
       expect(locks.inVain).toEqual([]);

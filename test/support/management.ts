@@ -37,7 +37,7 @@ export async function addUser(database: Database, email: string, role: "develope
   return user.id;
 }
 
-/** A core that knows the bearers of a test: the token of a user is her id, of an operator `op:` and her id. */
+/** A core that knows the bearers of a test: the token of a user is their id, of an operator `op:` and the id. */
 const coreWithUsers = () =>
   coreWith({
     verifyAccessToken: async ({ accessToken, use }) => {
@@ -71,7 +71,7 @@ export async function startManagement(members: Partial<ManagementPorts> = {}): P
   };
 }
 
-/** Two developers, and an operator by the bearer that makes her one. */
+/** Two developers, and an operator by the bearer that makes them one. */
 export async function managementUsers({ database }: Pick<ManagementFront, "database">) {
   const [ada, bob] = [await addUser(database, "ada@example.test"), await addUser(database, "bob@example.test")];
   return { ada, bob, operator: `op.${await addUser(database, "op@example.test", "operator")}` };

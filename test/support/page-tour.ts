@@ -110,7 +110,7 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await fill({ password: "another horse battery" });
   await send("/reset");
   await look("password-changed");
-  await go("/reset?token=nobody");
+  await go("/reset?token=unknown");
   await look("password-link-no-longer-good");
   await go("/login");
   await fill({ email, password: "another horse battery" });
@@ -119,7 +119,7 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await fill({ currentPassword: "another horse battery" });
   await send("/account/delete");
   await look("account-deleted");
-  await go("/consent?request=nobody");
+  await go("/consent?request=unknown");
   await look("request-expired");
   await go("/nowhere");
   await look("nothing-here");

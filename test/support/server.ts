@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { freshDataDir } from "./database.ts";
-import { conversation, type TestClient } from "./flow.ts";
+import { serverDriver, type TestClient } from "./flow.ts";
 import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
 import { freshRedis } from "./redis.ts";
@@ -136,21 +136,21 @@ export async function startServer({
     throw error;
   }
   return {
-    ...conversation(config.issuer, join(dataDir, "outbox")),
+    ...serverDriver(config.issuer, join(dataDir, "outbox")),
     clients,
     config,
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
     /** Stops every process, does something to the data alone, and starts them again. */
-    async restart(meanwhile: () => Promise<void>) {
+    async restart(whileStopped: () => Promise<void>) {
       await stop();
-      await meanwhile();
+      await whileStopped();
       await start();
     },
     /** The lines of the log, from warnings on unless LOG_LEVEL says otherwise. */
     logged,
-    /** The lines that tell of faults: of what should never happen, whatever a client sends. */
+    /** The lines about faults: about what should never happen, whatever a client sends. */
     faults: () => logged.filter((line) => /"event":"(?:fault|uncaught)"/.test(line)),
     async close() {
       await stop();

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/clock.ts";
 /** Adds its commands to a program that runs at a terminal. */
 export type Registers = (program: Command, terminal: Terminal) => void;
 
-/** A user at a terminal, with a home of her own, and what she reads there. */
+/** A user at a terminal, with a home directory of their own, and what they read there. */
 export function aTerminal(access: ServerAccess, ask: Terminal["ask"] = async () => "") {
   const home = mkdtempSync(join(tmpdir(), "countersign-terminal-"));
   const said = { out: "", err: "", code: 0 };

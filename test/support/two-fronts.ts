@@ -5,7 +5,7 @@ import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
-import { type CoreStream, conversation } from "./flow.ts";
+import { type ServerDriver, serverDriver } from "./flow.ts";
 import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
 
@@ -17,7 +17,7 @@ export async function startTwoFronts(provision: object, settings: Record<string,
   const ports = await Promise.all([1, 2, 3, 4].map(freePort));
   const database = await openDatabase(postgres ? { url: postgres.url } : { dir: dataDir });
   const running: Running[] = [];
-  const start = async (port: number | undefined, grpcPort: number | undefined): Promise<CoreStream> => {
+  const start = async (port: number | undefined, grpcPort: number | undefined): Promise<ServerDriver> => {
     const env = {
       NODE_ENV: "test",
       PORT: String(port),
@@ -32,7 +32,7 @@ export async function startTwoFronts(provision: object, settings: Record<string,
     running.push(await compose(loadConfig(env, "core"), "core", { database, provision: plan }));
     const core = { TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` };
     running.push(await compose(loadConfig({ ...env, ...core }, "front"), "front", { database }));
-    return conversation(`http://localhost:${port}`, join(dataDir, "outbox"));
+    return serverDriver(`http://localhost:${port}`, join(dataDir, "outbox"));
   };
   const here = await start(ports[0], ports[2]);
   const there = await start(ports[1], ports[3]);

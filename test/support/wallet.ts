@@ -97,7 +97,7 @@ export interface AskedPresentation {
   readonly query: DcqlQuery.Output;
 }
 
-/** A wallet that follows invocations by the OpenID4VP library, and sends what it is told to send. */
+/** A wallet that follows invocations by the OpenID4VP library, and sends what the test says. */
 export function aWallet(options: { readonly fetch?: typeof fetch; readonly authority?: string; readonly holder?: WalletKey } = {}) {
   const ask = options.fetch ?? fetch;
   const holder = options.holder ?? walletKey();

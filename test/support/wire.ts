@@ -9,7 +9,7 @@ export interface Wire {
   /** Keeps connections open and lets nothing through any more, not even later: a network that has died without a word. */
   hold(): void;
   /** How often something came from this end, carried or not. */
-  heard(): number;
+  received(): number;
   /** Carries again what goes over new connections. */
   mend(): Promise<void>;
   close(): Promise<void>;
@@ -19,7 +19,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   const silent = new WeakSet<Socket>();
   let held = false;
-  let heard = 0;
+  let received = 0;
   const server = createServer((inner) => {
     const outer = connect(port, host);
     for (const [from, to] of [
@@ -28,7 +28,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
     ] as const) {
       sockets.add(from);
       from.on("data", (data) => {
-        if (from === inner) heard += 1;
+        if (from === inner) received += 1;
         if (held) silent.add(from);
         if (!silent.has(from)) to.write(data);
       });
@@ -54,7 +54,7 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
   return {
     port: own,
     cut,
-    heard: () => heard,
+    received: () => received,
     hold: () => {
       held = true;
       for (const socket of sockets) silent.add(socket);

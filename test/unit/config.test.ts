@@ -193,7 +193,7 @@ describe("faults of one setting", () => {
     ["DATABASE_URL", { DATABASE_URL: "mysql://db/x" }],
     ["REDIS_URL", { REDIS_URL: "http://cache" }],
     ["SMTP_URL", { SMTP_URL: "mail.example.test" }],
-    ["MAIL_FROM", { MAIL_FROM: "nobody" }],
+    ["MAIL_FROM", { MAIL_FROM: "unknown" }],
     ["MAIL_FROM", { MAIL_FROM: "A <a@b.test>\r\nBcc: c@d.test" }],
     ["MIGRATE_ON_START", { MIGRATE_ON_START: "perhaps" }],
     ["TRUST_PROXY", { TRUST_PROXY: "2" }],
@@ -341,7 +341,7 @@ describe("unknown settings", () => {
   });
 });
 
-test("all faults are told at once", () => {
+test("all faults are reported at once", () => {
   const faults = faultsOf({ PORT: "x", JWT_ISSUER: "/", JWT_ISUER: "y", PQC_TOKEN_DELIVERY: "self-contained", NODE_ENV: "production" });
   expect(faults.map((line) => line.split(":")[0]).sort()).toEqual([
     "JWT_ISSUER",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type FairQueue, fairQueue } from "../../../src/accounts/fair-queue.ts";
 
-/** Jobs that end when they are told to. */
+/** Jobs that end on request. */
 function jobs() {
   const ends: (() => void)[] = [];
   const job = () => new Promise<void>((resolve) => ends.push(resolve));

@@ -30,7 +30,7 @@ describe("argon2id with 19 MiB, two passes, one lane", () => {
     expect(await passwords.verify(encoded, "caf\u00e9 au lait")).toMatchObject({ kind: "right" });
   });
 
-  test("a hash of other parameters still verifies, and is told to be outdated", async () => {
+  test("a hash of other parameters still verifies, and is reported as outdated", async () => {
     const old = await argon2.hash("correct horse battery", { memoryCost: 8192, timeCost: 1, parallelism: 1 });
     expect(await passwords.verify(old, "correct horse battery")).toEqual({ kind: "right", outdated: true });
   });

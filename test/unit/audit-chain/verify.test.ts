@@ -68,7 +68,7 @@ describe("an export as it was sealed", () => {
     );
   });
 
-  test("tells how far it is signed, and whether its beginning is vouched for", () => {
+  test("reports how far it is signed, and whether its beginning is vouched for", () => {
     const records = [{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }];
     const lines = exported(records, 2);
     expect(verdictOf(lines.slice(0, -1))).toMatchObject({ kind: "sound", proof: { last: 4, signedTo: 2, checkpoints: 1 } });
@@ -123,7 +123,7 @@ describe("finds", () => {
     );
   });
 
-  test("a record put in or told twice", () => {
+  test("a record that is inserted or repeated", () => {
     fc.assert(
       fc.property(aTrail, fc.nat(), (records, nth) => {
         const lines = exported(records);
@@ -159,7 +159,7 @@ describe("finds", () => {
     );
   });
 
-  test("a history signed by another key, when it is told which to trust", () => {
+  test("a history signed by another key, when the verifier names the key to trust", () => {
     const forger = aKey();
     const lines = exported([{ id: "a" }], 1, forger);
     expect(faultOf(lines)).toBeUndefined();
@@ -177,7 +177,7 @@ describe("finds", () => {
     ["a line that is none", [...one().slice(0, 3), "{", ...one().slice(3)], "malformed"],
     ["a member that no line has", [{ ...one()[0], more: 1 }, ...one().slice(1)], "malformed"],
     [
-      "a member told twice",
+      "a repeated member",
       one().map((line) => (line.type === "record" ? JSON.stringify(line).replace('"id":', '"id":"z","id":') : line)),
       "malformed",
     ],

@@ -188,7 +188,7 @@ test.for([
   ["a copy that someone else wrote", (text: string) => text.replace("a.example.test", "b.example.test")],
   ["a copy that is none", () => "{}"],
   ["nothing", () => ""],
-] as const)("%s is used by nobody", async ([, forge]) => {
+] as const)("%s is not used", async ([, forge]) => {
   const texts = memoryEphemeral().texts("documents");
   const clock = aClock();
   await aService(texts, clock).outcome();
@@ -197,7 +197,7 @@ test.for([
   expect(asked()).toBe(2);
 });
 
-test("a copy of another document, of other cores, or that would be good for too long is used by nobody", async () => {
+test("a copy of another document, of other cores, or that would be good for too long is not used", async () => {
   const texts = memoryEphemeral().texts("documents");
   const clock = aClock();
   const secret = Buffer.alloc(32, 1);

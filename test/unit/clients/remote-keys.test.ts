@@ -25,12 +25,12 @@ const asked = () => site.requests().length - before;
 function aService() {
   const clock = aClock();
   const keys = remoteKeys(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
-  const told = (answer: Promise<readonly { kid?: unknown }[]>) =>
+  const kidsOf = (answer: Promise<readonly { kid?: unknown }[]>) =>
     answer.then(
       (found) => found.map(({ kid }) => kid),
       (error) => error.reason,
     );
-  return { clock, at: () => told(keys.current(uri)), renewed: () => told(keys.refreshed(uri)) };
+  return { clock, at: () => kidsOf(keys.current(uri)), renewed: () => kidsOf(keys.refreshed(uri)) };
 }
 
 test("keys are asked for once in ten minutes", async () => {
@@ -43,7 +43,7 @@ test("keys are asked for once in ten minutes", async () => {
   expect([await at(), asked()]).toEqual([["two"], 2]);
 });
 
-test("an unknown key id makes them be asked anew, once a minute at most", async () => {
+test("an unknown key id makes them be fetched again, once a minute at most", async () => {
   const { at, renewed, clock } = aService();
   await at();
   clock.pass(59);

@@ -8,12 +8,12 @@ function twoProcesses() {
   const clock = aClock();
   const counter = aCounter(clock.now);
   let asked = 0;
-  const told: string[] = [];
+  const reported: string[] = [];
   const hit = (key: string) => {
     asked += 1;
     return counter.hit(key);
   };
-  const one = () => authenticationThrottle({ hit }, clock.now, (clientId, address) => told.push(`${clientId} ${address}`));
+  const one = () => authenticationThrottle({ hit }, clock.now, (clientId, address) => reported.push(`${clientId} ${address}`));
   const refusal = (of: ReturnType<typeof one>, address = "a") => {
     try {
       of.assertOpen("c", address);
@@ -22,11 +22,11 @@ function twoProcesses() {
       return error;
     }
   };
-  return { clock, told, first: one(), second: one(), refusal, asked: () => asked };
+  return { clock, reported, first: one(), second: one(), refusal, asked: () => asked };
 }
 
 test("failures in all processes count together, and the last one shuts the door for the pair alone", async () => {
-  const { first, second, refusal, told } = twoProcesses();
+  const { first, second, refusal, reported } = twoProcesses();
   for (let n = 0; n < 50; n += 1) await first.failed("c", "a");
   for (let n = 0; n < 49; n += 1) await second.failed("c", "a");
   expect([refusal(first), refusal(second)]).toEqual([undefined, undefined]);
@@ -36,7 +36,7 @@ test("failures in all processes count together, and the last one shuts the door 
   expect(refusal(first)).toBeUndefined(); // asks no one, and learns at its next failure
   await first.failed("c", "a");
   expect(refusal(first)).toMatchObject({ code: "too_many_requests" });
-  expect(told).toEqual(["c a", "c a"]);
+  expect(reported).toEqual(["c a", "c a"]);
 });
 
 test("who is let in, or shut out already, is asked about nowhere", async () => {
@@ -48,13 +48,13 @@ test("who is let in, or shut out already, is asked about nowhere", async () => {
   expect(asked()).toBe(120);
 });
 
-test("the door opens when the window ends, and is told of anew in the next one", async () => {
-  const { clock, first, refusal, told } = twoProcesses();
+test("the limit ends with its window, and is reported again in the next one", async () => {
+  const { clock, first, refusal, reported } = twoProcesses();
   const fail = () => Promise.all(Array.from({ length: 110 }, () => first.failed("c", "a")));
   await fail();
   clock.pass(61);
   expect(refusal(first)).toBeUndefined();
   await fail();
   expect(refusal(first)).toBeDefined();
-  expect(told).toEqual(["c a", "c a"]);
+  expect(reported).toEqual(["c a", "c a"]);
 });

@@ -90,7 +90,7 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
 }
 const run = callRunner(admission(256), onFault);
 
-test("a core of an earlier release, which has no Converse, is asked call by call", async () => {
+test("a core of an earlier release, which has no Converse, is called call by call", async () => {
   const { port, seen } = await aServer((server, core) => {
     for (const [name, method] of TOKEN_CORE_METHODS) {
       serveUnary(server, method, run, {
@@ -219,7 +219,7 @@ test.for([true, false])("above its limit a core refuses at once, to be tried aga
   expect(seen).toHaveLength(4);
 });
 
-test.for([true, false])("nobody waits longer than he said (by stream: %s)", async (byStream) => {
+test.for([true, false])("no call waits longer than its deadline (by stream: %s)", async (byStream) => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   if (byStream) await conversing(core);

@@ -67,7 +67,7 @@ describe("a core in another process", () => {
     const stranger = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret });
     const thrown = await stranger.token(clientCredentials("me")).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Error);
-    expect(thrown).not.toBeInstanceOf(Refusal); // it is the operator's to mend; no client is to be told that it is at fault
+    expect(thrown).not.toBeInstanceOf(Refusal); // the operator has to correct it; the client is not at fault
     expect(await stranger.ready()).toBe(false);
     await stranger.close();
   });

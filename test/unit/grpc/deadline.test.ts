@@ -31,16 +31,16 @@ test("work in time answers, and its failure is passed on as it is", async () => 
   await expect(withinBudget(100, never, async () => Promise.reject(new RangeError("x")))).rejects.toThrow(RangeError);
 });
 
-test.for(["deadline_passed", "caller_gone"] as const)("work is told to stop when it is given up: %s", async (reason) => {
-  let told: unknown;
+test.for(["deadline_passed", "caller_gone"] as const)("work is aborted when it is given up: %s", async (reason) => {
+  let abortReason: unknown;
   const given = withinBudget(
     reason === "caller_gone" ? 10_000 : 30,
     (leave) => reason === "caller_gone" && setTimeout(leave, 30),
-    async (signal) => sleep(5_000, undefined, { signal }).catch(() => (told = signal.reason)),
+    async (signal) => sleep(5_000, undefined, { signal }).catch(() => (abortReason = signal.reason)),
   );
   await expect(given).rejects.toMatchObject({ code: "temporarily_unavailable", reason });
   await sleep(1);
-  expect((told as Refusal).reason).toBe(reason);
+  expect((abortReason as Refusal).reason).toBe(reason);
 });
 
 test("a caller who leaves after the answer changes nothing", async () => {

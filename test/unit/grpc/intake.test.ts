@@ -52,7 +52,7 @@ const whole = (write: (chunk: Buffer) => void, end: () => void) => {
   end();
 };
 
-test("an uncompressed request is answered, and told what is accepted", async () => {
+test("an uncompressed request is answered, with what is accepted", async () => {
   expect(await statusOf({}, whole)).toEqual({ status: 0, accepts: "identity" });
   expect((await statusOf({ "grpc-encoding": "identity" }, whole)).status).toBe(0);
 });

@@ -44,7 +44,7 @@ test("a batch has a bound, and a piece beyond it goes alone", async () => {
   expect(batches.map(({ length }) => length)).toEqual([large.length, half.length, half.length + 1]);
 });
 
-test("a piece is told of the moment in which it leaves", async () => {
+test("a piece learns when it leaves", async () => {
   const { box, free } = aSocket();
   const sent: string[] = [];
   box.push(Buffer.from("a"), () => sent.push("a"));

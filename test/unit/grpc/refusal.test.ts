@@ -7,15 +7,17 @@ const onTheWire = (code: number, metadata = new Metadata()) =>
   Object.assign(new Error("as grpc-js throws it"), { code, details: "", metadata });
 
 test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s has the status of the catalogue and comes back as itself", (code) => {
-  const told = statusOf(new Refusal(code, "a_private_reason", { description: "words", retryAfter: 2.5, cause: new Error("private too") }));
-  expect(told.code).toBe(CATALOGUE[code].grpc);
+  const wireError = statusOf(
+    new Refusal(code, "a_private_reason", { description: "words", retryAfter: 2.5, cause: new Error("private too") }),
+  );
+  expect(wireError.code).toBe(CATALOGUE[code].grpc);
   const wire = JSON.stringify([
-    told.details,
-    told.metadata.toHttp2Headers(),
-    Buffer.concat(told.metadata.get("grpc-status-details-bin") as Buffer[]).toString(),
+    wireError.details,
+    wireError.metadata.toHttp2Headers(),
+    Buffer.concat(wireError.metadata.get("grpc-status-details-bin") as Buffer[]).toString(),
   ]);
   expect(wire).not.toContain("private");
-  const back = asRefusal(onTheWire(told.code, told.metadata));
+  const back = asRefusal(onTheWire(wireError.code, wireError.metadata));
   expect([back?.code, back?.detail.description, back?.detail.retryAfter]).toEqual([code, "words", 3]);
 });
 
@@ -26,9 +28,9 @@ test("what a refusal does not say is absent, not empty", () => {
 });
 
 test("a fault has no text", () => {
-  const told = statusOf(new Error("secret"));
-  expect([told.code, told.details, told.metadata.getMap()]).toEqual([status.INTERNAL, "internal error", {}]);
-  expect(asRefusal(onTheWire(told.code, told.metadata))).toBeUndefined();
+  const wireError = statusOf(new Error("secret"));
+  expect([wireError.code, wireError.details, wireError.metadata.getMap()]).toEqual([status.INTERNAL, "internal error", {}]);
+  expect(asRefusal(onTheWire(wireError.code, wireError.metadata))).toBeUndefined();
 });
 
 test.for([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED])(

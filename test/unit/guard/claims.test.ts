@@ -24,7 +24,7 @@ const good = {
 };
 const actors = (depth: number): object => (depth === 1 ? { sub: "agent1" } : { sub: `agent${depth}`, act: actors(depth - 1) });
 
-test("the principal of a token of ours", () => {
+test("the principal of a token of this server", () => {
   expect(readPrincipal({ ...good, act: actors(3) }, profile, NOW)).toEqual({
     sub: "ada",
     clientId: "c",

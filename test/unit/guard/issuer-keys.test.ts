@@ -41,7 +41,7 @@ test("nothing is fetched before a key is needed; many that need it at once wait 
 });
 
 describe("an unknown kid", () => {
-  test("is looked up anew once a minute at most, whatever tokens say", async () => {
+  test("is looked up again once a minute at most, whatever tokens say", async () => {
     await keys.find("first");
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
     expect(asked).toBe(2);

@@ -32,7 +32,7 @@ test("a token seen before has the very same principal, until it expires", async 
   expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_expired"]);
 });
 
-test("without a cache every token is read anew", async () => {
+test("without a cache every token is read again", async () => {
   const guard = aGuard(0);
   const token = await issuer.token(RESOURCE);
   expect(await guard.verifyToken(token)).not.toBe(await guard.verifyToken(token));
@@ -94,15 +94,15 @@ test("of two issuers each vouches with its own keys only", async () => {
   await second.close();
 });
 
-test("refusals are told to the resource server by fixed words", async () => {
-  const told: string[] = [];
+test("the resource server gets refusals as fixed words", async () => {
+  const refusals: string[] = [];
   const guard = createGuard({
     resource: RESOURCE,
     authorizationServers: [issuer.issuer],
-    onRefusal: ({ code, reason }) => told.push(`${code} ${reason}`),
+    onRefusal: ({ code, reason }) => refusals.push(`${code} ${reason}`),
   });
   await guard.admit({ authorization: [], query: "" });
   await refusalOf(() => guard.verifyToken("x"));
   await guard.admit({ authorization: [`Bearer ${await issuer.token(RESOURCE)}`], query: "" }, ["notes:write"]);
-  expect(told).toEqual(["no_credentials header_missing", "invalid_token token_malformed", "insufficient_scope scope_missing"]);
+  expect(refusals).toEqual(["no_credentials header_missing", "invalid_token token_malformed", "insufficient_scope scope_missing"]);
 });

@@ -81,14 +81,14 @@ describe("docs/protocol.md#hybrid-signing: the check of the second signature", (
     expect(asked).toEqual([token, token]);
   });
 
-  test("without a signature a token that promises one is unverifiable, and refused to whoever insists", async () => {
+  test("without a signature a token that promises one is unverifiable, and refused where a signature is required", async () => {
     for (const none of [verifier(), verifier(async () => ({}))]) {
       expect(await none.check(token)).toEqual({ kind: "unverifiable", reason: "signature_missing" });
       await expect(none.assertHybrid(token)).rejects.toMatchObject({ code: "invalid_token", reason: "pqc_signature_missing" });
     }
   });
 
-  test("a classical token is told as one, and refused to whoever insists: that is how a stripped header shows", async () => {
+  test("a classical token is reported as one, and refused where a signature is required: that is how a stripped header shows", async () => {
     const plain = aToken({});
     expect(await verifier().check(plain.token, plain.detached)).toEqual({ kind: "classical" });
     await expect(verifier().assertHybrid(plain.token, plain.detached)).rejects.toMatchObject({ reason: "pqc_classical" });
@@ -142,12 +142,12 @@ describe("a guard that insists on both signatures", () => {
   const claims = { iss: ISSUER, aud: RESOURCE, sub: "ada", exp: Math.floor(Date.now() / 1000) + 300 };
   const hybrid = aToken(undefined, claims);
 
-  /** A guard whose introspection tells this of the second signature, and the tokens that it asked about. */
-  function insisting(told: DetachedSignature) {
+  /** A guard whose introspection reports this about the second signature, and the tokens that it asked about. */
+  function insisting(verdict: DetachedSignature) {
     const asked: string[] = [];
     const pqc = verifier(async (token) => {
       asked.push(token);
-      return told;
+      return verdict;
     });
     const guard = createGuard({
       resource: RESOURCE,
@@ -164,14 +164,14 @@ describe("a guard that insists on both signatures", () => {
     expect(asked).toEqual([hybrid.token]);
   });
 
-  test("refuses a classical token, a missing signature and a forged one, each time anew", async () => {
+  test("refuses a classical token, a missing signature and a forged one, each time again", async () => {
     const forged = aToken(undefined, { ...claims, sub: "eve" }).detached;
-    for (const [token, told, reason] of [
+    for (const [token, verdict, reason] of [
       [aToken({}, claims).token, hybrid.detached, "pqc_classical"],
       [hybrid.token, {}, "pqc_signature_missing"],
       [hybrid.token, forged, "pqc_forged"],
     ] as const) {
-      const { guard } = insisting(told);
+      const { guard } = insisting(verdict);
       for (let times = 0; times < 2; times++)
         await expect(guard.verifyToken(token)).rejects.toMatchObject({ code: "invalid_token", reason });
     }

@@ -15,16 +15,16 @@ describe.for([
   ["WebCrypto", importPortably],
 ] as const)("Wycheproof's Ed25519 cases with %s", ([, importKey]) => {
   test("all agree", async () => {
-    const verdicts: { case: string; ours: string; theirs: string }[] = [];
+    const verdicts: { case: string; guard: string; expected: string }[] = [];
     for (const { publicKey, tests } of vectors.testGroups) {
       const key = await importKey(Buffer.from(publicKey.pk, "hex").toString("base64url"));
       for (const { tcId, comment, msg, sig, result } of tests) {
         const good = await key.verifies(bytes(msg), bytes(sig));
-        verdicts.push({ case: `${tcId} ${comment}`, ours: good ? "valid" : "invalid", theirs: result });
+        verdicts.push({ case: `${tcId} ${comment}`, guard: good ? "valid" : "invalid", expected: result });
       }
     }
     expect(verdicts).toHaveLength(vectors.numberOfTests);
-    expect(verdicts.filter(({ ours, theirs }) => ours !== theirs)).toEqual([]);
+    expect(verdicts.filter(({ guard, expected }) => guard !== expected)).toEqual([]);
   });
 
   test.for(["", "AA", "not base64url!"])("%j is no key", async (x) => {

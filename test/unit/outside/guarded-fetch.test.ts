@@ -209,7 +209,7 @@ test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by no
   }
 });
 
-test("nobody listens there", async () => {
+test("a port where no one listens", async () => {
   expect(await outcome("https://client.localhost:1/doc.json")).toBe("unreachable");
 });
 

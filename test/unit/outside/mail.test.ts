@@ -68,7 +68,7 @@ describe("by SMTP", () => {
     expect(server.received[0]?.to).toHaveLength(1);
   });
 
-  test("a recipient that is refused for good is told apart", async () => {
+  test("a recipient that is refused for good is distinguished", async () => {
     const { mailer } = await smtp((command) => (command.startsWith("RCPT") ? "550 no such user" : undefined));
     await expect(mailer.send(mail)).rejects.toBeInstanceOf(UndeliverableError);
   });
@@ -107,7 +107,7 @@ describe("to files", () => {
     return { dataDir, mailer: keep(createMailer({ from: "no-reply@localhost", dataDir })) };
   };
 
-  test("a message becomes a file that only its owner may read, and its path is told", async () => {
+  test("a message becomes a file that only its owner may read, and its path is logged", async () => {
     const { dataDir, mailer } = files();
     const { path } = await mailer.send(mail);
     expect(path).toBe(join(dataDir, "outbox", "0193-7f.eml"));

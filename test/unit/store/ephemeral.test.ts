@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { breaker } from "../../../src/store/ephemeral/breaker.ts";
 import { memoryRateLimiter } from "../../../src/store/ephemeral/memory.ts";
 
-test("a window lets the limit through, then says how long to wait, then begins anew", async () => {
+test("a window lets the limit through, then says how long to wait, then begins again", async () => {
   let now = 100;
   const limiter = memoryRateLimiter(2, 60, () => now);
   expect([await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("b")]).toEqual([0, 0, 60, 0]);

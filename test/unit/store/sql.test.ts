@@ -31,7 +31,7 @@ test.for([
   ["57014", "ERROR"],
   ["57P01", "FATAL"],
   ["25006", "ERROR"],
-] as const)("SQLSTATE %s is told as unavailable, with the time to wait", ([code, severity]) => {
+] as const)("SQLSTATE %s is reported as unavailable, with the time to wait", ([code, severity]) => {
   const error = databaseError(code, severity);
   expect(asUnavailable(error)).toMatchObject({
     code: "temporarily_unavailable",
@@ -45,7 +45,7 @@ test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays the fault that
   expect(asUnavailable(error)).toBe(error);
 });
 
-test("a lost connection is told as unavailable; a mistake of ours and a refusal stay what they are", () => {
+test("a lost connection is reported as unavailable; an internal mistake and a refusal stay what they are", () => {
   expect(asUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
   expect(asUnavailable(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
   for (const message of [

@@ -57,7 +57,7 @@ test("queries are never logged", () => {
   expect(last()).toMatchObject({ route: "/auth/verify", clientId: "https://c.example.test/id" });
 });
 
-test("an error is told by kind, code, names and places, without its message and other members", () => {
+test("an error is logged by kind, code, names and places, without its message and other members", () => {
   const { log, lines, last } = collecting();
   const cause = Object.assign(new TypeError('received "canary"\n    at canary (/src/x.ts:1:1)'), { detail: "Key (hash)=(canary)" });
   const error = Object.assign(new Error("insert into t values ('canary')", { cause }), {
@@ -71,7 +71,7 @@ test("an error is told by kind, code, names and places, without its message and 
   expect(last().error.at[0]).toContain("log.test.ts:");
 });
 
-test("what is thrown and is no error is told by its type alone", () => {
+test("what is thrown and is no error is logged by its type alone", () => {
   const { log, last } = collecting();
   log.error("fault", { error: "canary" });
   expect(last().error).toEqual({ kind: "string" });

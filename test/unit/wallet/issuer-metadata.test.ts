@@ -33,7 +33,7 @@ test("SD-JWT VC §5: keys stand in the issuer's metadata, or at the one address 
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
-test("keys are kept for ten minutes, and asked for anew after a minute when a key is missing", async () => {
+test("keys are kept for ten minutes, and fetched again after a minute when a key is missing", async () => {
   const { clock, known, asked } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);

@@ -22,13 +22,13 @@ const shows = (status: string, reason?: string) => ({ kind: "status", status, re
 describe("what a look at a link does", () => {
   const cases: [what: string, of: Partial<WalletLink>, by: { sessionId?: string; returnHash?: ReturnType<typeof aHash> }, does: object][] =
     [
-      ["nobody has answered", { state: "pending" }, {}, shows("pending")],
+      ["no one has answered", { state: "pending" }, {}, shows("pending")],
       ["the answer is being judged", { state: "answered" }, {}, shows("pending")],
       ["a good answer, asked by the session that began", {}, {}, { kind: "complete" }],
       ["a good answer, asked by another session of the user", {}, { sessionId: "t" }, shows("pending")],
       ["the same device, and nothing brought back", { sameDevice: true, returnHash }, {}, shows("pending")],
       ["the same device, and something else brought back", { sameDevice: true, returnHash }, { returnHash: aHash() }, shows("pending")],
-      ["the same device, and the wallet was told nothing yet", { sameDevice: true }, { returnHash }, shows("pending")],
+      ["the same device, and the wallet got nothing yet", { sameDevice: true }, { returnHash }, shows("pending")],
       ["the same device, brought back", { sameDevice: true, returnHash }, { returnHash }, { kind: "complete" }],
       [
         "the same device, brought back by another session",

@@ -59,7 +59,7 @@ describe("the token of a list", () => {
     });
   };
 
-  test("tells the status", async () => {
+  test("reports the status", async () => {
     const token = signedJwt(header, claims, key);
     expect([await statusOf(token, 0), await statusOf(token, 1), await statusOf(token, 8)]).toEqual([0, 1, "status_index_beyond_list"]);
   });

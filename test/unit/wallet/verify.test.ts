@@ -91,7 +91,7 @@ describe("1. the issuer-signed JWT", () => {
       expect(await verdict(bound(await shown({ header: { typ } })))).toBe("credential_of_another_kind");
   });
 
-  test("its algorithm is one that wallets are told", async () => {
+  test("its algorithm is one that wallets are offered", async () => {
     const claims = JSON.parse(Buffer.from(good.split(".")[1] ?? "", "base64url").toString());
     for (const alg of ["none", "HS256", "RS256", "ES384", 1]) {
       const jwt = `${encoded({ typ: "dc+sd-jwt", alg, kid: "k1" })}.${encoded(claims)}.${encoded("x")}`;
@@ -246,7 +246,7 @@ describe("4. key binding", () => {
 });
 
 describe("the subject", () => {
-  test.for(["", 7, { a: 1 }, "x".repeat(513), "a\0b"])("%j stands for nobody", async (sub) => {
+  test.for(["", 7, { a: 1 }, "x".repeat(513), "a\0b"])("%j stands for no one", async (sub) => {
     expect(await verdict(bound(await shown({ claims: { sub } })))).toBe("subject_missing");
   });
 
@@ -271,7 +271,7 @@ test("a presentation has one spelling", async () => {
     expect(typeof (await verdict(changed))).toBe("string");
 });
 
-test("whatever one character is changed to, a presentation proves nobody", async () => {
+test("whatever one character is changed to, a presentation proves no identity", async () => {
   const text = bound(good);
   const alphabet = "ABCxyz019-_~.= ";
   await fc.assert(

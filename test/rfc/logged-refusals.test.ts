@@ -4,7 +4,7 @@ import { describe, type Shape, startServer, type TestServer } from "../support/s
 
 const REDIRECT = "https://app.client.example.test/cb";
 
-describe.each<Shape>(["one", "split"])("what the log tells of refusals, %s", (shape) => {
+describe.each<Shape>(["one", "split"])("what the log says of refusals, %s", (shape) => {
   let site: Publisher;
   let server: TestServer;
   beforeAll(async () => {
@@ -33,10 +33,10 @@ describe.each<Shape>(["one", "split"])("what the log tells of refusals, %s", (sh
       expect([answer.status, answer.body.error]).toEqual([400, "invalid_client"]);
       ids.push(answer.headers.get("x-request-id"));
     }
-    const told = lines("client_document_refused");
-    expect(told.map(({ requestId }) => requestId)).toEqual(ids);
-    expect(new Set(told.map(({ host }) => host))).toEqual(new Set([`localhost:${site.port}`]));
-    expect(told.map(({ level, reason }) => [level, reason])).toEqual([
+    const logged = lines("client_document_refused");
+    expect(logged.map(({ requestId }) => requestId)).toEqual(ids);
+    expect(new Set(logged.map(({ host }) => host))).toEqual(new Set([`localhost:${site.port}`]));
+    expect(logged.map(({ level, reason }) => [level, reason])).toEqual([
       [40, "document_status_not_200"],
       [40, "document_not_json"],
       [40, "document_of_another_client"],
@@ -60,9 +60,9 @@ describe.each<Shape>(["one", "split"])("what the log tells of refusals, %s", (sh
       await server.form("/oauth/token", { ...form, grant_type: "client_credentials" }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([400, 401]);
-    const told = lines("token_refused");
-    expect(told.map(({ requestId }) => requestId)).toEqual(answers.map(({ headers }) => headers.get("x-request-id")));
-    expect(told).toMatchObject([
+    const logged = lines("token_refused");
+    expect(logged.map(({ requestId }) => requestId)).toEqual(answers.map(({ headers }) => headers.get("x-request-id")));
+    expect(logged).toMatchObject([
       { level: 30, route: "/oauth/token", code: "invalid_request", reason: "grant_type_missing" },
       { level: 30, route: "/oauth/token", code: "invalid_client", reason: "client_unknown" },
     ]);
