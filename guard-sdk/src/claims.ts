@@ -1,9 +1,9 @@
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 
-/** Seconds by which the clock of an issuer may run ahead of ours. Expiry has no grace: a client can refresh. */
+/** Seconds by which the clock of an issuer may run ahead of this one. Expiry has no grace: a client can refresh. */
 const MAX_SKEW_SECONDS = 60;
-/** Deeper than any issuer should nest; ours stops at 4 (docs/protocol.md#limits). */
+/** Deeper than any issuer should nest; Countersign stops at 4 (docs/protocol.md#limits). */
 const MAX_ACTORS = 10;
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -69,7 +69,7 @@ function readTime(claims: Claims, name: "exp" | "nbf" | "iat"): number | undefin
   return value as number; // a safe integer by the line above
 }
 
-/** An actor claim that cannot be read refuses the token: ignoring it would pass an agent off as the person. */
+/** An actor claim that cannot be read refuses the token: ignoring it would make an agent look like the user. */
 function readActors(act: unknown): readonly string[] {
   const actors: string[] = [];
   for (let actor = act; actor !== undefined; actor = (actor as { act?: unknown }).act) {

@@ -15,7 +15,7 @@ const OPTIONS: ClientOptions = {
   // A server that restarts is found again within a moment.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
-  // A connection that has died without a word is noticed while nobody asks anything.
+  // Detects a dead connection while there are no calls.
   "grpc.keepalive_time_ms": 10_000,
   "grpc.keepalive_timeout_ms": 3_000,
   "grpc.enable_http_proxy": 0,
@@ -54,7 +54,7 @@ export interface Channel {
 }
 
 /**
- * The gRPC libraries are peers of this package and loaded with the first call, so that whoever verifies locally needs neither.
+ * The gRPC libraries are peers of this package and loaded with the first call, so that local verification needs neither.
  * @throws {TypeError} when an option is wrong
  */
 export function grpcChannel(access: GrpcAccess): Channel {

@@ -35,7 +35,7 @@ export function grpcIntrospection(options: GrpcIntrospectionOptions): Verificati
 }
 
 export interface RevocationOptions extends GrpcIntrospectionOptions {
-  /** Seconds for which it may be silent and still be believed that nothing was revoked. 2 to 300, default 5; the server tells something every second. */
+  /** Seconds of silence after which the received revocations count as out of date. 2 to 300, default 5; the server sends a message every second. */
   readonly maxAgeSeconds?: number;
   /** What is done when it was silent for longer: ask about each token (default), or refuse with 503. */
   readonly whenStale?: "introspect" | "refuse";
@@ -48,8 +48,8 @@ const REVOCATION_OPTIONS: OptionTable<RevocationOptions> = {
 };
 
 /**
- * Local verification that refuses a revoked token in well under a second: the server tells of each revocation as it happens. A delegated token
- * names the tokens that it came of, and ends with each of them; one that does not, of a server of an earlier release, is asked about each time.
+ * Local verification that refuses a revoked token in well under a second: the server sends each revocation as it happens. An exchanged token
+ * names its ancestor tokens and is revoked with each of them; one that does not name them, of an earlier release, is introspected each time.
  * @throws {TypeError} when an option is wrong
  * @see proto countersign.introspection.v1, WatchRevocations
  */

@@ -48,7 +48,7 @@ async function answerOf(ask: Ask, token: string) {
   }
 }
 
-/** An answer that is none is an outage: nobody said that the token is bad. */
+/** A response that is no introspection response is an outage: it says nothing about the token. */
 function readState(
   { active, token_type = "Bearer", ...claims }: Readonly<Record<string, unknown>>,
   issuer: string,

@@ -74,7 +74,7 @@ async function firstOf<T>([first, second]: readonly [string, string], load: (url
 }
 
 /**
- * The Ed25519 signing keys of a JWK Set. Entries of any other kind are skipped, also kinds that nobody knows yet; of an
+ * The Ed25519 signing keys of a JWK Set. Entries of any other kind are skipped, also future kinds; of an
  * entry only the public members are read. Of two keys under one `kid` the first counts.
  */
 export async function readKeySet(entries: readonly unknown[], known?: KeySet): Promise<KeySet> {

@@ -1,4 +1,4 @@
-/** What an option may be: a test, and the words for people who gave something else. */
+/** What an option may be: a test, and the words for the error message. */
 export interface Kind {
   readonly takes: string;
   readonly fits: (value: unknown) => boolean;

@@ -1,4 +1,4 @@
-/** What a refused request is told: the codes of RFC 6750 §3.1, and two cases that have none on the wire. */
+/** Why a request is refused: the codes of RFC 6750 §3.1, and two cases that have none on the wire. */
 export type RefusalCode = "no_credentials" | "invalid_request" | "invalid_token" | "insufficient_scope" | "temporarily_unavailable";
 
 /**

@@ -1,4 +1,4 @@
-/** Something that ended, as the authorization server tells it. */
+/** A revocation event of the authorization server. */
 export interface Mark {
   readonly digest: Uint8Array;
   /** Of two marks with one digest the one with the greater sequence counts. */
@@ -9,16 +9,16 @@ export interface Mark {
 }
 
 /** One message of the stream. */
-export interface Told {
+export interface RevocationMessage {
   readonly marks: readonly Mark[];
-  /** Empty while the marks of a beginning are still coming. */
+  /** Empty while the initial events are still being sent. */
   readonly cursor: string;
-  /** All that follows stands in place of what was known. */
+  /** All that follows replaces what was received before. */
   readonly reset: boolean;
 }
 
 export interface KnownRevocations {
-  take(told: Told, now: number): void;
+  take(message: RevocationMessage, now: number): void;
   /** Whether one of these digests is marked and was not lifted. */
   anyEnded(digests: readonly string[]): boolean;
 }
@@ -62,32 +62,32 @@ interface Named {
   readonly client_id: string;
 }
 
-/** Tokens that one may have come of; ours stops at four. */
+/** Most ancestor tokens that are read; the authorization server stops at four. */
 const MAX_ANCESTORS = 10;
-/** What stands before the dot in the `jti` of a token that an agent got by exchange. */
+/** The part before the dot in the `jti` of an exchanged token. */
 const DELEGATED = "d";
 
 /**
  * The digests of what may end a token before its time, its own and those of every token that it was exchanged from; undefined for a token that
- * cannot be judged by marks, as it does not say who it is or what it came of.
+ * cannot be checked by events, because it does not name itself or its ancestors.
  * @see RevocationEvent in the proto countersign.introspection.v1
  */
 export async function endsOf(claims: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
   const line = lineOf(claims);
   if (line === undefined) return undefined;
-  const person = line[0]?.jti.includes(".") ? [`user:${claims.sub}`] : [];
-  return Promise.all([...line.flatMap((one) => endsOfOne(one, claims.sub)), ...person].map(digestOf));
+  const user = line[0]?.jti.includes(".") ? [`user:${claims.sub}`] : [];
+  return Promise.all([...line.flatMap((one) => endsOfOne(one, claims.sub)), ...user].map(digestOf));
 }
 
-/** The token and those that it came of; undefined where it does not say. */
+/** The token and its ancestor tokens; undefined if it does not name them. */
 function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | undefined {
   if (!isNamed(claims)) return undefined;
   const [kind, personal] = claims.jti.split(".");
-  if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // who acts does so for a person
+  if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // a token with an actor is a user's
   if (kind !== DELEGATED) return [claims];
   const { exchanged_from: above } = claims;
-  const told = Array.isArray(above) && above.length > 0 && above.length <= MAX_ANCESTORS && above.every(isNamed);
-  return told ? [claims, ...above] : undefined;
+  const isComplete = Array.isArray(above) && above.length > 0 && above.length <= MAX_ANCESTORS && above.every(isNamed);
+  return isComplete ? [claims, ...above] : undefined;
 }
 
 function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {

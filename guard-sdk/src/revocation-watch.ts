@@ -10,36 +10,36 @@ type Answer = MessageShape<Service["watchRevocations"]["output"]>;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2_000;
 
-/** What is known of revocations, and how well. */
+/** The revocations received so far, and how current they are. */
 export interface RevocationWatch {
-  /** Begins to watch when it has not begun; resolves when all is known for the first time, or so many milliseconds later. */
+  /** Starts the stream at the first call; resolves once all events have been received, or so many milliseconds later. */
   ready(milliseconds: number): Promise<void>;
-  /** Seconds since it was last heard that all is known; infinite before that. */
+  /** Seconds since the server last confirmed that all events were received; infinite before that. */
   age(): number;
   readonly marks: Pick<KnownRevocations, "anyEnded">;
   close(): void;
 }
 
-/** Watches revocations for as long as the guard lives; after a break it goes on from where it was. */
+/** Watches revocations for as long as the guard lives; after a break it continues from its cursor. */
 export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
   let marks = knownRevocations();
   let cursor = "";
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let currentAt = Number.NEGATIVE_INFINITY;
   let pause = FIRST_PAUSE;
   let stop: (() => void) | undefined;
   let closed = false;
-  let told: () => void = () => undefined;
+  let markComplete: () => void = () => undefined;
   const complete = new Promise<void>((resolve) => {
-    told = resolve;
+    markComplete = resolve;
   });
 
-  function hear(answer: Answer): void {
+  function receive(answer: Answer): void {
     marks.take(answer, clocks.now());
     if (answer.cursor === "") return;
     cursor = answer.cursor;
-    heardAt = clocks.elapsed();
+    currentAt = clocks.elapsed();
     pause = FIRST_PAUSE;
-    told();
+    markComplete();
   }
 
   /** Resolves when the stream ends, however it does. */
@@ -50,13 +50,13 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
       stop = () => stream.cancel();
       stream.on("error", () => resolve()).on("end", resolve);
-      let heeded = true;
+      let reading = true;
       stream.on("data", (answer: Answer) => {
         try {
-          if (heeded) hear(answer);
+          if (reading) receive(answer);
         } catch {
-          heeded = false;
-          forget(); // more than can be kept: what is not known whole is not known
+          reading = false;
+          forget(); // more than can be kept: an incomplete set is worth nothing
           stream.cancel();
         }
       });
@@ -66,7 +66,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   function forget(): void {
     marks = knownRevocations();
     cursor = "";
-    heardAt = Number.NEGATIVE_INFINITY;
+    currentAt = Number.NEGATIVE_INFINITY;
   }
 
   async function watch(): Promise<void> {
@@ -87,7 +87,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       }
       return beginning;
     },
-    age: () => clocks.elapsed() - heardAt,
+    age: () => clocks.elapsed() - currentAt,
     marks: { anyEnded: (digests) => marks.anyEnded(digests) },
     close() {
       closed = true;
