@@ -26,7 +26,7 @@ export interface PqcOptions {
   readonly clocks?: Clocks;
 }
 
-/** What can be said of a token's second signature. */
+/** The state of a token's second signature. */
 export type PqcVerdict =
   | { readonly kind: "verified"; readonly kid: string }
   /** The header promises no second signature. */
@@ -99,7 +99,7 @@ export function createPqcVerifier(options: PqcOptions): PqcVerifier {
 const headerOf = (token: string): Readonly<Record<string, unknown>> =>
   JSON.parse(new TextDecoder().decode(base64url.decode(token.slice(0, token.indexOf(".")))));
 
-/** A missing key is a verdict; a key set that cannot be fetched is none. */
+/** A missing key is a verdict. Keys that cannot be fetched are an outage. */
 function unknownKey(cause: unknown): undefined {
   if (cause instanceof GuardRefusal && cause.code === "invalid_token") return undefined;
   throw cause;

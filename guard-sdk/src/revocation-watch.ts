@@ -10,21 +10,21 @@ type Answer = MessageShape<Service["watchRevocations"]["output"]>;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2_000;
 
-/** The revocations received so far, and how current they are. */
+/** The known revocations, and how recent they are. */
 export interface RevocationWatch {
-  /** Starts the stream at the first call; resolves once all events have been received, or so many milliseconds later. */
+  /** Starts the watch, if needed. Resolves when the initial set of events is complete, or after so many milliseconds. */
   ready(milliseconds: number): Promise<void>;
-  /** Seconds since the server last confirmed that all events were received; infinite before that. */
+  /** Seconds since the last message of a complete stream; infinite before the first. */
   age(): number;
   readonly marks: Pick<KnownRevocations, "anyEnded">;
   close(): void;
 }
 
-/** Watches revocations for as long as the guard lives; after a break it continues from its cursor. */
+/** Watches revocations until the guard is closed. After an interruption the stream resumes at its cursor. */
 export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
   let marks = knownRevocations();
   let cursor = "";
-  let currentAt = Number.NEGATIVE_INFINITY;
+  let completeAt = Number.NEGATIVE_INFINITY;
   let pause = FIRST_PAUSE;
   let stop: (() => void) | undefined;
   let closed = false;
@@ -33,11 +33,11 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
     markComplete = resolve;
   });
 
-  function receive(answer: Answer): void {
+  function accept(answer: Answer): void {
     marks.take(answer, clocks.now());
     if (answer.cursor === "") return;
     cursor = answer.cursor;
-    currentAt = clocks.elapsed();
+    completeAt = clocks.elapsed();
     pause = FIRST_PAUSE;
     markComplete();
   }
@@ -50,13 +50,13 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
       stop = () => stream.cancel();
       stream.on("error", () => resolve()).on("end", resolve);
-      let reading = true;
+      let listening = true;
       stream.on("data", (answer: Answer) => {
         try {
-          if (reading) receive(answer);
+          if (listening) accept(answer);
         } catch {
-          reading = false;
-          forget(); // more than can be kept: an incomplete set is worth nothing
+          listening = false;
+          forget(); // more events than can be kept: an incomplete set is useless
           stream.cancel();
         }
       });
@@ -66,7 +66,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   function forget(): void {
     marks = knownRevocations();
     cursor = "";
-    currentAt = Number.NEGATIVE_INFINITY;
+    completeAt = Number.NEGATIVE_INFINITY;
   }
 
   async function watch(): Promise<void> {
@@ -87,7 +87,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       }
       return beginning;
     },
-    age: () => clocks.elapsed() - currentAt,
+    age: () => clocks.elapsed() - completeAt,
     marks: { anyEnded: (digests) => marks.anyEnded(digests) },
     close() {
       closed = true;

@@ -1,21 +1,21 @@
 import { hash } from "node:crypto";
 import type { HotContext } from "./routes.ts";
 
-/** A document made once and sent as it is. */
+/** A document that is made once and sent unchanged. */
 export interface PreparedDocument {
   readonly body: string | Buffer;
   readonly contentType: string;
   readonly etag: string;
 }
 
-/** A text stays one: it leaves in one write with its headers, which bytes do not. */
+/** A text is kept as text: Node sends it in one write with its headers, which it does not do for bytes. */
 export function prepareDocument(body: string | Buffer, contentType: string): PreparedDocument {
   return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
 }
 
 /**
- * Sends the document, or 304 where the client has it already.
- * @param maxAge seconds for which anyone may keep it; without it every use asks here first
+ * Sends the document, or 304 where the client already has it.
+ * @param maxAge seconds for which caches may keep it; without it they revalidate at each use
  * @see RFC 9110 §13.1.2
  */
 export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
@@ -29,6 +29,6 @@ export function sendDocument(ctx: HotContext, { body, contentType, etag }: Prepa
   ctx.body = body;
 }
 
-/** Weak comparison, as this header wants it. */
+/** Weak comparison, as the header requires. */
 const holds = (header: string | undefined, etag: string): boolean =>
   header?.split(",").some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "") === etag) ?? false;

@@ -1,12 +1,12 @@
 import type { HotContext } from "./routes.ts";
 
-/** Answers that hold credentials or depend on them are kept by nobody (RFC 6749 §5.1). */
+/** Responses that hold credentials or depend on them must not be cached (RFC 6749 §5.1). */
 export function noStore(ctx: HotContext): void {
   ctx.set("Cache-Control", "no-store");
   ctx.set("Pragma", "no-cache");
 }
 
-/** A JSON answer that nobody keeps. Members that are undefined are left out, so that no `null` is ever sent. */
+/** Sends JSON that must not be cached. Undefined members are left out, so that `null` is never sent. */
 export function sendJson(ctx: HotContext, body: object, status = 200): void {
   noStore(ctx);
   ctx.status = status;
@@ -14,11 +14,11 @@ export function sendJson(ctx: HotContext, body: object, status = 200): void {
   ctx.body = JSON.stringify(body);
 }
 
-/** No `form-action`: browsers would apply it to the redirect that follows the form, and so stop the way back to the client. */
+/** Without `form-action`: browsers apply it to the redirect that follows a form, and would block the redirect to the client. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
-/** Headers of every page that a person sees. A page with scripts of its own may pass a wider policy. */
+/** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
   ctx.set("Content-Security-Policy", policy);
@@ -29,13 +29,13 @@ export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void
 
 const EXPOSED = "WWW-Authenticate, Retry-After";
 
-/** For scripts of any origin; credentials of the browser never come along. Set always, so that a shared cache cannot mix answers up. */
+/** Lets scripts of any origin read the response, without credentials. Always set, so that a shared cache cannot confuse responses. */
 export function openToScripts(ctx: HotContext): void {
   ctx.set("Access-Control-Allow-Origin", "*");
   ctx.set("Access-Control-Expose-Headers", EXPOSED);
 }
 
-/** The answer to a preflight request. */
+/** Answers a preflight request. */
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));

@@ -11,16 +11,16 @@ export interface AccountFrame {
   readonly title: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
-  /** Of the form on the page: told first, in the title, to whoever hears the page. */
+  /** Faults of the form on the page. The title names them first, for screen readers. */
   readonly faults?: readonly Fault[];
-  /** What the page needs in its head besides. */
+  /** Additional elements of the page's head. */
   readonly head?: Part;
 }
 
-/** The frame around every page of a signed-in person's own. */
+/** The frame around every account page. */
 export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
   const texts = accountNavTexts[language];
-  const place = (one: AccountSection) =>
+  const link = (one: AccountSection) =>
     html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
   return layout(
     site,
@@ -33,19 +33,19 @@ export function accountFrame(site: Site, { language, path, title, done, faults =
     },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${accountSections(site).map(place)}</ul>
+<ul>${accountSections(site).map(link)}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,
   );
 }
 
-/** The words for what was just done, if they are among these. */
+/** The text for what was just done, if the value is known. */
 export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
 export interface AccountNavTexts {
-  /** Names the list of a person's own pages. */
+  /** Names the list of account pages. */
   readonly nav: string;
   readonly signOut: string;
 }
@@ -55,18 +55,18 @@ export const accountNavTexts: Catalogue<AccountNavTexts> = {
   de: { nav: "Ihr Konto", signOut: "Abmelden" },
 };
 
-/** A page of a signed-in person's own. */
+/** A section of the account pages. */
 export interface AccountSection {
   readonly path: string;
   readonly label: Catalogue<string>;
-  /** Whether this server has the page; without it every one has. */
+  /** Whether this server has the page; without it every server has. */
   readonly isOffered?: (site: Site) => boolean;
 }
 
-/** Where whoever has signed in for nothing else is led. */
+/** The page after a sign-in without another destination. */
 export const ACCOUNT_START = "/account";
 
-const PLACES: readonly AccountSection[] = [
+const SECTIONS: readonly AccountSection[] = [
   { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
@@ -74,22 +74,22 @@ const PLACES: readonly AccountSection[] = [
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
-/** The pages of a signed-in person's own that this server has, in the order in which they are offered. */
-export const accountSections = (site: Site): readonly AccountSection[] => PLACES.filter(({ isOffered }) => isOffered?.(site) ?? true);
+/** The account pages that this server has, in the order of the navigation. */
+export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ isOffered }) => isOffered?.(site) ?? true);
 
-/** The page that a text from outside names, letter for letter, so that it can lead nowhere else; without one the first. Pure. */
+/** The account page whose path equals untrusted text exactly, else the first one, so that it can lead nowhere else. Pure. */
 export const namedSection = (site: Site, text: string | undefined): string =>
   accountSections(site).find(({ path }) => path === text)?.path ?? ACCOUNT_START;
 
-/** The way to sign in and come back to the page with this path, or to that whose form has it. Pure. */
+/** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
 export function signInFor(site: Site, path: string): string {
-  const [place] = accountSections(site)
+  const [section] = accountSections(site)
     .filter((one) => one.path !== ACCOUNT_START && (path === one.path || path.startsWith(`${one.path}/`)))
     .map((one) => one.path);
-  return site.path("/login", { next: place });
+  return site.path("/login", { next: section });
 }
 
-/** Where a query or a form says that the person was going. Nothing in it is an address, so that it leads nowhere else. Pure. */
+/** The destination that a query or a form names. It is never an address, so it cannot lead to another site. Pure. */
 export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
   const requestId = members.get("request");
   if (requestId !== undefined) return { requestId };

@@ -7,19 +7,19 @@ import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
 import { signInFor } from "./account-frame.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
 
-/** The purpose of the token in every form of a signed-in person's own pages. */
+/** The purpose of the token in every form of the account pages. */
 export const ACCOUNT_PURPOSE = "account";
 
-/** What a page of the person's own is made of, besides what it shows. */
+/** What every account page needs besides its content. */
 export interface AccountPage {
   readonly signedIn: SignedIn;
   /** Of every form on the page. */
   readonly token: string;
-  /** What was just done, as the redirect after a form says it; any text, so that only known words of it may be shown. */
+  /** What was just done, from the redirect after a form. Untrusted: only known values may be shown. */
   readonly done: string | undefined;
 }
 
-/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so, and comes back. */
+/** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
 export const accountPageHandler =
   (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
   async (ctx) => {
@@ -28,7 +28,7 @@ export const accountPageHandler =
     await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
   };
 
-/** Ends what may have ended already, as by the first of two clicks: either way it is gone. */
+/** Ignores `not_found` of a removal: the first of two clicks may have removed it. */
 export async function goneAfter(ending: Promise<void>): Promise<void> {
   try {
     await ending;
@@ -38,8 +38,8 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
 }
 
 /**
- * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has
- * answered. A form that is not ours is refused before anything is looked up.
+ * POST of a form of an account page. `act` returns the path to redirect to, such as `/account?done=revoked`, or undefined when it has
+ * answered. A form of another site is refused before anything is looked up.
  */
 export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>

@@ -17,7 +17,7 @@ export interface AccountPage {
   readonly token: string;
   /** Says what was just done. */
   readonly done?: string | undefined;
-  /** The name as it was typed, where it could not be saved. */
+  /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
   readonly faults: readonly Fault[];
 }

@@ -4,7 +4,7 @@ import { html, type Markup } from "../html.ts";
 /** Modules of empty space around a code (ISO/IEC 18004 §5.3.8). */
 const QUIET = 4;
 
-/** A text as a QR code, black on white in every colour scheme. @param label what it is, for those who do not see it */
+/** A text as a QR code, black on white in every colour scheme. @param label for screen readers */
 export function qrCode(text: string, label: string): Markup {
   const { data, size } = encode(text, { ecc: "L", border: QUIET });
   const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ""))).join("");
