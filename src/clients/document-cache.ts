@@ -16,30 +16,29 @@ const REMEMBERED_DOCUMENTS = 1_000;
 const SHORTEST = 60;
 export const LONGEST = 86_400;
 const UNSAID = 300;
-/** Fetches a minute, of one URL and from one host. */
+/** Fetches in a minute of one URL, and from one host. */
 const PER_URL = 20;
 const PER_HOST = 120;
-/** And for the sake of one address: who asks for ever new documents has us knock at ever new doors. */
+/** Fetches in a minute on behalf of one address, so that no caller makes this server contact ever more hosts. */
 const PER_ADDRESS = 60;
 
-/** For how long a document is kept, in seconds, given for how long it says that it stays good. */
+/** Seconds for which a document is cached. @param freshFor seconds according to its response headers */
 export const documentLifetime = (freshFor: number | undefined): number =>
   freshFor === undefined ? UNSAID : Math.min(LONGEST, Math.max(SHORTEST, freshFor));
 
 export interface DocumentPorts {
   readonly fetch: GuardedFetch;
-  /** What other processes have fetched; undefined where nothing is shared. */
+  /** Documents that other processes fetched; undefined without Redis. */
   readonly shared: SharedDocuments | undefined;
   readonly realms: Pick<Realms, "default">;
-  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without an allowlist of its own. */
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without its own allowlist. */
   readonly registrationScopes: readonly string[];
   readonly clock: Clock;
 }
 
 /**
- * Finds clients by their metadata documents. Documents are kept within bounds of number and time and are judged anew at each use, so that
- * a change of the realm's allowlist holds at once. Neither a failure nor an unacceptable document is ever kept, and no old document
- * stands in for one that cannot be had.
+ * Finds clients by their metadata documents. Cached documents are validated at each use, so that a change of the realm's allowlist takes
+ * effect at once. Failures and unacceptable documents are not cached, and an expired document is not used when a new one cannot be fetched.
  * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
 export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
@@ -51,7 +50,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     return { realmId: realm.id, allowedScopes: realm.dynamicRegistrationScopes ?? registrationScopes, now: clock() };
   };
 
-  const judged = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
+  const clientOf = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
 
   const fetched = async (url: string, address: string): Promise<KeptDocument> => {
     budget.spend(`address ${address}`, PER_ADDRESS);
@@ -71,7 +70,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     const copy = await shared?.get(url);
     if (copy !== undefined) return copy;
     const found = await fetched(url, address);
-    await judged(found, url); // an unacceptable one is kept nowhere
+    await clientOf(found, url); // throws for an unacceptable document, before it is cached
     await shared?.set(url, found);
     return found;
   });
@@ -80,10 +79,10 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     async byUrl(url, address) {
       assertDocumentUrl(url);
       const known = kept.get(url);
-      if (known !== undefined && known.until > clock()) return judged(known, url);
+      if (known !== undefined && known.until > clock()) return clientOf(known, url);
       kept.delete(url);
       const found = await obtain(url, address);
-      const client = await judged(found, url);
+      const client = await clientOf(found, url);
       kept.set(url, found);
       return client;
     },

@@ -6,8 +6,7 @@ const WINDOW_SECONDS = 60;
 const REMEMBERED_KEYS = 10_000;
 
 /**
- * How often something outside may be asked within a minute. Failures are not remembered, so this is what keeps us from being used to
- * knock at somebody's door again and again.
+ * Limits fetches within a minute. Failures are not cached, so this limit keeps callers from making this server flood a third party.
  */
 export function fetchBudget(clock: Clock) {
   const windows = new LRUCache<string, { spent: number; readonly until: number }>({ max: REMEMBERED_KEYS });
