@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
 export interface ListenerTimes {
@@ -104,20 +105,3 @@ const WITHOUT_IPV6: ReadonlySet<unknown> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPO
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** Whether this front still accepts traffic. One per process. */
-export interface Lifecycle {
-  isDraining(): boolean;
-  /** From now on health reports `draining` and every response closes its connection. Idempotent. */
-  startDraining(): void;
-}
-
-export function lifecycle(): Lifecycle {
-  let draining = false;
-  return {
-    isDraining: () => draining,
-    startDraining() {
-      draining = true;
-    },
-  };
-}

@@ -5,8 +5,8 @@ import type { Clock } from "../../clock.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import { json, lazily } from "../http/describe.ts";
-import { prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
+import { prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;

@@ -1,6 +1,6 @@
 import type { FrontContext } from "../http/routes.ts";
 import { waitingHash } from "../oauth/pending-request.ts";
-import { returnToOf } from "./account-frame.ts";
+import { returnToOf } from "./account-page.ts";
 import type { PageKit } from "./kit.ts";
 import { type ReturnTo, returnToMembers } from "./site.ts";
 

@@ -3,9 +3,8 @@ import { createRequire } from "node:module";
 import { z } from "zod";
 import { loadOnce } from "../../load-once.ts";
 import { json, text } from "../http/describe.ts";
-import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { pageHeaders } from "../http/headers.ts";
+import { type PreparedDocument, pageHeaders, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Handler, Route } from "../http/routes.ts";
 
 /** Only content of this server. Styles that the script sets on elements need no permission. */

@@ -3,7 +3,7 @@ import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
-import type { Lifecycle } from "../http/server.ts";
+import type { Lifecycle } from "../http/steps.ts";
 import type { Probe } from "../ports.ts";
 
 /** Milliseconds for which one check of the dependencies is reused. */

@@ -6,8 +6,8 @@ import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../..
 import { sendJson } from "../../../src/front/http/headers.ts";
 import { inFlight } from "../../../src/front/http/in-flight.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
-import { type FrontListener, lifecycle, listen } from "../../../src/front/http/server.ts";
-import { assertSingleFields } from "../../../src/front/http/steps.ts";
+import { type FrontListener, listen } from "../../../src/front/http/server.ts";
+import { assertSingleFields, lifecycle } from "../../../src/front/http/steps.ts";
 import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
 
 describe("requests in flight", () => {

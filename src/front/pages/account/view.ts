@@ -1,6 +1,6 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import type { Language } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownHost, shownName, shownTarget, type Targets } from "../views/client.ts";

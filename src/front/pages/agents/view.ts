@@ -1,7 +1,7 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import type { NamedTarget } from "../../../clients/agents.ts";
 import { type Language, shownList, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName, shownResource, shownText } from "../views/client.ts";

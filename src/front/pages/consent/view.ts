@@ -2,8 +2,7 @@ import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb
 import { type Language, shownDuration } from "../../texts/language.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
-import { type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
-import { clientTexts } from "../views/client-texts.ts";
+import { clientTexts, type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
 import { hidden, layout } from "../views/layout.ts";
 import { type Described, type ScopeWords, scopeWords } from "../views/scopes.ts";
 import { type ConsentTexts, consentTexts } from "./texts.ts";

@@ -5,7 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-frame.ts";
+import { returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, returnToStarted } from "../pending-action.ts";
 import { type Fault, sendPage } from "../views/layout.ts";

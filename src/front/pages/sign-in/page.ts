@@ -7,7 +7,7 @@ import { nextStep } from "../../oauth/authorization-step.ts";
 import { hasSignedInSince } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_START, returnToOf } from "../account-frame.ts";
+import { ACCOUNT_START, returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
 import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";

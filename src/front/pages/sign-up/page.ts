@@ -5,7 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-frame.ts";
+import { returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
 import { returnToMembers } from "../site.ts";
