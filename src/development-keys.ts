@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { mldsaPrivatePem, SEED_BYTES } from "./ml-dsa-key.ts";
 
-/** Kinds of key that a deployment without keys of its own is given. */
+/** Kinds of key that are generated for a deployment without configured keys. */
 type KeyKind = "ed25519" | "rsa" | "ml-dsa-65";
 
 const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -14,12 +14,12 @@ const GENERATE: Record<KeyKind, () => string> = {
   "ml-dsa-65": () => mldsaPrivatePem(randomBytes(SEED_BYTES)),
 };
 
-/** A fresh private key as PKCS#8 PEM text. */
+/** Generates a private key as PKCS#8 PEM. */
 export const generatePrivateKey = (kind: KeyKind): string => GENERATE[kind]();
 
 /**
- * The private key kept under a data directory, generated when it is not there yet.
- * Of several processes that start at once on a fresh directory, one writes and all read the same key.
+ * The private key in a data directory, generated if it does not exist. Of several processes that start at once on a new directory, one
+ * writes and all read the same key.
  */
 export function developmentKey(dataDir: string, kind: KeyKind): string {
   const directory = join(dataDir, "keys");
@@ -30,15 +30,15 @@ export function developmentKey(dataDir: string, kind: KeyKind): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  // Written aside and linked into place, so that nobody ever reads half a key.
-  const aside = `${path}.${process.pid}`;
-  writeFileSync(aside, generatePrivateKey(kind), { mode: 0o600 });
+  // Written to a temporary file and linked into place, so that no process reads half a key.
+  const temporary = `${path}.${process.pid}`;
+  writeFileSync(temporary, generatePrivateKey(kind), { mode: 0o600 });
   try {
-    linkSync(aside, path);
+    linkSync(temporary, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
-    rmSync(aside);
+    rmSync(temporary);
   }
   return readFileSync(path, "utf8");
 }

@@ -2,10 +2,10 @@ import type { HttpAnswer } from "./answer.ts";
 import type { RefusalCode } from "./refusal.ts";
 import { advertisedScopes } from "./scopes.ts";
 
-/** Seconds after which a client may come back when the issuer's keys were not to be had. */
+/** Seconds after which a client may come back when the issuer's keys could not be fetched. */
 export const RETRY_AFTER_SECONDS = 5;
 
-/** What a challenge tells about the guarded operation. */
+/** What a challenge says about the guarded operation. */
 export interface ChallengeSubject {
   /** All scopes of the operation, not only the missing ones: a client asks once for what it needs. */
   readonly scopes: readonly string[];

@@ -1,14 +1,14 @@
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 
-/** Seconds by which the clock of an issuer may run ahead of ours. Expiry has no grace: a client can refresh. */
+/** Seconds by which the clock of an issuer may be ahead of this machine's. Expiry has no grace: a client can refresh. */
 const MAX_SKEW_SECONDS = 60;
-/** Deeper than any issuer should nest; ours stops at 4 (docs/protocol.md#limits). */
+/** Deeper than any issuer should nest actors; Countersign stops at 4 (docs/protocol.md#limits). */
 const MAX_ACTORS = 10;
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** What the claims of a token are held against. */
+/** What the claims of a token are compared with. */
 export interface ClaimProfile {
   readonly issuers: ReadonlySet<string>;
   /** The spellings of this resource that count as itself. */
@@ -69,7 +69,7 @@ function readTime(claims: Claims, name: "exp" | "nbf" | "iat"): number | undefin
   return value as number; // a safe integer by the line above
 }
 
-/** An actor claim that cannot be read refuses the token: ignoring it would pass an agent off as the person. */
+/** An unreadable actor claim refuses the token: ignoring it would present an agent as the user. */
 function readActors(act: unknown): readonly string[] {
   const actors: string[] = [];
   for (let actor = act; actor !== undefined; actor = (actor as { act?: unknown }).act) {

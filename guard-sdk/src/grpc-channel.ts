@@ -12,10 +12,10 @@ export interface GrpcAccess extends ResourceServer {
 }
 
 const OPTIONS: ClientOptions = {
-  // A server that restarts is found again within a moment.
+  // Reconnects quickly after a restart of the server.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
-  // A connection that has died without a word is noticed while nobody asks anything.
+  // Detects a dead connection while no calls are made.
   "grpc.keepalive_time_ms": 10_000,
   "grpc.keepalive_timeout_ms": 3_000,
   "grpc.enable_http_proxy": 0,
@@ -33,10 +33,10 @@ const loadPeers = async () => {
 type Peers = Awaited<ReturnType<typeof loadPeers>>;
 type Service = Peers["service"];
 
-/** An open way to the authorization server. */
+/** An open connection to the authorization server. */
 export interface OpenChannel extends Peers {
   readonly client: InstanceType<Peers["grpc"]["Client"]>;
-  /** What each call carries. */
+  /** The metadata of each call. */
   readonly metadata: InstanceType<Peers["grpc"]["Metadata"]>;
   readonly codec: <M extends DescMethod>(method: M) => Codec<M>;
 }
@@ -47,14 +47,14 @@ export interface Codec<M extends DescMethod> {
   readonly decode: (bytes: Buffer) => MessageShape<M["output"]>;
 }
 
-/** A way to the authorization server that is opened when it is first needed. */
+/** A connection to the authorization server that is opened when it is first needed. */
 export interface Channel {
   open(): Promise<OpenChannel>;
   close(): void;
 }
 
 /**
- * The gRPC libraries are peers of this package and loaded with the first call, so that whoever verifies locally needs neither.
+ * The gRPC libraries are peers of this package and loaded with the first call, so that local verification needs neither.
  * @throws {TypeError} when an option is wrong
  */
 export function grpcChannel(access: GrpcAccess): Channel {

@@ -11,7 +11,7 @@ import { onlyIssuer, type Verification } from "./verification.ts";
 export type { GrpcAccess } from "./grpc-channel.ts";
 
 export interface GrpcIntrospectionOptions extends GrpcAccess {
-  /** Seconds that a question may take. Default 2. */
+  /** Seconds that an introspection may take. Default 2. */
   readonly timeoutSeconds?: number;
 }
 
@@ -26,7 +26,7 @@ const OPTIONS: OptionTable<GrpcIntrospectionOptions> = { ...ASKING, address: nee
 export function grpcIntrospection(options: GrpcIntrospectionOptions): Verification {
   assertOptions("grpcIntrospection", options, OPTIONS);
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
-  grpcChannel(options); // a mistake shows at once
+  grpcChannel(options); // throws for wrong options at once
   return (settings) => {
     onlyIssuer(settings.issuers);
     const channel = grpcChannel(options);
@@ -35,9 +35,9 @@ export function grpcIntrospection(options: GrpcIntrospectionOptions): Verificati
 }
 
 export interface RevocationOptions extends GrpcIntrospectionOptions {
-  /** Seconds for which it may be silent and still be believed that nothing was revoked. 2 to 300, default 5; the server tells something every second. */
+  /** Seconds of silence after which the watch is stale. 2 to 300, default 5; the server sends a message every second. */
   readonly maxAgeSeconds?: number;
-  /** What is done when it was silent for longer: ask about each token (default), or refuse with 503. */
+  /** What to do when the watch is stale: introspect each token (default), or refuse with 503. */
   readonly whenStale?: "introspect" | "refuse";
 }
 
@@ -48,8 +48,8 @@ const REVOCATION_OPTIONS: OptionTable<RevocationOptions> = {
 };
 
 /**
- * Local verification that refuses a revoked token in well under a second: the server tells of each revocation as it happens. A delegated token
- * names the tokens that it came of, and ends with each of them; one that does not, of a server of an earlier release, is asked about each time.
+ * Local verification that refuses a revoked token in well under a second: the server sends each revocation as it happens. A delegated token
+ * names its ancestor tokens, and ends with each of them. A token of an earlier release that does not name them is introspected each time.
  * @throws {TypeError} when an option is wrong
  * @see proto countersign.introspection.v1, WatchRevocations
  */
@@ -57,13 +57,13 @@ export function localWithRevocations(options: RevocationOptions): Verification {
   assertOptions("localWithRevocations", options, REVOCATION_OPTIONS);
   const { maxAgeSeconds = 5, whenStale = "introspect" } = options;
   const timeout = checkedTimeout(options.timeoutSeconds ?? 2);
-  grpcChannel(options); // a mistake shows at once
+  grpcChannel(options); // throws for wrong options at once
   return (settings) => {
     onlyIssuer(settings.issuers);
     const channel = grpcChannel(options);
     const watch = watchRevocations(channel, settings.clocks);
     const verify = verifying(settings, endsOf);
-    // Answers are not used again: the marks say what ended sooner than ten seconds later.
+    // Responses are not cached: the revocation events arrive sooner than a cached response would expire.
     const ask = introspecting((token) => askOverGrpc(channel, token, timeout), { ...settings, tokenCacheSize: 0 });
     return {
       async verify(token) {

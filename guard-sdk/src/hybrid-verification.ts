@@ -6,8 +6,8 @@ import { tokenCache } from "./token-cache.ts";
 import type { Verification } from "./verification.ts";
 
 /**
- * Verification that lets a token pass only if both of its signatures hold; whoever has only the first, or whose second cannot be checked, is
- * refused. The second is looked at once for each token, and remembered as long as the guard remembers tokens.
+ * Verification that requires both signatures of a token to be valid. A token with one signature, or whose second cannot be checked, is
+ * refused. The second signature is verified once for each token, and remembered as long as the guard remembers tokens.
  * @param way judges everything but the second signature. Default: in this process, against the JWK Sets of the issuers
  * @throws {TypeError} when it is given something else
  * @see docs/protocol.md#hybrid-signing

@@ -9,17 +9,17 @@ import { onlyIssuer, type VerificationSettings, type VerifyToken } from "./verif
 /** Asks the authorization server for the state of a token: the members of RFC 7662 §2.2. Throws when there is no answer. */
 export type Ask = (token: string) => Promise<Readonly<Record<string, unknown>>>;
 
-/** Seconds for which a good answer is used again, at most. */
+/** The most seconds for which an active response is cached. */
 export const REUSE_SECONDS = 10;
 
 interface GoodAnswer extends Remembered {
-  /** By the clock that never steps back. */
+  /** By the monotonic clock. */
   readonly askedAt: number;
 }
 
 /**
- * Verification by asking. A good answer serves for ten seconds, counted from the question, and never past `exp`; a bad one for nothing but
- * the request that asked. Where there is no answer there is no verdict: temporarily_unavailable.
+ * Verification by introspection. An active response is cached for ten seconds from the request, and never past `exp`; an inactive one is not
+ * cached. Without a response the token is refused with temporarily_unavailable.
  * @see RFC 7662 §2.2, §4; docs/protocol.md#introspection, docs/protocol.md#guard
  */
 export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCacheSize }: VerificationSettings): VerifyToken {
@@ -48,7 +48,7 @@ async function answerOf(ask: Ask, token: string) {
   }
 }
 
-/** An answer that is none is an outage: nobody said that the token is bad. */
+/** A malformed response is an outage: it does not say that the token is invalid. */
 function readState(
   { active, token_type = "Bearer", ...claims }: Readonly<Record<string, unknown>>,
   issuer: string,

@@ -26,7 +26,7 @@ const isLoopback = (host: string) =>
  * Asks an issuer for its signing keys: metadata document first, then the JWK Set that it names; five seconds in all.
  * @param known keys of the last answer, kept as they are where they appear again
  * @param read takes the keys of one kind out of the set
- * @throws when an answer is missing, too long, not of this issuer or no JWK Set
+ * @throws for a missing response, one that is too long or of another issuer, and anything but a JWK Set
  * @see RFC 8414 §3, §3.3; RFC 7517 §5
  */
 export async function fetchKeys(
@@ -45,7 +45,7 @@ export async function fetchKeys(
 
 /**
  * The metadata document of an issuer.
- * @throws when it is not to be had, or names another issuer
+ * @throws when it cannot be fetched, or names another issuer
  * @see RFC 8414 §3, §3.3
  */
 export async function fetchMetadata(
@@ -74,7 +74,7 @@ async function firstOf<T>([first, second]: readonly [string, string], load: (url
 }
 
 /**
- * The Ed25519 signing keys of a JWK Set. Entries of any other kind are skipped, also kinds that nobody knows yet; of an
+ * The Ed25519 signing keys of a JWK Set. Entries of other kinds are skipped, including unknown ones; of an
  * entry only the public members are read. Of two keys under one `kid` the first counts.
  */
 export async function readKeySet(entries: readonly unknown[], known?: KeySet): Promise<KeySet> {

@@ -2,11 +2,11 @@ import type { KeySet } from "./issuer-document.ts";
 import { GuardRefusal } from "./refusal.ts";
 import type { VerificationKey } from "./signature.ts";
 
-const FRESH_SECONDS = 300; // afterwards the set is fetched anew beside the requests
-const USABLE_SECONDS = 86_400; // how long an issuer may be gone
-const RENEWAL_PAUSE_SECONDS = 60; // between attempts to renew keys that are still good
-const LOOK_PAUSE_SECONDS = 60; // between looks for keys that tokens name and the issuer does not have
-const RETRY_PAUSE_SECONDS = 5; // after a failure, for whoever cannot be answered without a fetch
+const FRESH_SECONDS = 300; // afterwards the set is fetched again in the background
+const USABLE_SECONDS = 86_400; // how long an issuer may be unreachable
+const RENEWAL_PAUSE_SECONDS = 60; // between attempts to refresh keys that are still usable
+const LOOK_PAUSE_SECONDS = 60; // between fetches for unknown key ids
+const RETRY_PAUSE_SECONDS = 5; // after a failure, for requests that need a fetch
 
 /** The signing keys of one issuer, fetched when first needed. */
 export interface IssuerKeys {

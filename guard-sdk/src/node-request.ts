@@ -37,9 +37,9 @@ export function mergeExposed(
   answer: HttpAnswer,
   before: number | string | readonly string[] | undefined,
 ): Readonly<Record<string, string>> {
-  const ours = answer.headers[EXPOSED];
-  if (ours === undefined || before === undefined) return answer.headers;
-  return { ...answer.headers, [EXPOSED]: `${before}, ${ours}` };
+  const exposed = answer.headers[EXPOSED];
+  if (exposed === undefined || before === undefined) return answer.headers;
+  return { ...answer.headers, [EXPOSED]: `${before}, ${exposed}` };
 }
 
 function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query: string } {

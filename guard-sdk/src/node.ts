@@ -25,7 +25,7 @@ export function protect(guard: Guard, listener: GuardedListener, route: RouteOpt
     } catch (error) {
       if (response.headersSent) response.destroy();
       else send(response, { status: 500, headers: {}, body: "" });
-      // Nobody waits for this promise in a server; the error must not vanish, nor end the process.
+      // Servers do not await this promise; the error must neither get lost nor end the process.
       process.emitWarning(error instanceof Error ? error : String(error));
     }
   };

@@ -1,4 +1,4 @@
-/** What an option may be: a test, and the words for people who gave something else. */
+/** The accepted values of an option: a test, and their description for error messages. */
 export interface Kind {
   readonly takes: string;
   readonly fits: (value: unknown) => boolean;
@@ -15,7 +15,7 @@ export const TEXT: Kind = { takes: "a string that is not empty", fits: isText };
 export const NUMBER: Kind = { takes: "a number", fits: (value) => typeof value === "number" };
 export const FUNCTION: Kind = { takes: "a function", fits: isFunction };
 export const VERIFICATION: Kind = { takes: "what introspection(…), grpcIntrospection(…) or the like returned", fits: isFunction };
-/** Its entries are judged by who knows what they mean. */
+/** The entries are checked elsewhere. */
 export const TEXTS: Kind = {
   takes: "an array of strings",
   fits: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),

@@ -15,15 +15,15 @@ export interface GuardOptions {
   readonly scopes?: readonly string[];
   /** Further scopes that routes of this resource ask for; the metadata document lists them beside `scopes`. */
   readonly scopesSupported?: readonly string[];
-  /** A name for people, for the metadata document. */
+  /** A human-readable name for the metadata document. */
   readonly resourceName?: string;
   /** URL of documentation for developers, for the metadata document. */
   readonly resourceDocumentation?: string;
   /** How tokens are verified. Default: in this process, against the JWK Sets of the issuers. */
   readonly verification?: Verification;
-  /** How many verified tokens are remembered until they expire. Default 1000; 0 verifies every request anew. */
+  /** How many verified tokens are remembered until they expire. Default 1000; 0 verifies every request. */
   readonly tokenCacheSize?: number;
-  /** Learns of every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
+  /** Called for every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
   readonly onRefusal?: (refusal: GuardRefusal) => void;
   /** How issuers are reached. Default: the runtime's own fetch. */
   readonly fetch?: typeof globalThis.fetch;
@@ -31,7 +31,7 @@ export interface GuardOptions {
   readonly clocks?: Clocks;
 }
 
-/** Options that were found sound, with their defaults. */
+/** Valid options with their defaults. */
 export type Settings = ReturnType<typeof settle>;
 
 const OPTIONS: OptionTable<GuardOptions> = {

@@ -16,7 +16,7 @@ export interface DetachedSignature {
 }
 
 export interface PqcOptions {
-  /** The issuer identifier, exactly as it stands in `iss`. */
+  /** The issuer identifier, exactly as in `iss`. */
   readonly issuer: string;
   /** Asks the issuer's introspection endpoint about a token, for tokens whose signature is not given. */
   readonly introspect?: (token: string) => Promise<DetachedSignature>;
@@ -26,7 +26,7 @@ export interface PqcOptions {
   readonly clocks?: Clocks;
 }
 
-/** What can be said of a token's second signature. */
+/** The state of a token's second signature. */
 export type PqcVerdict =
   | { readonly kind: "verified"; readonly kid: string }
   /** The header promises no second signature. */
@@ -99,7 +99,7 @@ export function createPqcVerifier(options: PqcOptions): PqcVerifier {
 const headerOf = (token: string): Readonly<Record<string, unknown>> =>
   JSON.parse(new TextDecoder().decode(base64url.decode(token.slice(0, token.indexOf(".")))));
 
-/** That a key is not there is a verdict; that nobody can say is none. */
+/** A missing key is a verdict. Keys that cannot be fetched are an outage. */
 function unknownKey(cause: unknown): undefined {
   if (cause instanceof GuardRefusal && cause.code === "invalid_token") return undefined;
   throw cause;

@@ -1,6 +1,6 @@
 /** Who calls, as a verified access token says it. Frozen, and shared between requests that carry the same token. */
 export interface Principal {
-  /** The person, or the client itself where no person is involved. Unique only together with `issuer`. */
+  /** The user, or the client itself if no user is involved. Unique only together with `issuer`. */
   readonly sub: string;
   /** The client that holds the token; undefined when the issuer does not say. */
   readonly clientId: string | undefined;

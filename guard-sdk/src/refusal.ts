@@ -1,8 +1,8 @@
-/** What a refused request is told: the codes of RFC 6750 §3.1, and two cases that have none on the wire. */
+/** Error codes of RFC 6750 §3.1, and two cases that have no code on the wire. */
 export type RefusalCode = "no_credentials" | "invalid_request" | "invalid_token" | "insufficient_scope" | "temporarily_unavailable";
 
 /**
- * The guard's no. `code` decides the answer; `reason` is a fixed word such as `token_expired` for the log of the resource
+ * A refusal by the guard. `code` decides the response; `reason` is a fixed word such as `token_expired` for the log of the resource
  * server and goes on no wire.
  */
 export class GuardRefusal extends Error {

@@ -1,35 +1,35 @@
-/** Something that ended, as the authorization server tells it. */
+/** A revocation event of the authorization server: something that ended, by the digest of its name. */
 export interface Mark {
   readonly digest: Uint8Array;
-  /** Of two marks with one digest the one with the greater sequence counts. */
+  /** Of two events with the same digest, the one with the greater sequence applies. */
   readonly sequence: bigint;
   readonly lifted: boolean;
-  /** Seconds since the epoch; no token that it could be about lives longer. */
+  /** Seconds since the epoch. No affected token lives longer. */
   readonly expiresAt: number;
 }
 
 /** One message of the stream. */
-export interface Told {
+export interface WatchMessage {
   readonly marks: readonly Mark[];
-  /** Empty while the marks of a beginning are still coming. */
+  /** Empty until the initial set of events is complete. */
   readonly cursor: string;
-  /** All that follows stands in place of what was known. */
+  /** The following events replace all earlier ones. */
   readonly reset: boolean;
 }
 
 export interface KnownRevocations {
-  take(told: Told, now: number): void;
-  /** Whether one of these digests is marked and was not lifted. */
+  take(message: WatchMessage, now: number): void;
+  /** Whether an event with one of these digests is in effect. */
   anyEnded(digests: readonly string[]): boolean;
 }
 
-/** Marks kept at most; past that the guard forgets all and knows nothing, rather than growing without end or forgetting some. */
+/** The most events that a guard keeps. Above it, the guard drops all of them and treats the watch as stale. */
 export const MOST_MARKS = 1_000_000;
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");
 
-/** What of the marks still matters, by digest. A new beginning takes the place of what was known once it is complete. */
+/** Events that are still in effect, by digest. A new initial set replaces them once it is complete. */
 export function knownRevocations(): KnownRevocations {
   let known = new Map<string, Mark>();
   let coming: Map<string, Mark> | undefined;
@@ -56,38 +56,38 @@ export function knownRevocations(): KnownRevocations {
   };
 }
 
-/** A token as the contract of marks names it. */
+/** The claims of a token that name it in revocation events. */
 interface Named {
   readonly jti: string;
   readonly client_id: string;
 }
 
-/** Tokens that one may have come of; ours stops at four. */
+/** The most ancestor tokens of a token; Countersign stops at four. */
 const MAX_ANCESTORS = 10;
-/** What stands before the dot in the `jti` of a token that an agent got by exchange. */
+/** The part before the dot in the `jti` of a token that an agent got by exchange. */
 const DELEGATED = "d";
 
 /**
- * The digests of what may end a token before its time, its own and those of every token that it was exchanged from; undefined for a token that
- * cannot be judged by marks, as it does not say who it is or what it came of.
+ * The digests of everything whose end revokes a token: its own, and those of its ancestor tokens. Undefined for a token that does not name
+ * itself or its ancestors, and therefore must be introspected.
  * @see RevocationEvent in the proto countersign.introspection.v1
  */
 export async function endsOf(claims: Readonly<Record<string, unknown>>): Promise<readonly string[] | undefined> {
   const line = lineOf(claims);
   if (line === undefined) return undefined;
-  const person = line[0]?.jti.includes(".") ? [`user:${claims.sub}`] : [];
-  return Promise.all([...line.flatMap((one) => endsOfOne(one, claims.sub)), ...person].map(digestOf));
+  const user = line[0]?.jti.includes(".") ? [`user:${claims.sub}`] : [];
+  return Promise.all([...line.flatMap((one) => endsOfOne(one, claims.sub)), ...user].map(digestOf));
 }
 
-/** The token and those that it came of; undefined where it does not say. */
+/** The token and its ancestor tokens; undefined if it does not name them. */
 function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | undefined {
   if (!isNamed(claims)) return undefined;
   const [kind, personal] = claims.jti.split(".");
-  if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // who acts does so for a person
+  if (personal === undefined) return claims.act === undefined ? [claims] : undefined; // an actor acts for a user
   if (kind !== DELEGATED) return [claims];
   const { exchanged_from: above } = claims;
-  const told = Array.isArray(above) && above.length > 0 && above.length <= MAX_ANCESTORS && above.every(isNamed);
-  return told ? [claims, ...above] : undefined;
+  const areNamed = Array.isArray(above) && above.length > 0 && above.length <= MAX_ANCESTORS && above.every(isNamed);
+  return areNamed ? [claims, ...above] : undefined;
 }
 
 function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {

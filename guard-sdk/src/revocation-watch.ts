@@ -10,36 +10,36 @@ type Answer = MessageShape<Service["watchRevocations"]["output"]>;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2_000;
 
-/** What is known of revocations, and how well. */
+/** The known revocations, and how recent they are. */
 export interface RevocationWatch {
-  /** Begins to watch when it has not begun; resolves when all is known for the first time, or so many milliseconds later. */
+  /** Starts the watch, if needed. Resolves when the initial set of events is complete, or after so many milliseconds. */
   ready(milliseconds: number): Promise<void>;
-  /** Seconds since it was last heard that all is known; infinite before that. */
+  /** Seconds since the last message of a complete stream; infinite before the first. */
   age(): number;
   readonly marks: Pick<KnownRevocations, "anyEnded">;
   close(): void;
 }
 
-/** Watches revocations for as long as the guard lives; after a break it goes on from where it was. */
+/** Watches revocations until the guard is closed. After an interruption the stream resumes at its cursor. */
 export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
   let marks = knownRevocations();
   let cursor = "";
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let completeAt = Number.NEGATIVE_INFINITY;
   let pause = FIRST_PAUSE;
   let stop: (() => void) | undefined;
   let closed = false;
-  let told: () => void = () => undefined;
+  let markComplete: () => void = () => undefined;
   const complete = new Promise<void>((resolve) => {
-    told = resolve;
+    markComplete = resolve;
   });
 
-  function hear(answer: Answer): void {
+  function accept(answer: Answer): void {
     marks.take(answer, clocks.now());
     if (answer.cursor === "") return;
     cursor = answer.cursor;
-    heardAt = clocks.elapsed();
+    completeAt = clocks.elapsed();
     pause = FIRST_PAUSE;
-    told();
+    markComplete();
   }
 
   /** Resolves when the stream ends, however it does. */
@@ -50,13 +50,13 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
       stop = () => stream.cancel();
       stream.on("error", () => resolve()).on("end", resolve);
-      let heeded = true;
+      let listening = true;
       stream.on("data", (answer: Answer) => {
         try {
-          if (heeded) hear(answer);
+          if (listening) accept(answer);
         } catch {
-          heeded = false;
-          forget(); // more than can be kept: what is not known whole is not known
+          listening = false;
+          forget(); // more events than can be kept: an incomplete set is useless
           stream.cancel();
         }
       });
@@ -66,7 +66,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   function forget(): void {
     marks = knownRevocations();
     cursor = "";
-    heardAt = Number.NEGATIVE_INFINITY;
+    completeAt = Number.NEGATIVE_INFINITY;
   }
 
   async function watch(): Promise<void> {
@@ -87,7 +87,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       }
       return beginning;
     },
-    age: () => clocks.elapsed() - heardAt,
+    age: () => clocks.elapsed() - completeAt,
     marks: { anyEnded: (digests) => marks.anyEnded(digests) },
     close() {
       closed = true;

@@ -4,7 +4,7 @@ import type { Clocks } from "./time.ts";
 /** Says whose token this is. @throws {GuardRefusal} invalid_token, temporarily_unavailable */
 export type VerifyToken = (token: string) => Promise<Principal>;
 
-/** What a way of verification is told of the guard that it works for. */
+/** What a verification needs to know of its guard. */
 export interface VerificationSettings {
   readonly issuers: readonly string[];
   /** The spellings of the resource that count as itself. */
@@ -15,7 +15,7 @@ export interface VerificationSettings {
   readonly tokenCacheSize: number;
 }
 
-/** A way of verification at work. */
+/** A running verification. */
 export interface Verifier {
   readonly verify: VerifyToken;
   /** Ends what is open to the authorization server. */

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, type JsonWebKeyInput, type KeyObject, sign
 import type { Link } from "./link.ts";
 
 /** Of its own kind, so that no checkpoint passes for a token and no token for a checkpoint, though one key signs both (RFC 8725 §3.11). */
-export const CHECKPOINT_TYPE = "countersign-audit-checkpoint+jws";
+const CHECKPOINT_TYPE = "countersign-audit-checkpoint+jws";
 
 /** Who signs checkpoints: the Ed25519 key of access tokens. */
 export interface CheckpointSigner {

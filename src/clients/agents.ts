@@ -5,20 +5,20 @@ import type { ClientDirectory } from "./ports.ts";
 /** Actors that one token may name (docs/protocol.md#limits). */
 export const MAX_ACTORS = 4;
 
-/** A client as a person is told of it to whom a token may go. The name is the client's own word. */
+/** A client as users see it when a token may go to it. The name is the client's own claim. */
 export interface NamedTarget {
   readonly clientId: string;
   readonly name: string;
   readonly isAgent: boolean;
-  /** Whether it could exchange a token that it is handed. */
+  /** Whether it could exchange a token that it receives. */
   readonly mayExchange: boolean;
 }
 
-/** Whether a client could get a token of its own for one that it is handed. Pure. @see docs/protocol.md#token-exchange-rules */
+/** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
 export const mayExchange = (client: Client): boolean =>
   client.enabled && client.isAgent && client.grantTypes.includes(TOKEN_EXCHANGE) && isConfidential(client);
 
-/** Those of these client_ids that are registered, by client_id. */
+/** The registered ones of these client_ids. */
 export type NamedTargets = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, NamedTarget>>;
 
 export const namedTargets =

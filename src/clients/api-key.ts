@@ -1,13 +1,13 @@
 import type { RandomBytes } from "../clock.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
 
-/** A static API key as it is known after its creation (docs/protocol.md#api-keys). Times are seconds since the epoch, with their fraction. */
+/** A static API key after its creation (docs/protocol.md#api-keys). Times are seconds since the epoch, with their fraction. */
 export interface ApiKey {
   readonly id: string;
   /** The internal id of the client that it belongs to. */
   readonly clientId: string;
   readonly name: string;
-  /** The part that may be shown: enough to find the key again, not to use it. */
+  /** The part that may be shown: enough to recognize the key, not to use it. */
   readonly prefix: string;
   readonly last4: string;
   readonly createdAt: number;
@@ -15,7 +15,7 @@ export interface ApiKey {
   readonly revokedAt: number | null;
 }
 
-/** A key that was just made: the only moment at which it can be seen. */
+/** A new key. It is shown only once. */
 export interface MintedApiKey {
   readonly key: string;
   readonly prefix: string;
@@ -25,10 +25,10 @@ export interface MintedApiKey {
 
 const API_KEY = /^csk_[0-9a-f]{16}_[0-9a-f]{64}$/;
 
-/** Whether a text has the shape of a static API key, so that it can be nothing else that we hand out. */
+/** Whether a text has the form of a static API key, which no other token of this server has. */
 export const isApiKey = (text: string): boolean => API_KEY.test(text);
 
-/** `csk_`, 16 hexadecimal characters to know it by, 64 that are the secret. */
+/** `csk_`, 16 hexadecimal characters that identify the key, and 64 that are the secret. */
 export function mintApiKey(randomBytes: RandomBytes): MintedApiKey {
   const prefix = `csk_${Buffer.from(randomBytes(8)).toString("hex")}`;
   const key = `${prefix}_${newHexSecret(randomBytes)}`;

@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 export type AuthMethod = (typeof AUTH_METHODS)[number];
 
-/** Algorithms that a client assertion may be signed with: asymmetric ones only (docs/protocol.md#client-assertions). */
+/** Signature algorithms of client assertions: asymmetric ones only (docs/protocol.md#client-assertions). */
 export const CLIENT_ASSERTION_ALGORITHMS = [
   "EdDSA",
   "Ed25519",
@@ -25,7 +25,7 @@ export const CLIENT_ASSERTION_ALGORITHMS = [
 export const AGENT_MODES = ["readonly", "admin", "exec"] as const;
 export type AgentMode = (typeof AGENT_MODES)[number];
 
-/** How a client came to be: it decides which rules bind it. */
+/** How a client was registered, which decides which rules apply to it. */
 export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic" | "metadata_document";
 
 /** A registered client (docs/protocol.md#clients). Times are seconds since the epoch, with their fraction. */
@@ -39,17 +39,17 @@ export interface Client {
   readonly name: string;
   readonly description: string | null;
   readonly redirectUris: readonly string[];
-  /** Where people may be sent after signing out at the client's request; an operator's to give. */
+  /** Where users may be sent after the client signed them out. Set by operators. */
   readonly postLogoutRedirectUris: readonly string[];
   readonly scopes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly responseTypes: readonly "code"[];
   readonly tokenEndpointAuthMethod: AuthMethod;
-  /** Further methods that hold for it: a metadata document may list several, a registration has one. */
+  /** Further methods: a metadata document may list several, a registration has one. */
   readonly alternativeAuthMethods?: readonly AuthMethod[];
   readonly secretHash: SecretHash | null;
   readonly enabled: boolean;
-  /** Null is judged as production and shown as null. */
+  /** Null has the rules of production, and is shown as null. */
   readonly environment: Environment | null;
   readonly isAgent: boolean;
   readonly maxAgentMode: AgentMode | null;
@@ -94,14 +94,21 @@ export const FIRST_PARTY_CLIENT_ID = "countersign";
 
 export const isConfidential = (client: Pick<Client, "tokenEndpointAuthMethod">): boolean => client.tokenEndpointAuthMethod !== "none";
 
-/** The scope that lets a client manage clients in a person's name; an operator's to give. */
+/** The scope that lets a client manage clients on behalf of a user. Given by operators. */
 export const MANAGE_CLIENTS = "clients:manage";
 
-/** Whether anyone could have brought the client here, without a developer or an operator who answers for it. */
+/** Whether anyone could have registered the client, without a developer or operator who is responsible for it. */
 export const isOpenlyRegistered = (client: Client): boolean => client.origin === "dynamic" || client.origin === "metadata_document";
 
-/** The resources that a client stands for: what it may ask tokens for by itself, and whose tokens it may introspect. */
+/** The resources that a client represents: it may request tokens for them by itself, and introspect their tokens. */
 export const audienceOf = (client: Client): readonly string[] => client.audience ?? [client.clientId];
 
-/** Scopes that only make sense where a user signed in (OIDC Core §3.1.2.1 and §11). */
+/** Scopes that need a signed-in user (OIDC Core §3.1.2.1 and §11). */
 export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
+
+/**
+ * Whether static API keys of a client can be created and are accepted: only in development. A client without an environment has the rules of
+ * production.
+ * @see docs/protocol.md#api-keys
+ */
+export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boolean => environment === "development";

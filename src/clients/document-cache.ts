@@ -2,7 +2,6 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { assertDocumentUrl, documentHost } from "./document-url.ts";
-import { fetchBudget } from "./fetch-budget.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, Realms } from "./ports.ts";
@@ -16,30 +15,29 @@ const REMEMBERED_DOCUMENTS = 1_000;
 const SHORTEST = 60;
 export const LONGEST = 86_400;
 const UNSAID = 300;
-/** Fetches a minute, of one URL and from one host. */
+/** Fetches in a minute of one URL, and from one host. */
 const PER_URL = 20;
 const PER_HOST = 120;
-/** And for the sake of one address: who asks for ever new documents has us knock at ever new doors. */
+/** Fetches in a minute on behalf of one address, so that no caller makes this server contact ever more hosts. */
 const PER_ADDRESS = 60;
 
-/** For how long a document is kept, in seconds, given for how long it says that it stays good. */
+/** Seconds for which a document is cached. @param freshFor seconds according to its response headers */
 export const documentLifetime = (freshFor: number | undefined): number =>
   freshFor === undefined ? UNSAID : Math.min(LONGEST, Math.max(SHORTEST, freshFor));
 
 export interface DocumentPorts {
   readonly fetch: GuardedFetch;
-  /** What other processes have fetched; undefined where nothing is shared. */
+  /** Documents that other processes fetched; undefined without Redis. */
   readonly shared: SharedDocuments | undefined;
   readonly realms: Pick<Realms, "default">;
-  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without an allowlist of its own. */
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without its own allowlist. */
   readonly registrationScopes: readonly string[];
   readonly clock: Clock;
 }
 
 /**
- * Finds clients by their metadata documents. Documents are kept within bounds of number and time and are judged anew at each use, so that
- * a change of the realm's allowlist holds at once. Neither a failure nor an unacceptable document is ever kept, and no old document
- * stands in for one that cannot be had.
+ * Finds clients by their metadata documents. Cached documents are validated at each use, so that a change of the realm's allowlist takes
+ * effect at once. Failures and unacceptable documents are not cached, and an expired document is not used when a new one cannot be fetched.
  * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
 export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
@@ -51,7 +49,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     return { realmId: realm.id, allowedScopes: realm.dynamicRegistrationScopes ?? registrationScopes, now: clock() };
   };
 
-  const judged = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
+  const clientOf = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
 
   const fetched = async (url: string, address: string): Promise<KeptDocument> => {
     budget.spend(`address ${address}`, PER_ADDRESS);
@@ -71,7 +69,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     const copy = await shared?.get(url);
     if (copy !== undefined) return copy;
     const found = await fetched(url, address);
-    await judged(found, url); // an unacceptable one is kept nowhere
+    await clientOf(found, url); // throws for an unacceptable document, before it is cached
     await shared?.set(url, found);
     return found;
   });
@@ -80,12 +78,31 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     async byUrl(url, address) {
       assertDocumentUrl(url);
       const known = kept.get(url);
-      if (known !== undefined && known.until > clock()) return judged(known, url);
+      if (known !== undefined && known.until > clock()) return clientOf(known, url);
       kept.delete(url);
       const found = await obtain(url, address);
-      const client = await judged(found, url);
+      const client = await clientOf(found, url);
       kept.set(url, found);
       return client;
+    },
+  };
+}
+
+const WINDOW_SECONDS = 60;
+const REMEMBERED_BUDGETS = 10_000;
+
+/** Limits fetches within a minute. Failures are not cached, so this limit keeps callers from making this server flood a third party. */
+function fetchBudget(clock: Clock) {
+  const windows = new LRUCache<string, { spent: number; readonly until: number }>({ max: REMEMBERED_BUDGETS });
+  return {
+    /** @throws {Refusal} too_many_requests */
+    spend(key: string, limit: number): void {
+      const now = clock();
+      const known = windows.get(key);
+      const current = known !== undefined && known.until > now ? known : { spent: 0, until: now + WINDOW_SECONDS };
+      if (current.spent >= limit) throw new Refusal("too_many_requests", "fetch_budget_spent", { retryAfter: current.until - now });
+      current.spent += 1;
+      windows.set(key, current);
     },
   };
 }

@@ -1,23 +1,23 @@
 import { Refusal } from "../errors.ts";
 
-/** An id that begins so names a metadata document; generated ids never do. */
+/** Whether a client_id is the URL of a metadata document. Generated ids never are. */
 export const namesDocument = (clientId: string): boolean => clientId.startsWith("https://");
 
 const MAX_LENGTH = 512;
-/** Printable ASCII that may stand in an URI (RFC 3986 §2), without what begins a query or a fragment. */
+/** Printable ASCII of a URI (RFC 3986 §2) without query and fragment. */
 const SHAPE = /^https:\/\/[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+\/[A-Za-z0-9\-._~/@:!$&'()*+,;=%]+$/;
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Whether a client_id is an URL under which a metadata document may stand. Judged as text, before anything is asked: nothing is
- * normalised, so `:443` and its absence are two clients.
+ * Checks that a client_id may be the URL of a metadata document, before anything is fetched. Nothing is normalized: with and without `:443`
+ * are two clients.
  * @throws {Refusal} invalid_client
  * @see draft-ietf-oauth-client-id-metadata-document §3
  */
 export function assertDocumentUrl(clientId: string): void {
   const fault = faultOf(clientId);
   if (fault !== undefined)
-    throw new Refusal("invalid_client", fault, { description: "client_id is no URL that a client metadata document may have" });
+    throw new Refusal("invalid_client", fault, { description: "client_id is not a valid URL of a client metadata document" });
 }
 
 function faultOf(clientId: string): string | undefined {
@@ -32,5 +32,5 @@ function faultOf(clientId: string): string | undefined {
   return DOT_SEGMENT.test(clientId) ? "document_url_with_dot_segment" : undefined;
 }
 
-/** Host and, where it is not the usual one, port: what the fetch has proven of the client. */
+/** Host, and port unless it is the default: the part of the client_id that the fetch has verified. */
 export const documentHost = (clientId: string): string => URL.parse(clientId)?.host ?? "";

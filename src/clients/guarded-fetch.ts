@@ -1,4 +1,4 @@
-/** Why something at an URL that a stranger named could not be had. `reason` is a fixed word; it goes on no wire. */
+/** Why a fetch from an untrusted URL failed. `reason` is a fixed word for logs, never for the caller. */
 export class FetchFailure extends Error {
   override readonly name = "FetchFailure";
   readonly reason: string;
@@ -11,17 +11,17 @@ export class FetchFailure extends Error {
 
 export interface FetchedJson {
   readonly value: unknown;
-  /** Seconds for which the answer says that it stays good; undefined where it says nothing. */
+  /** Seconds for which the response is fresh according to its headers; undefined if they do not say. */
   readonly freshFor: number | undefined;
 }
 
 /**
- * Reads from an URL that a stranger chose, without letting him reach what only we can reach.
+ * Fetches from untrusted URLs without giving access to this server's network (SSRF).
  * @see draft-ietf-oauth-client-id-metadata-document "SSRF", docs/protocol.md#metadata-documents
  */
 export interface GuardedFetch {
   /**
-   * One GET of an https URL, never redirected, never cached.
+   * One GET of an https URL, without redirects and cache.
    * @param maxBytes of the body
    * @throws {FetchFailure} for everything but a 200 with a JSON body within bounds of size and time
    */

@@ -7,10 +7,10 @@ import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
 import { KEY_TYPES, keyFault } from "./verification-key.ts";
 
-/** What a document cannot say of its client. */
+/** What a document does not decide. */
 export interface DocumentPolicy {
   readonly realmId: string;
-  /** The realm's allowlist for clients that nobody registered; a document may only narrow it. */
+  /** The realm's allowlist for dynamic clients. A document can only narrow it. */
   readonly allowedScopes: readonly string[];
   /** Seconds since the epoch. */
   readonly now: number;
@@ -19,8 +19,8 @@ export interface DocumentPolicy {
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Grants that a document's client can have; whatever else it names is left out. jwt-bearer is among that, also for clients with keys:
- * registration for it is the operator's to give (docs/protocol.md#clients, docs/protocol.md#client-assertions), and nobody has registered these.
+ * Grants of a document's client; all others are ignored. That includes jwt-bearer, for which only operators register clients
+ * (docs/protocol.md#clients).
  */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
@@ -42,7 +42,7 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
   const keys = keysOf(members);
   const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null);
   return {
-    id: url, // there is no record that an id of ours could name
+    id: url, // there is no stored record
     clientId: url,
     realmId: policy.realmId,
     ...DEFAULT_SETTINGS,
@@ -61,7 +61,7 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
   };
 }
 
-/** The members that say something: null stands for absence. */
+/** The members that are set: null stands for absence. */
 function membersOf(document: unknown): Members {
   if (typeof document !== "object" || document === null || Array.isArray(document)) return invalid("document_not_an_object");
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
@@ -76,7 +76,7 @@ function nameOf({ client_name: name }: Members): string {
   return typeof name === "string" && displayNameFault(name) === undefined ? name : invalid("document_name_malformed");
 }
 
-/** What may not be redirected to is left out: clients list what other servers take, and what is left out cannot be used. */
+/** Ignores forbidden redirect URIs: clients also list those for other servers, and an ignored one cannot be used. */
 function redirectUrisOf({ redirect_uris: listed }: Members, tokenEndpointAuthMethod: AuthMethod): readonly string[] {
   const client = { environment: null, tokenEndpointAuthMethod };
   const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, client));
@@ -124,15 +124,15 @@ function assertUsableKeys(keys: readonly PublishedKey[]): void {
   });
 }
 
-/** Form only; who may be asked is judged when somebody is. */
+/** Checks the form only; the guarded fetch decides about the host. */
 const isKeysUri = (uri: string): boolean => {
   const parsed = uri.startsWith("https://") ? URL.parse(uri) : null;
   return parsed !== null && parsed.username === "" && parsed.password === "" && !uri.includes("#");
 };
 
 /**
- * How the client may authenticate. Keys that are published can always prove it; `none` holds only where the document names or lists it,
- * or says nothing at all and publishes no keys (the default of RFC 7591 would be a shared secret, which cannot be).
+ * How the client may authenticate. A client with published keys can always use them. `none` is possible if the document names or lists it,
+ * or if it names no method and has no keys (the default of RFC 7591 would be a shared secret, which cannot exist here).
  */
 function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
   const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
@@ -141,7 +141,7 @@ function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpo
   if (named === "private_key_jwt" && !hasKeys) return invalid("document_without_keys");
   const open = named === "none" || list.includes("none") || (named === undefined && list.length === 0 && !hasKeys);
   if (!open && !hasKeys) return invalid("document_method_not_possible");
-  // Where nothing needs to be proven the client is a public one, whatever else it can do.
+  // A client that may use `none` is public, whatever else it can do.
   const keyed: readonly AuthMethod[] = hasKeys && open ? ["private_key_jwt"] : [];
   return { tokenEndpointAuthMethod: open ? "none" : "private_key_jwt", alternativeAuthMethods: keyed };
 }

@@ -3,19 +3,19 @@ import type { SecretHash } from "../secret.ts";
 import type { ApiKey } from "./api-key.ts";
 import type { Client, ClientOrigin, ClientSettings, Environment } from "./client.ts";
 
-/** Finds registered clients. Look-ups that arrive together are answered by one query; nothing is cached. */
+/** Finds registered clients. Concurrent look-ups share one query; nothing is cached. */
 export interface ClientDirectory {
   /** @returns undefined for an unknown client; a disabled one is returned as it is. */
   byClientId(clientId: string): Promise<Client | undefined>;
 }
 
-/** Clients that publish a metadata document about themselves, under the URL that is their client_id. */
+/** Clients that publish a metadata document at the URL that is their client_id. */
 export interface ClientDocuments {
   /**
-   * The client that the document describes, as it is published now or was within the time for which it said to stay good.
-   * @throws {Refusal} invalid_client for an URL that may not be asked, a document that cannot be had, or one that is not acceptable;
-   * too_many_requests when the URL or its host has been asked too often of late, or too much has been fetched for one address
-   * @param address on whose behalf
+   * The client that a document describes, as published now or within the freshness of its last response.
+   * @throws {Refusal} invalid_client for a forbidden URL, a failed fetch or an unacceptable document; too_many_requests after too many
+   * fetches of the URL, from its host, or for the address
+   * @param address of the caller
    */
   byUrl(url: string, address: string): Promise<Client>;
 }
@@ -29,7 +29,7 @@ export interface ClientRegistry {
   register(client: NewClient, audit: AuditEntry): Promise<Client>;
 }
 
-/** Realms bound what open registration may hand out. */
+/** A realm limits the scopes that open registration may grant. */
 export interface Realm {
   readonly id: string;
   readonly name: string;
@@ -42,10 +42,10 @@ export interface Realms {
   default(): Promise<Realm>;
 }
 
-/** Whose clients a caller can reach: those that a person owns, or all of them. It is part of every query. */
+/** The clients that a caller can reach: those that a user owns, or all. Every query includes it. */
 export type Reach = { readonly kind: "owner"; readonly userId: string } | { readonly kind: "all" };
 
-/** A part of a list, newest first. `next` is handed back to get what follows; null at the end. */
+/** A part of a list, newest first. `next` is the cursor of the following page; null at the end. */
 export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next: string | null;
@@ -61,41 +61,41 @@ export interface ClientFilter {
   readonly search?: string | undefined;
 }
 
-/** A change to a client as it was decided on its current record. */
+/** A change to a client, decided on its current record. */
 export interface ClientChange {
   readonly settings: ClientSettings;
-  /** What becomes of its secret: it ends where the method has no use for one, and a provisioning file may bring another. */
+  /** The secret is dropped with a method that does not use one, and replaced by that of a provisioning file. */
   readonly secret: "kept" | "dropped" | SecretHash;
 }
 
 /**
- * The clients as their owners and operators manage them. A client out of reach is as one that does not exist. Every write has its audit
- * record in its own transaction, and is in force for every process when it has answered.
+ * Clients as their owners and operators manage them. A client out of reach is like one that does not exist. Every write includes its audit
+ * record in the same transaction, and is in force for every process when it resolves.
  */
 export interface ManagedClients {
-  /** All clients that a person owns, newest first. */
+  /** All clients that a user owns, newest first. */
   ofOwner(userId: string): Promise<readonly Client[]>;
   /** @param after `next` of the page before */
   list(filter: ClientFilter, limit: number, after?: string): Promise<Page<Client>>;
   byId(id: string, reach: Reach): Promise<Client | undefined>;
   /**
-   * Decides on the record while nobody else can change it, and stores what was decided.
-   * @param decide may refuse, and then nothing has changed
+   * Changes a client. The record is locked while `decide` runs.
+   * @param decide may throw a refusal; then nothing changes
    */
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
   /**
-   * Gives a client a new secret, if its method has one; the old one is invalid from then on.
-   * @returns undefined when it is not such a client
+   * Gives a client a new secret, if its method uses one. The old one is invalid at once.
+   * @returns undefined for any other client
    */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;
   /**
    * Deletes a client with its keys and codes, and ends its grants and refresh families. Built-in clients stay.
-   * @returns whether it was there
+   * @returns whether it existed
    */
   delete(id: string, reach: Reach, audit: AuditEntry): Promise<boolean>;
 }
 
-/** A static API key that is good at this moment, and the client that it stands for. */
+/** A valid static API key and its client. */
 export interface LiveApiKey {
   readonly keyId: string;
   readonly client: Client;
@@ -117,14 +117,14 @@ export interface ApiKeys {
   ): Promise<ApiKey | undefined>;
   /** All keys of a client, revoked ones too, newest first. */
   ofClient(clientId: string, reach: Reach): Promise<readonly ApiKey[]>;
-  /** Idempotent: a key that is revoked already keeps its time. @returns undefined for a key that is out of reach */
+  /** Idempotent: a revoked key keeps its time of revocation. @returns undefined for a key out of reach */
   revoke(keyId: string, clientId: string, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;
 }
 
 export interface ApiKeyDirectory {
   /**
-   * The key behind a secret, if it and its client may be used now: not revoked, the client enabled and in development, its owner not
-   * disabled. Moves `lastUsedAt`, at most once a minute.
+   * The key of a secret, if it is not revoked, its client is enabled and in development, and its owner is not disabled. Updates
+   * `lastUsedAt`, at most once a minute.
    */
   byHash(hash: SecretHash): Promise<LiveApiKey | undefined>;
 }

@@ -1,8 +1,8 @@
 /**
- * Schemes that a browser or an operating system acts upon itself, so that no application can receive an authorization response by them.
- * Each of them would run a script, open a document or a message, start a system program, or send the code in clear text.
+ * Schemes that browsers or operating systems handle themselves, so that no application can receive an authorization response by them. Each
+ * of them would run a script, open a document or a message, start a system program, or send the code in clear text.
  */
-const ACTED_UPON: ReadonlySet<string> = new Set([
+const HANDLED_BY_SYSTEM: ReadonlySet<string> = new Set([
   // Scripts and documents
   ...["about", "blob", "cid", "content", "data", "feed", "file", "filesystem", "jar", "javascript", "livescript", "mhtml", "mid", "mocha"],
   ...["res", "resource", "vbscript", "view-source", "wyciwyg"],
@@ -50,19 +50,19 @@ const ACTED_UPON: ReadonlySet<string> = new Set([
   ...["read", "vivaldi"],
 ]);
 
-/** Families of the same: Windows' own programs, macOS's own settings, pages of browsers and their extensions. */
+/** Families of such schemes: programs of Windows, settings of macOS, pages of browsers and their extensions. */
 const FAMILIES = /^(?:ms-|x-apple|x-safari|chrome-|edge-|firefox-|moz-|microsoft-edge-)|-extension$/;
 
 /** RFC 3986 §3.1. */
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/;
 
 /**
- * Whether a redirect URI has a private-use scheme that a client may have. A scheme with a dot is a domain name reversed, and so has an
- * owner; one without belongs to any program that claims it, which suits public clients alone.
+ * Whether a redirect URI has a private-use scheme that a client may use. A scheme with a dot is a reversed domain name and has an owner. Any
+ * program can claim one without a dot, so only public clients may use it.
  * @see RFC 8252 §7.1, RFC 3986 §3.1
  */
 export function isPrivateUseScheme(uri: string, isPublic: boolean): boolean {
   const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();
-  if (scheme === undefined || ACTED_UPON.has(scheme) || FAMILIES.test(scheme)) return false;
+  if (scheme === undefined || HANDLED_BY_SYSTEM.has(scheme) || FAMILIES.test(scheme)) return false;
   return isPublic || scheme.includes(".");
 }

@@ -7,8 +7,8 @@ import { isPrivateUseScheme } from "./redirect-scheme.ts";
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9][0-9]{0,4}))?((?:[/?][^#]*)?)$/;
 
 /**
- * Whether a redirect URI that was sent is one of those registered: equal as a string, or differing only in the port of a loopback address.
- * For the name `localhost` the port is free only where the registered URI has none. Nothing is normalised.
+ * Whether a redirect URI matches a registered one: equal as a string, or different only in the port of a loopback address.
+ * For the name `localhost` the port is free only where the registered URI has none. Nothing is normalized.
  * @see OAuth 2.1 §8.4.2, RFC 9700 §4.1.3
  */
 export const matchesRedirectUri = (registered: readonly string[], presented: string): boolean =>
@@ -32,8 +32,8 @@ const PRIVATE_USE = /^[^:]+:(?:\/\/(?![^/?]*@))?[^@]*$/;
 const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss", "error", "error_description", "error_uri"]);
 
 /**
- * Whether the query has a parameter that an authorization response brings, so that a client would find it twice. The names are read like
- * the most lenient of the common parsers reads them: `;` separates too, spaces in front are cut, and `code[]` is `code`.
+ * Whether the query contains a parameter of authorization responses, which the client would then receive twice. Names are read as the most
+ * lenient of the common parsers reads them: `;` also separates, leading spaces are cut, and `code[]` is `code`.
  */
 export function hasResponseParameter(uri: string): boolean {
   const [, query = ""] = uri.split(/\?(.*)/s, 2);
@@ -43,12 +43,12 @@ export function hasResponseParameter(uri: string): boolean {
   });
 }
 
-/** What of a client decides which redirect URIs it may have. An environment of null is one that registered itself. */
+/** The members of a client that decide about its redirect URIs. `environment` is null for clients that registered themselves. */
 export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthMethod">;
 
 /**
- * Whether a client may have this redirect URI. A client without an environment is judged as production, but for loopback over http, which
- * native clients need.
+ * Whether a client may have this redirect URI. Clients without an environment have the rules of production, except that they may use
+ * loopback over http, as native clients need.
  * @see OAuth 2.1 §2.3.1, RFC 8252 §7, docs/protocol.md#redirect-uris
  */
 export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>
@@ -66,7 +66,7 @@ function isPermittedTarget(uri: string, client: RedirectingClient): boolean {
   return reach === "public" || environment === "development" || environment === "staging";
 }
 
-/** What is wrong with a redirect URI of a client, in fixed words; undefined for a good one. */
+/** Why a client may not have a redirect URI, in fixed words; undefined for a permitted one. */
 export function redirectUriFault(uri: string, client: RedirectingClient): string | undefined {
   if (isPermittedRedirectUri(uri, client)) return undefined;
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
@@ -79,7 +79,7 @@ export function redirectUriFault(uri: string, client: RedirectingClient): string
 
 const isLoopbackName = (host: string): boolean => host === "127.0.0.1" || host === "[::1]" || host === "localhost";
 
-/** How far away a host can be. Numbers that browsers would read as an address but that are not written as one are malformed. */
+/** The reach of a host. Numbers that browsers would read as an address, but that are not written as one, are malformed. */
 function reachOf(host: string): "public" | "private" | "malformed" {
   if (host.startsWith("[")) {
     const address = host.slice(1, -1);

@@ -4,13 +4,13 @@ import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
 import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
 
-/** Methods that an open registration may choose; a request for private_key_jwt counts as no choice (docs/protocol.md#registration). */
+/** Methods that an open registration may choose; a request for private_key_jwt is ignored (docs/protocol.md#registration). */
 export const REGISTRABLE_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const satisfies readonly AuthMethod[];
 
 const STRIPPED_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const STRIPPED_METHOD = "private_key_jwt";
 
-/** What an open registration is left with. */
+/** The metadata that an open registration may keep. */
 export interface RegistrableMetadata {
   readonly name: string | undefined;
   readonly redirectUris: readonly string[];
@@ -21,14 +21,14 @@ export interface RegistrableMetadata {
 }
 
 export interface RegistrationPolicy {
-  /** Scopes that the realm lets dynamically registered clients have. */
+  /** Scopes that the realm allows for dynamically registered clients. */
   readonly allowedScopes: readonly string[];
-  /** DYNAMIC_CLIENT_SCOPE: what was registered, capped; or all that the realm allows. */
+  /** DYNAMIC_CLIENT_SCOPE: the registered scopes that the realm allows, or all that it allows. */
   readonly scopeMode: "registered" | "realm";
 }
 
 /**
- * What open registration keeps of a request. Pure.
+ * The metadata that open registration keeps of a request. Pure.
  * @throws {Refusal} invalid_redirect_uri, invalid_client_metadata
  * @see RFC 7591 §2, docs/protocol.md#registration
  */
@@ -59,7 +59,7 @@ function registrableGrants(requested: readonly string[]): readonly GrantType[] {
   return [...kept];
 }
 
-/** What may not be redirected to is left out: clients list what other servers take, and the answer says what was registered. */
+/** Ignores forbidden redirect URIs: clients also list those for other servers, and the response shows what was registered. */
 function registrableRedirectUris(requested: readonly string[], needed: boolean, method: AuthMethod): readonly string[] {
   if (needed && requested.length === 0) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_missing", { description: "redirect_uris is required for authorization_code." });
@@ -76,9 +76,9 @@ function registrableRedirectUris(requested: readonly string[], needed: boolean, 
 }
 
 function registrableResponses(requested: readonly string[] | undefined, usesCode: boolean): readonly "code"[] {
-  const wanted = requested ?? (usesCode ? ["code"] : []);
-  if (wanted.some((name) => name !== "code")) throw invalid("response_type_unknown", "response_types may contain code alone.");
-  if (wanted.length > 0 !== usesCode) throw invalid("response_types_inconsistent", "response_types does not fit grant_types.");
+  const types = requested ?? (usesCode ? ["code"] : []);
+  if (types.some((name) => name !== "code")) throw invalid("response_type_unknown", "response_types may contain code alone.");
+  if (types.length > 0 !== usesCode) throw invalid("response_types_inconsistent", "response_types does not fit grant_types.");
   return usesCode ? ["code"] : [];
 }
 
@@ -89,7 +89,7 @@ function registrableMethod(requested: string | undefined): RegistrableMetadata["
   return method;
 }
 
-/** What no request could ever use is better told now (RFC 6749 §4.4 and §6). */
+/** Refuses what no request could ever use (RFC 6749 §4.4 and §6). */
 function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): void {
   if (grantTypes.every((grant) => grant === "refresh_token"))
     throw invalid("refresh_token_alone", "grant_types has refresh_token, but no grant that would issue one.");
@@ -98,8 +98,8 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
 }
 
 /**
- * Capped silently; a client that asks for nothing that it may have gets what everybody gets. Without a user there are no scopes about
- * one, so that a client can ask for all that it registered.
+ * Drops forbidden scopes. A client that requested no permitted scope gets the default. Without a grant for users there are no personal
+ * scopes, so that a client can request everything that it registered.
  */
 function registrableScopes(requested: string | undefined, usesCode: boolean, policy: RegistrationPolicy): readonly string[] {
   const allowed = policy.allowedScopes.filter((scope) => usesCode || !PERSONAL_SCOPES.has(scope));

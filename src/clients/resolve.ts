@@ -9,9 +9,9 @@ export interface ClientSources {
 }
 
 /**
- * The client of an id: the one that is registered under exactly this id, else the one whose metadata document stands there, else none.
- * A registered client of such an id, disabled perhaps, thereby stands before the document.
- * @param address on whose behalf; what is fetched for it is counted
+ * Finds a client: the registered one, else the one whose metadata document is at the client_id. A registered client has precedence even if
+ * it is disabled.
+ * @param address of the caller, whose fetches are counted
  * @throws {Refusal} invalid_client, too_many_requests; see ClientDocuments
  * @see docs/protocol.md#client-resolution
  */

@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../clock.ts";
 
-/** Texts that processes share and that may be lost at any moment. Neither method ever fails; what cannot be had is not there. */
+/** A cache that processes share. Entries may be lost at any time, and neither method throws. */
 export interface SharedTexts {
   get(key: string): Promise<string | undefined>;
   set(key: string, text: string, seconds: number): Promise<void>;
 }
 
-/** A document with the moment until which it may be used, in seconds since the epoch. */
+/** A document with its expiry in seconds since the epoch. */
 export interface KeptDocument {
   readonly document: unknown;
   readonly until: number;
@@ -19,10 +19,10 @@ export interface SharedDocuments {
 }
 
 /**
- * Documents that one process has fetched, for the others. Each is sealed with a secret of the token cores, so that whoever may write where
- * they are kept can lose them, and can put none in their place. What a document says is judged by whoever reads it.
- * @param secret the same in all cores that are to share; with another one a copy is as good as none
- * @param longest seconds for which a copy may be good at most, whatever it says
+ * Documents that one process fetched, for the others. Each is authenticated with a secret of the token cores, so that anyone with write
+ * access to the cache can delete documents but not forge them. Readers validate the content.
+ * @param secret the same in all cores that share documents; a copy made with another secret is ignored
+ * @param longest the most seconds for which a copy is used
  */
 export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest: number, clock: Clock): SharedDocuments {
   const sealOf = (body: string): Buffer => createHmac("sha256", secret).update(body).digest();
@@ -31,7 +31,7 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
     const seal = Buffer.from(text.slice(0, 64), "hex");
     const body = text.slice(64);
     if (seal.length !== 32 || !timingSafeEqual(seal, sealOf(body))) return undefined;
-    const { of, document, until } = JSON.parse(body) as KeptDocument & { readonly of: string }; // sealed by us: it has the form that we gave it
+    const { of, document, until } = JSON.parse(body) as KeptDocument & { readonly of: string }; // authenticated, so it has the form written below
     return of === url && until > clock() && until <= clock() + longest ? { document, until } : undefined;
   };
 

@@ -9,7 +9,7 @@ import { apiKeyRoutes } from "../front/api/api-keys.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Route } from "../front/http/routes.ts";
-import type { Lifecycle } from "../front/http/server.ts";
+import type { Lifecycle } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
 import { introspectRoute } from "../front/oauth/introspect.ts";

@@ -16,7 +16,7 @@ import type { FrontContext } from "./http/routes.ts";
 import type { ReportFault } from "./ports.ts";
 import { languageOf } from "./texts/language.ts";
 
-/** All that the routes for people need: accounts, sessions, consents, and the core that judges authorization requests. */
+/** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
 export interface UserPorts
   extends RegistrationPorts,
     SignInPorts,
@@ -27,17 +27,17 @@ export interface UserPorts
     ClosingPorts {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
-  /** Limits how many requests one user or address may begin. */
+  /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
   readonly scopeDescriptions: ScopeDescriptions;
-  /** The clients that a person owns: they go with the account. */
+  /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
-  /** The clients among the places of what a person has allowed. */
+  /** The clients among the resources that a user has allowed. */
   readonly namedTargets: NamedTargets;
   readonly fault: ReportFault;
 }
 
-/** Who asks: for limits, audit records, and whatever is sent to her. */
+/** The caller, for limits, audit records and mails. */
 export const callerOf = (ctx: FrontContext): Caller => ({
   address: ctx.state.address,
   limitKey: limitKey(ctx.state.address),

@@ -15,11 +15,11 @@ import type { UserPorts } from "./user-ports.ts";
 export type WalletRoutes = (kit: PageKit) => readonly Route[];
 
 export interface UserOptions extends UserPorts {
-  /** Where it is switched on. */
+  /** Present while wallet linking is enabled. */
   readonly wallets?: WalletRoutes | undefined;
 }
 
-/** Everything that people meet: account endpoints, consents, authorization, and the hosted pages. */
+/** All routes for users: account endpoints, consents, authorization, and the hosted pages. */
 export function userRoutes({ wallets, ...ports }: UserOptions): readonly Route[] {
   const cookies = cookiesOf(ports.issuer);
   const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });

@@ -82,7 +82,7 @@ const t = initTRPC.context<ManagementContext>().create({
   },
 });
 
-export const { router, createCallerFactory, mergeRouters } = t;
+export const { router, createCallerFactory } = t;
 
 /** Gives a refusal the tRPC code of its row in the catalogue; any other error stays a fault. */
 const refusals = t.middleware(async ({ next }) => {

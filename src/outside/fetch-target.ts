@@ -3,27 +3,27 @@ import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { isLoopbackUrl } from "./public-address.ts";
 
 export interface TargetRules {
-  /** Our own base URL: we never fetch from ourselves. */
+  /** Base URL of this server, which is never fetched from. */
   readonly ownUrl: string;
   /**
-   * In development alone: this machine may be asked by the name `localhost`, or one below it. Ourselves still not, nor an address that is
-   * written as one, nor another name that resolves to loopback: its owner could choose what on this machine is asked.
+   * In development only: allows this machine under the name `localhost` or a name below it. Not this server itself, not an IP address, and
+   * no other name that resolves to loopback, whose owner could choose what is fetched from this machine.
    */
   readonly loopbackAllowed: boolean;
-  /** With the former, for issuers that the operator named: this machine may be asked by http too, and by its address. */
+  /** Together with `loopbackAllowed`, for issuers that the operator configured: also allows http, and a loopback address. */
   readonly plainLoopback?: boolean;
 }
 
 const LOCAL_SUFFIXES = [".local", ".internal"];
 const isLocalhost = (host: string) => host === "localhost" || host.endsWith(".localhost");
 
-/** Whether a URL leads to this machine by its own words, and may: `localhost`, and for issuers that the operator named also an address. */
+/** Whether a URL names this machine and is allowed to. */
 export const mayReachLoopback = ({ hostname, href }: URL, { loopbackAllowed, plainLoopback = false }: TargetRules): boolean =>
   loopbackAllowed && (isLocalhost(hostname) || (plainLoopback && isLoopbackUrl(href)));
 
 /**
- * The parsed form of an URL that may be asked, judged by its parsed host: the parser turns `0x7f.1`, `2130706433` and circled digits into
- * the address that they mean. Pure.
+ * Parses a URL that may be fetched. Checks the parsed host: the parser turns `0x7f.1`, `2130706433` and circled digits into the address that
+ * they mean. Pure.
  * @throws {FetchFailure}
  */
 export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopback = false }: TargetRules): URL {
@@ -38,8 +38,8 @@ export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopbac
   if (LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix)) || (isLocalhost(host) && !loopbackAllowed)) {
     throw new FetchFailure("host_is_local");
   }
-  const own = new URL(ownUrl);
-  // On one development machine we and the clients share the name: there the port tells us apart.
-  if (host === own.hostname && (!loopbackAllowed || target.port === own.port)) throw new FetchFailure("host_is_our_own");
+  const ownTarget = new URL(ownUrl);
+  // On a development machine this server and the clients share the name, and differ in the port.
+  if (host === ownTarget.hostname && (!loopbackAllowed || target.port === ownTarget.port)) throw new FetchFailure("host_is_our_own");
   return target;
 }

@@ -8,35 +8,35 @@ import { isLoopbackAddress, isPublicAddress } from "./public-address.ts";
 import { freshness, type Headers, isJson, isMediaType } from "./response-headers.ts";
 
 const CONNECT_MS = 2_000;
-/** Less than a call of the token core may take, so that a slow document is named as the cause. */
+/** Shorter than the deadline of a core call, so that the error names the slow document as the cause. */
 export const OVERALL_MS = 2_500;
-const AT_ONCE = 8;
-const WAITING = 64;
-/** Name look-ups occupy a thread that password hashing and files need too: a dead name server must not take them all. */
-const LOOKUPS_AT_ONCE = 2;
+const CONCURRENT_FETCHES = 8;
+const QUEUED = 64;
+/** Name look-ups use threads that password hashing and files need too. A dead name server must not occupy all of them. */
+const CONCURRENT_LOOKUPS = 2;
 
 const tooMany = () => new FetchFailure("too_many_fetches");
 
 /** Whether an address may be connected to. */
 type Permitted = (address: string) => boolean;
 
-/** Every address of a name, or a rejection. */
+/** Resolves all addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 export interface GuardedFetchOptions extends TargetRules {
-  /** The system's resolver, unless a test owns the names. */
+  /** Default: the system's resolver. */
   readonly resolve?: Resolve;
 }
 
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
 
 /**
- * The only way in which the service asks an URL that a stranger named. The name is resolved once, all its addresses are judged, and only
- * these are connected to: a name that changes its mind afterwards changes nothing. Every call has a connection of its own.
+ * Fetches from untrusted URLs; the service has no other way to do so. The name is resolved once, all of its addresses are checked, and only
+ * these are connected to, so that a later change of the name has no effect. Every call has its own connection.
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
-  const fetches = concurrencyLimit({ limit: AT_ONCE, queue: WAITING, full: tooMany });
-  const lookups = concurrencyLimit({ limit: LOOKUPS_AT_ONCE, queue: WAITING, full: tooMany });
+  const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
+  const lookups = concurrencyLimit({ limit: CONCURRENT_LOOKUPS, queue: QUEUED, full: tooMany });
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
     return (address) => isPublicAddress(address) || (local && isLoopbackAddress(address));
@@ -53,11 +53,12 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     return addresses;
   };
 
-  const get = async <T>(url: string, wanted: Wanted<T>): Promise<T> => {
+  const get = async <T>(url: string, expected: Expected<T>): Promise<T> => {
     const target = fetchTarget(url, rules);
     const signal = AbortSignal.timeout(OVERALL_MS);
     const permitted = permittedFor(target);
-    const fetchIt = async () => read(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), wanted, signal);
+    const fetchIt = async () =>
+      read(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), expected, signal);
     try {
       return await fetches.run(fetchIt, signal);
     } catch (cause) {
@@ -79,23 +80,23 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
         maxBytes,
         accept: mediaType,
         isWanted: (contentType) => isMediaType(contentType, mediaType),
-        otherwise: "media_type_not_wanted",
+        otherwise: "media_type_not_expected",
         take: (bytes) => bytes.toString("utf8"),
       }),
   };
 }
 
-/** What an answer has to be, and what is made of it. */
-interface Wanted<T> {
+/** What a response must be, and how it is read. */
+interface Expected<T> {
   readonly maxBytes: number;
   readonly accept: string;
   readonly isWanted: (contentType: Headers[string]) => boolean;
-  /** The failure for another type. */
+  /** The reason of the failure for any other type. */
   readonly otherwise: string;
   readonly take: (bytes: Buffer, headers: Headers) => T;
 }
 
-/** Connects to the addresses given and to no other, whatever the name says by now; and looks again at whom it has reached. */
+/** Connects only to checked addresses, and checks the address that was reached. */
 function connectorTo(addresses: readonly string[], permitted: Permitted): buildConnector.connector {
   const entries = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   const checkedOnly: LookupFunction = (_host, options, done) => {
@@ -120,25 +121,25 @@ function connectorTo(addresses: readonly string[], permitted: Permitted): buildC
     });
 }
 
-async function read<T>(target: URL, connect: buildConnector.connector, wanted: Wanted<T>, signal: AbortSignal): Promise<T> {
+async function read<T>(target: URL, connect: buildConnector.connector, expected: Expected<T>, signal: AbortSignal): Promise<T> {
   const client = new Client(target.origin, { connect, pipelining: 1, headersTimeout: OVERALL_MS, bodyTimeout: OVERALL_MS });
   try {
-    const answer = await client.request({
+    const response = await client.request({
       method: "GET",
       path: `${target.pathname}${target.search}`,
-      headers: { accept: wanted.accept, "accept-encoding": "identity", "user-agent": "Countersign" },
+      headers: { accept: expected.accept, "accept-encoding": "identity", "user-agent": "Countersign" },
       reset: true,
       signal,
     });
-    answer.body.on("error", () => undefined); // told to whoever reads; when nobody does, it must not end the process
-    assertAnswer(answer, wanted);
-    return wanted.take(await bodyOf(answer, wanted.maxBytes), answer.headers);
+    response.body.on("error", () => undefined); // readers get the error; without a reader it must not end the process
+    assertResponse(response, expected);
+    return expected.take(await bodyOf(response, expected.maxBytes), response.headers);
   } finally {
     void client.destroy().catch(() => undefined);
   }
 }
 
-function assertAnswer<T>({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Wanted<T>): void {
+function assertResponse<T>({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Expected<T>): void {
   if (statusCode !== 200) throw new FetchFailure("status_not_200");
   if (!isWanted(headers["content-type"])) throw new FetchFailure(otherwise);
   const encoding = headers["content-encoding"];
@@ -146,7 +147,7 @@ function assertAnswer<T>({ statusCode, headers }: Dispatcher.ResponseData, { isW
   if (Number(headers["content-length"] ?? 0) > maxBytes) throw new FetchFailure("too_large");
 }
 
-/** The encoding is identity, so what is counted is what is parsed. */
+/** Reads a body up to a size. The encoding is identity, so the size is that of the parsed text. */
 async function bodyOf({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -3,35 +3,35 @@ import { join } from "node:path";
 import { createTransport, type SendMailOptions } from "nodemailer";
 import type { Mail } from "../accounts/ports.ts";
 
-/** A message with the name by which tries to send it are told apart. */
+/** A message with an id, which is the same for every attempt to send it. */
 export interface IdentifiedMail extends Mail {
   readonly id: string;
 }
 
-/** Hands messages to whoever delivers them. */
+/** Hands messages to a mail server, or writes them to files. */
 export interface Mailer {
   /**
-   * @returns the path of the file, where messages are written to files
-   * @throws {UndeliverableError} when the recipient was refused for good; any other error may pass with time
+   * @returns the path, if messages are written to files
+   * @throws {UndeliverableError} for a permanent refusal of the recipient; any other error may be temporary
    */
   send(mail: IdentifiedMail): Promise<{ readonly path?: string }>;
   close(): void;
 }
 
-/** The mail server refused the recipient with a permanent code: trying again would only annoy it. @see RFC 5321 §4.2.1 */
+/** The mail server refused the recipient with a permanent code: a further attempt is pointless. @see RFC 5321 §4.2.1 */
 export class UndeliverableError extends Error {
   override readonly name = "UndeliverableError";
 }
 
 export interface MailSettings {
-  /** `smtp://` or `smtps://`; without it messages become files. */
+  /** `smtp://` or `smtps://`; without it messages are written to files. */
   readonly smtpUrl?: string | undefined;
   /** Sender: an address, or `Name <address>`. */
   readonly from: string;
   readonly dataDir: string;
 }
 
-/** Where messages become files. */
+/** The directory of messages that are written to files. */
 export const outboxDirectory = (dataDir: string): string => join(dataDir, "outbox");
 
 export const createMailer = (settings: MailSettings): Mailer =>
@@ -42,14 +42,13 @@ export const createMailer = (settings: MailSettings): Mailer =>
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
 /**
- * The recipient goes as one address, so that commas and line ends in it make no further recipient. Nobody is to answer automatically: RFC
- * 3834 §5.
+ * The recipient is one address: commas and line ends in it do not add further ones. Automatic replies are suppressed (RFC 3834 §5).
  */
 const envelope = (from: string, mail: IdentifiedMail): SendMailOptions => ({
   from,
   to: { name: "", address: mail.to },
   subject: mail.subject,
-  messageId: `<${mail.id}@${/@([^\s<>@]+)>?$/.exec(from)?.[1] ?? "localhost"}>`, // the same for every try, so that a receiver can drop the second
+  messageId: `<${mail.id}@${/@([^\s<>@]+)>?$/.exec(from)?.[1] ?? "localhost"}>`, // the same for every attempt, so that receivers can drop duplicates
   headers: { "Auto-Submitted": "auto-generated" },
   disableFileAccess: true,
   disableUrlAccess: true,
@@ -71,14 +70,14 @@ function smtpMailer(from: string, url: string): Mailer {
   };
 }
 
-/** A 5xx answer to the recipient. The same to the greeting or the sign-in is our own fault, which an operator may yet mend. */
+/** A 5xx reply to the recipient. The same reply to the greeting or the sign-in is a fault of the configuration, which can be fixed. */
 const isPermanent = (error: unknown) =>
   error instanceof Error &&
   Reflect.get(error, "code") === "EENVELOPE" &&
   Reflect.get(error, "command") === "RCPT TO" &&
   Number(Reflect.get(error, "responseCode")) >= 500;
 
-/** Writes each message to a file that only its owner may read. Parts stand there unencoded, so that a person can read and copy the link. */
+/** Writes each message to a file that only its owner may read, without encoding, so that the link can be copied from it. */
 function fileMailer(from: string, directory: string): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: "unix" });
   const part = (type: string, body: string) => ({
@@ -90,7 +89,7 @@ function fileMailer(from: string, directory: string): Mailer {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const path = join(directory, `${mail.id.replace(/[^\w-]/g, "")}.eml`);
       await writeFile(`${path}.part`, made.message, { mode: 0o600 });
-      await rename(`${path}.part`, path); // whoever watches the directory sees whole messages only
+      await rename(`${path}.part`, path); // readers of the directory see whole messages only
       return { path };
     },
     close: () => transport.close(),

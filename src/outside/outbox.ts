@@ -2,30 +2,30 @@ import type { Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Mailer, UndeliverableError } from "./mail.ts";
 
-/** Sends what waits in the outbox, until it is closed. */
+/** Sends the messages in the outbox until it is closed. */
 export interface OutboxWorker {
-  /** There is something new: look now rather than after the pause. */
+  /** Looks for new messages now. */
   wake(): void;
-  /** Takes nothing more, and waits for the message under way. */
+  /** Claims no further messages, and waits for the one in progress. */
   close(): Promise<void>;
 }
 
-/** One message a claim: it is sent within its lease, or another process sends it. */
-const AT_ONCE = 1;
-/** Seconds; twice all deadlines of the mailer for one message. */
+/** One message for each claim: it is sent within its lease, or another process sends it. */
+const BATCH = 1;
+/** Seconds: twice the sum of the mailer's deadlines for one message. */
 const LEASE = 60;
 
-/** Seconds until the next try after `attempts` failed ones: half a minute, doubled each time, at most two hours. */
+/** Seconds until the next attempt after `attempts` failures: half a minute, doubled each time, at most two hours. */
 export const pauseAfter = (attempts: number) => Math.min(30 * 2 ** (attempts - 1), 7_200);
 
-/** What becomes of a message after a failed try. Pure. */
+/** What to do with a message after a failed attempt. Pure. */
 export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error: unknown): { readonly again: number } | "give_up" {
   const again = pauseAfter(mail.attempts + 1);
   return error instanceof UndeliverableError || again >= mail.left ? "give_up" : { again };
 }
 
 /**
- * What a log may tell of a failed try: the reply code of RFC 5321 §4.2 and the error's own code, but no text, which may name the recipient.
+ * The part of an error that may be logged: the reply code of RFC 5321 §4.2 and the error code, but no text, which may name the recipient.
  * Pure.
  */
 export function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
@@ -40,8 +40,8 @@ export function failureOf(error: unknown): { readonly status?: number; readonly 
 }
 
 /**
- * @param options.idle milliseconds between looks when nothing was there
- * @param options.written told the path of each message that became a file; the message itself holds a secret link and is never shown
+ * @param options.idle milliseconds between two queries of an empty outbox
+ * @param options.written called with the path of each message that was written to a file; the message contains a secret link and is not shown
  */
 export function startOutbox(options: {
   readonly outbox: Outbox;
@@ -80,7 +80,7 @@ export function startOutbox(options: {
   };
 
   const round = async () => {
-    const mails = await outbox.claim(AT_ONCE, LEASE);
+    const mails = await outbox.claim(BATCH, LEASE);
     for (const mail of mails) if (!closing) await deliver(mail);
     return mails.length;
   };
@@ -104,10 +104,10 @@ export function startOutbox(options: {
         sent = await round();
         reachable = true;
       } catch (error) {
-        if (reachable) log.warn("outbox_unreachable", { error }); // once an outage
+        if (reachable) log.warn("outbox_unreachable", { error }); // once for each outage
         reachable = false;
       }
-      if (sent < AT_ONCE && !woken && !closing) await rest();
+      if (sent < BATCH && !woken && !closing) await rest();
     }
   };
   const done = work();

@@ -23,8 +23,8 @@ const SPECIAL_IPV4 = [
 ];
 
 /**
- * What of 2000::/3 is special, or wraps an IPv4 address (Teredo, 6to4). All outside of it is refused anyway, NAT64 and unique local
- * included.
+ * Special-use ranges of 2000::/3, and those that contain an IPv4 address (Teredo, 6to4). Everything outside 2000::/3 is refused, including
+ * NAT64 and unique local addresses.
  */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
 
@@ -44,17 +44,17 @@ const loopback4 = listOf(["127.0.0.0/8"], "ipv4");
 
 const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 
-/** The address itself where IPv4 travels inside IPv6 (::ffff:0:0/96); undefined for what is no address, zones included. */
+/** The IPv4 address of an IPv4-mapped IPv6 address (::ffff:0:0/96), else the address itself; undefined for anything else, such as zones. */
 function unmapped(address: string): string | undefined {
   if (isIPv4(address)) return address;
   if (!isIPv6(address) || address.includes("%")) return undefined;
-  // The URL parser knows one spelling of each address.
+  // The URL parser normalizes the address.
   const [, high, low] = MAPPED.exec(URL.parse(`http://[${address}]`)?.hostname ?? "") ?? [];
   if (high === undefined || low === undefined) return address;
   return [high, low].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff]).join(".");
 }
 
-/** Whether an address belongs to the public internet, and to nothing that only this host or its network can reach. */
+/** Whether an address belongs to the public internet, rather than to this host or its network. */
 export function isPublicAddress(address: string): boolean {
   const plain = unmapped(address);
   if (plain === undefined) return false;
@@ -67,10 +67,10 @@ export function isLoopbackAddress(address: string): boolean {
   return plain !== undefined && (isIPv4(plain) ? loopback4.check(plain, "ipv4") : URL.parse(`http://[${plain}]`)?.hostname === "[::1]");
 }
 
-/** Whether a listener at this host can be reached from this machine alone. @param host as in HOST: an address or a name */
+/** Whether a listener at this host can be reached from this machine only. @param host as in HOST: an address or a name */
 export const isLoopbackHost = (host: string): boolean => host === "localhost" || isLoopbackAddress(host);
 
-/** Whether an URL names this machine. */
+/** Whether a URL names this machine. */
 export const isLoopbackUrl = (url: string): boolean => {
   const hostname = URL.parse(url)?.hostname.replace(/^\[|\]$/g, "");
   return hostname !== undefined && isLoopbackHost(hostname);

@@ -1,11 +1,11 @@
 type Header = string | string[] | undefined;
 export type Headers = Readonly<Record<string, Header>>;
 
-/** `application/json` and its kin (RFC 6839 §3.1), parameters aside. */
+/** Whether a type is `application/json` or has the suffix `+json` (RFC 6839 §3.1), parameters aside. */
 export const isJson = (contentType: Header): boolean =>
   typeof contentType === "string" && /^application\/(?:json|[a-z0-9!#$&^_.-]+\+json)[ \t]*(?:;|$)/i.test(contentType);
 
-/** Whether an answer is of this type, parameters aside. */
+/** Whether a response has this type, parameters aside. */
 export const isMediaType = (contentType: Header, type: string): boolean =>
   typeof contentType === "string" && contentType.split(";", 1)[0]?.trim().toLowerCase() === type;
 
@@ -13,8 +13,7 @@ const single = (header: Header): string | undefined => (typeof header === "strin
 const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined);
 
 /**
- * For how many seconds an answer says that it stays good; undefined where it says nothing, 0 where it forbids to keep it.
- * Reads the answer's own clock only.
+ * Seconds for which a response is fresh; undefined if it does not say, 0 if it must not be cached. Uses only the times in the response.
  * @see RFC 9111 §4.2.1, §5.2.2
  */
 export function freshness(headers: Headers): number | undefined {

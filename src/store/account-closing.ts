@@ -16,7 +16,7 @@ const LOCK_OPERATORS = statement(
   "select id::text from users where role = 'operator' and enabled order by id for no key update",
 );
 
-// Locks everything in the order of docs/decisions/0014-locks-in-one-order.md, the user first and last: locked as for a change, so that rows which refer to the user can
+// Locks everything in the order of docs/decisions/0014, the user first and last: locked as for a change, so that rows which refer to the user can
 // still be inserted, and deleted when no other transaction holds any of its rows.
 const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));

@@ -1,5 +1,5 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-rows.ts";
 import { userOf } from "./delegation-rows.ts";
 import { pageOf } from "./list-query.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -19,7 +19,7 @@ const LIST = statement(
 
 const logged = (rows: string): string =>
   `logged as (${insertAudit(
-    `(select value || jsonb_build_object('client_id', ${rows}.agent, 'user_id', ${rows}.user_id::text) as audit
+    `(select value || jsonb_build_object('clientId', ${rows}.agent, 'userId', ${rows}.user_id::text) as audit
       from ${rows}, jsonb_array_elements($3::jsonb)) as entries`,
   )})`;
 
@@ -30,7 +30,7 @@ const PAUSE = statement(
      where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid))),
    paused as (
      insert into agent_pauses (agent, user_id, paused_by_type, paused_by)
-     select client_id, $2::uuid, $3::jsonb -> 0 ->> 'actor_type', $3::jsonb -> 0 ->> 'actor_id' from agent
+     select client_id, $2::uuid, $3::jsonb -> 0 -> 'actor' ->> 'type', $3::jsonb -> 0 -> 'actor' ->> 'id' from agent
      on conflict do nothing returning agent, user_id),
    ${logged("paused")}
    select exists (select 1 from paused) as changed from agent`,
@@ -51,11 +51,11 @@ export const agentPauses = (sql: Sql): AgentPauses => ({
   },
   pause: async (whose, agent, audit) => {
     if (!isStorable(agent)) return undefined;
-    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, userOf(whose), jsonRows([auditRow(audit)])]);
+    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, userOf(whose), jsonRows([audit])]);
     return row?.changed;
   },
   resume: async (whose, agent, audit) => {
     if (!isStorable(agent)) return false;
-    return (await sql.query(RESUME, [agent, userOf(whose), jsonRows([auditRow(audit)])])).length === 1;
+    return (await sql.query(RESUME, [agent, userOf(whose), jsonRows([audit])])).length === 1;
   },
 });

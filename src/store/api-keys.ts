@@ -2,7 +2,7 @@ import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, Reach } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { CLIENT, ownerOf, reaching } from "./clients.ts";
 import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";
@@ -38,7 +38,7 @@ const REVOKE = onTarget(
      update api_keys set revoked_at = now()
      where id = $3::uuid and client_id in (select id from target) and revoked_at is null returning *),
    logged as (${insertAudit(
-     "(select value || jsonb_build_object('client_id', target.client_id) as audit from revoked, target, jsonb_array_elements($4::jsonb)) as entries",
+     "(select value || jsonb_build_object('clientId', target.client_id) as audit from revoked, target, jsonb_array_elements($4::jsonb)) as entries",
    )})
    select ${API_KEYS.select(API_KEY, "revoked")} from revoked`,
 );
@@ -66,7 +66,7 @@ const TOUCH = statement(
 export const apiKeys = (sql: Sql): ApiKeys => ({
   create: async ({ id, clientId, name, prefix, last4, hash }, reach, audit) => {
     if (!isUuid(clientId)) return undefined;
-    const parameters = [clientId, ownerOf(reach), id, name, prefix, last4, hash, jsonRows([auditRow(audit)])];
+    const parameters = [clientId, ownerOf(reach), id, name, prefix, last4, hash, jsonRows([audit])];
     return (await sql.query<ApiKey>(CREATE[reach.kind], parameters))[0];
   },
 
@@ -75,7 +75,7 @@ export const apiKeys = (sql: Sql): ApiKeys => ({
   revoke: async (keyId, clientId, reach, audit) => {
     if (!isUuid(clientId) || !isUuid(keyId)) return undefined;
     const parameters = [clientId, ownerOf(reach), keyId];
-    const [revoked] = await sql.query<ApiKey>(REVOKE[reach.kind], [...parameters, jsonRows([auditRow(audit)])]);
+    const [revoked] = await sql.query<ApiKey>(REVOKE[reach.kind], [...parameters, jsonRows([audit])]);
     return revoked ?? (await sql.query<ApiKey>(REVOKED[reach.kind], parameters))[0];
   },
 });

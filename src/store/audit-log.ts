@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import type { AuditEntry } from "../audit.ts";
 import type { AuditLog, RefusedRequest } from "../core/ports.ts";
-import { insertAudit, newAuditRow } from "./audit-rows.ts";
+import { insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -42,7 +42,7 @@ interface RefusalRow extends Omit<RefusedRequest, "rule" | "error"> {
 
 export function auditLog(sql: Sql): AuditLog {
   const record = coalesceWrites(async (entries: readonly { readonly entry: AuditEntry; readonly used: string | undefined }[]) => {
-    await sql.query(RECORD, [jsonRows(entries.map(({ entry, used }) => ({ client_id: used, audit: newAuditRow(entry) })))]);
+    await sql.query(RECORD, [jsonRows(entries.map(({ entry, used }) => ({ client_id: used, audit: newAuditEntry(entry) })))]);
     return entries.map(() => undefined);
   });
   return {
@@ -52,7 +52,7 @@ export function auditLog(sql: Sql): AuditLog {
       const [bare = ""] = address.split("%", 1);
       const { clientId = "", reason = "" } = entry;
       if (!isStorable(clientId)) return;
-      const audit = jsonRows([newAuditRow({ ...entry, ...(bare !== "" && { address: bare }) })]);
+      const audit = jsonRows([newAuditEntry({ ...entry, ...(bare !== "" && { address: bare }) })]);
       await sql.query(UNPROVEN, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
     },
     refusalOf: async (requestId) => {

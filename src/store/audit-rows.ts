@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../audit.ts";
 import { pooled, systemClock } from "../clock.ts";
 import { newId } from "../identifier.ts";
-import { type Json, jsonRows, type Sql, statement } from "./sql.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
 
-const MEMBERS = without(AUDIT_RECORDS.members, ["id", "at", "seq", "hash"]);
+/** The members of an entry; its actor is one member, in two columns. */
+const MEMBERS = without(AUDIT_RECORDS.members, ["id", "at", "actorType", "actorId", "seq", "hash"]);
 const random = pooled(randomBytes);
 
 /**
@@ -17,33 +18,24 @@ const random = pooled(randomBytes);
 export const inTime = (notAfter: string): string =>
   `case when to_timestamp(${notAfter}) < clock_timestamp() then refuse_late() else true end`;
 
-const entryRow = AUDIT_RECORDS.writer(MEMBERS) as (
-  record: Omit<AuditEntry, "actor" | "notAfter"> & { readonly actorType: string; readonly actorId: string },
-) => { readonly [column: string]: Json };
-
-/** An entry as the columns of audit_records, ready for jsonRows. */
-export function auditRow({ actor, notAfter, ...entry }: AuditEntry): { readonly [column: string]: Json } {
-  return { ...entryRow({ ...entry, actorType: actor.type, actorId: actor.id }), not_after: notAfter };
-}
-
 /**
  * An entry of which a statement makes exactly one record, with the record's id: ids made here are in the order of the entries, and cost the
  * database nothing.
  */
-export const newAuditRow = (entry: AuditEntry) => ({ id: newId(systemClock, random), ...auditRow(entry) });
+export const newAuditEntry = (entry: AuditEntry) => ({ id: newId(systemClock, random), ...entry });
 
 /**
  * An insert of audit records, for a writing CTE beside the effect that they record: both happen, or neither. An entry whose `notAfter` has
  * passed undoes both.
- * @param source a from-item that has a jsonb column `audit` for each record
+ * @param source a from-item that has a jsonb column `audit` for each record, an AuditEntry as it is
  */
 export const insertAudit = (source: string): string =>
-  `insert into audit_records (id, ${AUDIT_RECORDS.names(MEMBERS)})
-   select coalesce(entry.id, uuid_v7()), ${AUDIT_RECORDS.values(MEMBERS, "entry")} from ${source},
-     jsonb_to_record(audit) as entry(id uuid, ${AUDIT_RECORDS.recordset(MEMBERS)}, not_after float8)
-   where ${inTime("entry.not_after")}`;
+  `insert into audit_records (id, actor_type, actor_id, ${AUDIT_RECORDS.names(MEMBERS)})
+   select coalesce(entry.id, uuid_v7()), entry.actor ->> 'type', entry.actor ->> 'id', ${MEMBERS.map((member) => `entry."${member}"`).join(", ")}
+   from ${source}, jsonb_to_record(audit) as entry(id uuid, actor jsonb, ${AUDIT_RECORDS.typed(MEMBERS)}, "notAfter" float8)
+   where ${inTime('entry."notAfter"')}`;
 
-/** The entries in a parameter of a statement, as a from-item for insertAudit. @param parameter such as `$2`, a jsonb array of auditRow */
+/** The entries in a parameter of a statement, as a from-item for insertAudit. @param parameter such as `$2`, a jsonb array of them */
 export const entriesIn = (parameter: string): string => `(select value as audit from jsonb_array_elements(${parameter}::jsonb)) as entries`;
 
 const RECORD = statement(
@@ -52,7 +44,7 @@ const RECORD = statement(
 );
 
 /** Writes one record, in the transaction of the effect that it records. */
-export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([auditRow(audit)])]);
+export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([audit])]);
 
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;

@@ -3,7 +3,7 @@ import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
 import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../secret.ts";
-import { insertAudit, newAuditRow } from "./audit-rows.ts";
+import { insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import {
   clientEpoch,
@@ -48,7 +48,7 @@ const covers = `consents.user_id = i.user_id and ${unindexedText("consents.clien
 
 // Session and consent are locked until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are locked before its consents, for a sorted CTE is read to its end before its first row is
-// locked (docs/decisions/0014-locks-in-one-order.md). Of two issues of one code the second waits for the first, so codes are inserted in order.
+// locked (docs/decisions/0014). Of two issues of one code the second waits for the first, so codes are inserted in order.
 const ISSUE = statement(
   "code_issue",
   `with input as (
@@ -120,7 +120,7 @@ const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: nu
   ttl,
   client_fingerprint: binding.clientFingerprint,
   requested: scopesByResource(binding.scopes, binding.resources),
-  audit: newAuditRow(audit),
+  audit: newAuditEntry(audit),
 });
 
 type Issue = Parameters<AuthorizationCodes["issue"]>;
@@ -135,7 +135,7 @@ export function authorizationCodes(sql: Sql): AuthorizationCodes {
       n,
       code_hash: hex(codeHash),
       ...grantRow(grant, family),
-      audit: newAuditRow(audit),
+      audit: newAuditEntry(audit),
     }));
     return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(inOrder(rows, "code_hash"))]));
   });

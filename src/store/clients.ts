@@ -3,7 +3,7 @@ import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
 import type { ClientChange, ClientRegistry, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-rows.ts";
 import { before, containing, listRows, pageOf } from "./list-query.ts";
 import { EVERY_EPOCH, removeOfClient } from "./removals.ts";
 import { isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
@@ -35,7 +35,7 @@ export async function storeNewClient(
   client: Omit<NewClient, "id"> & { readonly id: string | null },
   audit: AuditEntry,
 ): Promise<Client> {
-  const [added] = await sql.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit: auditRow(audit) }])]);
+  const [added] = await sql.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
   if (added === undefined) throw new Refusal("conflict", "client_id_taken");
   return added;
 }
@@ -53,7 +53,7 @@ export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" 
 /** The audit record names the client. @param parameter holds the entry, in a jsonb array */
 const logged = (rows: string, parameter: string): string =>
   insertAudit(
-    `(select entry.value || jsonb_build_object('client_id', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
+    `(select entry.value || jsonb_build_object('clientId', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
   );
 
 const OF_OWNER = statement(
@@ -84,7 +84,7 @@ const changedRow = CLIENTS.writer([...SETTING_MEMBERS, "secretHash"]);
 export async function storeChange(tx: Tx, id: string, { settings, secret }: ClientChange, audit: AuditEntry): Promise<Client | undefined> {
   const secretHash = typeof secret === "string" ? null : secret;
   const row = { ...changedRow({ ...settings, secretHash }), keep_secret: secret === "kept" };
-  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [id, JSON.stringify([row]), jsonRows([auditRow(audit)])]);
+  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [id, JSON.stringify([row]), jsonRows([audit])]);
   if (changed === undefined) return undefined;
   const { epoch, ...client } = changed;
   // Grants of before stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
@@ -134,13 +134,13 @@ export const managedClients = (sql: Sql): ManagedClients => ({
 
   replaceSecret: async (id, reach, hash, audit) => {
     if (!isUuid(id)) return undefined;
-    return (await sql.query<Client>(REPLACE_SECRET[reach.kind], [id, ownerOf(reach), hash, jsonRows([auditRow(audit)])]))[0];
+    return (await sql.query<Client>(REPLACE_SECRET[reach.kind], [id, ownerOf(reach), hash, jsonRows([audit])]))[0];
   },
 
   delete: async (id, reach, audit) => {
     if (!isUuid(id)) return false;
     return sql.transaction(async (tx) => {
-      const parameters = [id, ownerOf(reach), jsonRows([auditRow(audit)])];
+      const parameters = [id, ownerOf(reach), jsonRows([audit])];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
       // Should the client_id be registered again, nothing of before may count for its new owner.

@@ -2,7 +2,7 @@ import type { Consent, Consents } from "../accounts/ports.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
@@ -68,7 +68,7 @@ export const consents = (sql: Sql): Consents => ({
   ofUser: async (userId) => (isUuid(userId) ? sql.query<Consent>(OF_USER, [userId]) : []),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
-    await sql.query(GIVE, [jsonRows([{ ...row, audit: auditRow(audit) }])]);
+    await sql.query(GIVE, [jsonRows([{ ...row, audit }])]);
   },
   revoke: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;
@@ -76,7 +76,7 @@ export const consents = (sql: Sql): Consents => ({
       const [consent] = await tx.query<{ client_id: string }>(END, [id, userId]);
       if (consent === undefined) return false;
       await tx.query(DROP_CODES, [userId, consent.client_id]);
-      await tx.query(END_GRANTS, [userId, consent.client_id, jsonRows([auditRow(audit)])]);
+      await tx.query(END_GRANTS, [userId, consent.client_id, jsonRows([audit])]);
       return true;
     });
   },

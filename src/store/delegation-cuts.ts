@@ -1,6 +1,6 @@
 import type { DelegationRepository } from "../accounts/delegations.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-rows.ts";
 import { madeBy, userOf } from "./delegation-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -8,7 +8,7 @@ import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 /** One audit record for each delegation or grant that was cut, with its user, its grant and the client that held it. */
 const logged = (jti: string, grantId: string): string =>
   `audited as (
-     select value || jsonb_build_object('jti', ${jti}, 'user_id', ended.user_id::text, 'grant_id', ${grantId}::text, 'client_id', ended.client_id) as audit
+     select value || jsonb_build_object('jti', ${jti}, 'userId', ended.user_id::text, 'grantId', ${grantId}::text, 'clientId', ended.client_id) as audit
      from ended, jsonb_array_elements($1::jsonb)),
    logged as (${insertAudit("audited")})`;
 
@@ -67,7 +67,7 @@ async function cutAgent(sql: Sql, parameters: Parameters<Sql["query"]>[1]): Prom
 export const delegationCuts =
   (sql: Sql): DelegationRepository["cut"] =>
   async (whose, what, audit) => {
-    const first = [jsonRows([auditRow(audit)]), userOf(whose)];
+    const first = [jsonRows([audit]), userOf(whose)];
     const verdict = await (async () => {
       if (what.kind === "agent") {
         if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;

@@ -28,7 +28,7 @@ export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${
 
 /** Assignments that name who made a change, as its audit record does. @param entry SQL parameter that holds the records as a jsonb array */
 export const madeBy = (change: string, entry: string): string =>
-  `${change}_by_type = ${entry}::jsonb -> 0 ->> 'actor_type', ${change}_by = ${entry}::jsonb -> 0 ->> 'actor_id'`;
+  `${change}_by_type = ${entry}::jsonb -> 0 -> 'actor' ->> 'type', ${change}_by = ${entry}::jsonb -> 0 -> 'actor' ->> 'id'`;
 
 /** The user to whom a query is limited; null: no limit. */
 export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);

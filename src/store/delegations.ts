@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Delegations, NewDelegation } from "../core/ports.ts";
-import { insertAudit, newAuditRow } from "./audit-rows.ts";
+import { insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { partiesEnabled, touchClients, userEpochPassed, verdicts } from "./grant-rows.ts";
@@ -43,7 +43,7 @@ const inputRow = (n: number, { parent, ...delegation }: NewDelegation, audit: Au
   n,
   client_id: delegation.actor,
   ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
-  audit: newAuditRow(audit),
+  audit: newAuditEntry(audit),
 });
 
 export function delegations(sql: Sql): Delegations {

@@ -79,7 +79,7 @@ export const dropConsents = (which: string): string => deleteInOrder("consents",
 
 /**
  * Writing CTEs that revoke the grants for which `which` holds (or mark them as signed out), and revoke their refresh families. Grants are
- * locked before families, both in the order of their ids (docs/decisions/0014-locks-in-one-order.md). `ended` has the columns id, user_id and client_id.
+ * locked before families, both in the order of their ids (docs/decisions/0014). `ended` has the columns id, user_id and client_id.
  */
 export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>
   `ending as materialized (

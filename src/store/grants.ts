@@ -1,6 +1,6 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, entriesIn, insertAudit, newAuditRow } from "./audit-rows.ts";
+import { entriesIn, insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -31,10 +31,10 @@ const REVOKE = statement(
 export const grants = (sql: Sql): Grants => ({
   open: async (grant, family, sessionId, audit) => {
     if (!isUuid(sessionId)) return false;
-    const row = { session_id: sessionId, ...grantRow(grant, family), audit: newAuditRow(audit) };
+    const row = { session_id: sessionId, ...grantRow(grant, family), audit: newAuditEntry(audit) };
     return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
   },
   revoke: async (grantId, audit) => {
-    if (isUuid(grantId)) await sql.query(REVOKE, [grantId, jsonRows([auditRow(audit)])]);
+    if (isUuid(grantId)) await sql.query(REVOKE, [grantId, jsonRows([audit])]);
   },
 });

@@ -2,7 +2,7 @@ import type { AuditEvent } from "../audit.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/grants/jwt-bearer/ports.ts";
 import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
 import { Refusal } from "../errors.ts";
-import { auditRow, insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-rows.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { clientEpoch, GRANT_INPUT, grantRow, isClientEnabled, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -88,7 +88,7 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
       const user = await userOf(tx, identity);
       if (user?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
       const userId = user.id;
-      const row = { ...grantRow({ ...grant, userId }, undefined), audit: auditRow({ ...audit, userId }) };
+      const row = { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
       if ((await tx.query(OPEN, [jsonRows([row])])).length === 0) return refuse("client_disabled", "client_enabled");
       if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))
         return refuse("assertion_replayed", ASSERTION_UNUSED.name);

@@ -24,7 +24,7 @@ export interface Database {
   readonly sql: Sql;
   /**
    * The same database through MikroORM, opened at the first call. For migrations and for comparing the schema with the entities; never for
-   * decisions, and never with a transaction (docs/decisions/0006-sql-where-it-decides-mikro-orm-where-it-lists.md). Lists are composed without a connection (list-query.ts).
+   * decisions, and never with a transaction (docs/decisions/0006). Lists are composed without a connection (list-query.ts).
    */
   orm(): Promise<MikroORM>;
   /** Brings the schema up to date; several processes may ask at once. @returns the names of the migrations that ran */
@@ -79,7 +79,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
 }
 
 /** An open PGlite as a database. @param close closes it */
-export function overPglite(pglite: PGlite, close: () => Promise<void>): Database {
+function overPglite(pglite: PGlite, close: () => Promise<void>): Database {
   const orm = once(async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/pglite"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });

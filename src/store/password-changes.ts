@@ -2,7 +2,7 @@ import type { PasswordChanges } from "../accounts/password-change.ts";
 import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, insertAudit, record } from "./audit-rows.ts";
+import { insertAudit, record } from "./audit-rows.ts";
 import { MAIL_INPUT, mailRow, queueMail, unsend } from "./outbox.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
@@ -10,7 +10,7 @@ import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
-// Locks the link before the mails about it, as using it does (docs/decisions/0014-locks-in-one-order.md).
+// Locks the link before the mails about it, as using it does (docs/decisions/0014).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
@@ -24,7 +24,7 @@ const ISSUE = statement(
      returning user_id),
    unsent as (${unsend("(select user_id from link)", "reset")}),
    queued as (${queueMail("account", "reset")}),
-   audited as (select audit || jsonb_build_object('user_id', user_id) as audit from account)
+   audited as (select audit || jsonb_build_object('userId', user_id) as audit from account)
    ${insertAudit("audited")}`,
 );
 
@@ -34,7 +34,7 @@ const OWNER = statement(
    where token_hash = $1::bytea and expires_at > now()`,
 );
 
-// Locks the user before the link and everything else (docs/decisions/0014-locks-in-one-order.md).
+// Locks the user before the link and everything else (docs/decisions/0014).
 const HOLD_OWNER = statement(
   "password_reset_hold_owner",
   `select users.id::text, users.email_verified from password_resets join users on users.id = user_id
@@ -88,7 +88,7 @@ async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: Audi
 export const passwordChanges = (sql: Sql): PasswordChanges => ({
   issueReset: async (email, { tokenHash, ttl }, mail, audit) => {
     const key = isStorable(email) ? emailKey(email) : null;
-    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(mail), audit: auditRow(audit) }])]);
+    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(mail), audit }])]);
   },
   ownerOfReset: async (tokenHash) => (await sql.query<User>(OWNER, [tokenHash]))[0],
   reset: (tokenHash, passwordHash, mail, audit) =>

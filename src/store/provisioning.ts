@@ -21,7 +21,7 @@ type FileScope = ProvisionFile["scopes"][number];
 /** Several processes may start with the same file at once; they apply it one after the other. */
 const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
-// Locks all named users and clients before anything is changed, in the order of docs/decisions/0014-locks-in-one-order.md.
+// Locks all named users and clients before anything is changed, in the order of docs/decisions/0014.
 const LOCK_USERS = statement(
   "provision_lock_users",
   "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",

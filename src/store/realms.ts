@@ -1,7 +1,7 @@
 import type { Realm, Realms } from "../clients/ports.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedRealms } from "../management/ports.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { listRows } from "./list-query.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
@@ -34,5 +34,5 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   all: () => listRows<Realm>(sql, REALMS, { select: REALMS.select(REALM), where: {}, order: { id: "asc" } }),
 
   setRegistrationScopes: async (id, scopes, audit) =>
-    isUuid(id) ? (await sql.query<Realm>(SET_SCOPES, [id, scopes, jsonRows([auditRow(audit)])]))[0] : undefined,
+    isUuid(id) ? (await sql.query<Realm>(SET_SCOPES, [id, scopes, jsonRows([audit])]))[0] : undefined,
 });

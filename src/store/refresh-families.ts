@@ -2,7 +2,7 @@ import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import type { Confirmation } from "../core/tokens/access-token.ts";
 import { isUuid } from "../identifier.ts";
 import { asSecretHash, type SecretHash } from "../secret.ts";
-import { auditRow, insertAudit, newAuditRow } from "./audit-rows.ts";
+import { insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { coalesceReads, coalesceWrites } from "./coalesce.ts";
 import {
   clientEpochPassed,
@@ -99,7 +99,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
       from_hash: hex(from),
       to_hash: hex(to),
       ttl,
-      audit: newAuditRow(audit),
+      audit: newAuditEntry(audit),
     }));
     return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(inOrder(rows, "family_id"))]));
   });
@@ -110,7 +110,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
     }, hex),
     rotate: async (...parameters) => isUuid(parameters[0]) && rotate(parameters),
     revoke: async (familyId, audit) => {
-      if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([auditRow(audit)])]);
+      if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([audit])]);
     },
   };
 }

@@ -109,7 +109,7 @@ const DELETE_USER = statement("removal_user", "delete from users where id = $1::
 /**
  * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left unchanged (null: access tokens are valid
  * again when their client is enabled again); their refresh families are revoked in any case. Grants are locked before families, both in the
- * order of their ids (docs/decisions/0014-locks-in-one-order.md). Parameters: key, epoch, client_id and id of the last grant of the page before.
+ * order of their ids (docs/decisions/0014). Parameters: key, epoch, client_id and id of the last grant of the page before.
  */
 const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "signed_out_at" | null): Statement => {
   const still = end === null ? "true" : `grants.revoked_at is null${end === "signed_out_at" ? " and grants.signed_out_at is null" : ""}`;

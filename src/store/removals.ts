@@ -38,7 +38,7 @@ const FINISH = statement(
    audited as (
      select jsonb_build_object(
        'event', case when kind like 'client%' then 'client.access_removed' else 'user.access_removed' end, 'outcome', 'success', 'reason', kind,
-       'actor_type', 'service', 'actor_id', 'removal', case when kind like 'client%' then 'client_id' else 'user_id' end, key,
+       'actor', jsonb_build_object('type', 'service', 'id', 'removal'), case when kind like 'client%' then 'clientId' else 'userId' end, key,
        'resources', (select jsonb_agg(name || ':' || count order by name) from jsonb_each_text($2::jsonb) as counts(name, count))) as audit
      from finished)
    ${insertAudit("audited")}`,

@@ -2,7 +2,7 @@ import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-desc
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedScopes } from "../management/ports.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
 const OF = statement(
@@ -47,7 +47,7 @@ export async function describeScope(
   audit: AuditEntry,
 ): Promise<Outcome | undefined> {
   const texts = [JSON.stringify(title), JSON.stringify(detail)];
-  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...texts, jsonRows([auditRow({ ...audit, scope: name })])]);
+  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])]);
   return row?.outcome;
 }
 
@@ -64,6 +64,6 @@ export const managedScopes = (sql: Sql): ManagedScopes => ({
   set: async (realmId, scope, audit) => isUuid(realmId) && (await describeScope(sql, realmId, scope, audit)) !== undefined,
   remove: async (realmId, name, audit) => {
     if (!isUuid(realmId)) return false;
-    return (await sql.query(REMOVE, [realmId, name, jsonRows([auditRow({ ...audit, scope: name })])])).length > 0;
+    return (await sql.query(REMOVE, [realmId, name, jsonRows([{ ...audit, scope: name }])])).length > 0;
   },
 });

@@ -1,6 +1,6 @@
 import type { Sessions } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, entriesIn, insertAudit, record } from "./audit-rows.ts";
+import { entriesIn, insertAudit, record } from "./audit-rows.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
@@ -13,7 +13,7 @@ const END = statement(
 );
 
 const living = "user_id = $1::uuid and expires_at > now()";
-/** A statement that ends the sessions for which `which` holds, in the order of their ids (docs/decisions/0014-locks-in-one-order.md). */
+/** A statement that ends the sessions for which `which` holds, in the order of their ids (docs/decisions/0014). */
 const endSessions = (which: string): string =>
   `update sessions set ended_at = now()
    where id = any(array(select id from sessions where ${which} and ended_at is null order by id for no key update))`;
@@ -58,7 +58,7 @@ async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: 
 /** The methods that end sessions. */
 export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "endOne" | "endOthers"> => ({
   end: async (hash, audit) => {
-    await sql.query(END, [hash, jsonRows([auditRow(audit)])]);
+    await sql.query(END, [hash, jsonRows([audit])]);
   },
   endAll: async (userId, audit) => {
     if (!isUuid(userId)) return;
@@ -70,7 +70,7 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "end
   endOne: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;
     return sql.transaction(async (tx) => {
-      const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([auditRow(audit)])]);
+      const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
       if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
       return ended.length > 0;
     });

@@ -2,7 +2,7 @@ import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from 
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-revocation.ts";
@@ -62,7 +62,7 @@ export async function startSession(
   audit: AuditEntry,
 ): Promise<Session | undefined> {
   const origin = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
-  const parameters = [id, hash, userId, ttl, replaces ?? null, jsonRows([auditRow(audit)]), generation ?? null, ...origin];
+  const parameters = [id, hash, userId, ttl, replaces ?? null, jsonRows([audit]), generation ?? null, ...origin];
   return (await tx.query<Session>(START, parameters))[0];
 }
 

@@ -27,7 +27,7 @@ const RESERVE = statement(
    select case when exists (select 1 from reserved) then 0 else greatest(1, (select wait from spent)) end as wait`,
 );
 
-// Locks both rows in the order of their keys (docs/decisions/0014-locks-in-one-order.md).
+// Locks both rows in the order of their keys (docs/decisions/0014).
 const SETTLE = statement(
   "sign_in_settle",
   `update sign_in_failures as budget set

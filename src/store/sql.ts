@@ -59,7 +59,7 @@ export const unindexed = (moment: string): string => `(${moment} + interval '0')
 /** A text, likewise. */
 export const unindexedText = (text: string): string => `(${text} || '')`;
 
-/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014-locks-in-one-order.md). */
+/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014). */
 export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
   `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 
@@ -72,7 +72,7 @@ export type Json = string | number | boolean | null | undefined | readonly Json[
 /**
  * Rows as one jsonb parameter, for jsonb_to_recordset. What jsonb cannot hold (NUL, unpaired surrogates) is replaced by U+FFFD.
  */
-export function jsonRows(rows: readonly { readonly [member: string]: Json }[]): string {
+export function jsonRows(rows: readonly object[]): string {
   const json = JSON.stringify(rows);
   return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: Json) => storable(value)) : json;
 }

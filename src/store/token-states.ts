@@ -1,6 +1,6 @@
 import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { isClientEnabled } from "./grant-rows.ts";
@@ -90,7 +90,7 @@ export function tokenStates(sql: Sql): TokenStates {
   return {
     of: async (token) => (await load(token)) ?? UNKNOWN,
     revoke: async (token, expiresAt, audit) => {
-      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([auditRow(audit)]), uuidOrNull(token.delegationId)]);
+      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([audit]), uuidOrNull(token.delegationId)]);
     },
   };
 }

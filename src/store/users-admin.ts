@@ -2,7 +2,7 @@ import type { User } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { before, containing, listRows, pageOf } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
@@ -45,7 +45,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
       // Until the last grant is revoked, enabling the user would reactivate access tokens.
       if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
         throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
-      const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([auditRow(audit)])]);
+      const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([audit])]);
       if (user !== undefined && !enabled) {
         await endSignIns(tx, id);
         await removeOfUser(tx, "user_disabled", id);
@@ -54,6 +54,5 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
     });
   },
 
-  setRole: async (id, role, audit) =>
-    isUuid(id) ? (await sql.query<User>(SET_ROLE, [id, role, jsonRows([auditRow(audit)])]))[0] : undefined,
+  setRole: async (id, role, audit) => (isUuid(id) ? (await sql.query<User>(SET_ROLE, [id, role, jsonRows([audit])]))[0] : undefined),
 });

@@ -1,6 +1,6 @@
 import type { Account, User, Users } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { MAIL_INPUT, mailRow, queueMail } from "./outbox.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
@@ -72,7 +72,7 @@ const ISSUE_VERIFICATION = statement(
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from account`,
 );
 
-// Locks the user before their tokens, as issuing a token does (docs/decisions/0014-locks-in-one-order.md).
+// Locks the user before their tokens, as issuing a token does (docs/decisions/0014).
 const VERIFY_EMAIL = statement(
   "user_verify_email",
   `with account as materialized (
@@ -112,7 +112,7 @@ export const users = (sql: Sql): Users => ({
       ttl: verification.ttl,
       recipient: mail.to,
       ...mailRow(mail),
-      audit: auditRow(audit),
+      audit,
     };
     return (await sql.query<User>(REGISTER, [jsonRows([row])]))[0];
   },
@@ -132,6 +132,6 @@ export const users = (sql: Sql): Users => ({
     if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, passwordHash]);
   },
   rename: async (userId, { firstName, lastName }, audit) => {
-    if (isUuid(userId)) await sql.query(RENAME, [userId, firstName, lastName, jsonRows([auditRow(audit)])]);
+    if (isUuid(userId)) await sql.query(RENAME, [userId, firstName, lastName, jsonRows([audit])]);
   },
 });

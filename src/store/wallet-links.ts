@@ -1,7 +1,7 @@
 import { isUuid } from "../identifier.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
-import { auditRow, entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 
@@ -113,14 +113,20 @@ async function addCredential(tx: Pick<Sql, "query">, { userId, issuer, subject }
   return { state: "conflict", reason: owner === undefined ? "account_has_wallet" : "identity_of_another" };
 }
 
-const entry = (audit: Parameters<typeof auditRow>[0]): string => jsonRows([auditRow(audit)]);
-
 export const walletLinks = (sql: Sql): WalletLinks => ({
   start: ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) =>
     sql.transaction(async (tx) => {
       if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account has just been deleted
       await tx.query(DROP_OLDER, [userId]);
-      const [row] = await tx.query<{ expiresAt: number }>(START, [handleHash, stateHash, userId, sessionId, sameDevice, ttl, entry(audit)]);
+      const [row] = await tx.query<{ expiresAt: number }>(START, [
+        handleHash,
+        stateHash,
+        userId,
+        sessionId,
+        sameDevice,
+        ttl,
+        jsonRows([audit]),
+      ]);
       return row?.expiresAt ?? 0;
     }),
   byHandle: async (handleHash) => linkOf(await sql.query<LinkRow>(BY_HANDLE, [handleHash])),
@@ -131,7 +137,7 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
     await sql.query(PRESENT, [stateHash, issuer, subject, returnHash ?? null]);
   },
   reject: async (stateHash, reason, returnHash, audit) => {
-    await sql.query(REJECT, [stateHash, reason, returnHash ?? null, entry(audit)]);
+    await sql.query(REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]);
   },
   complete: (handleHash: SecretHash, audit) =>
     sql.transaction(async (tx) => {
@@ -139,15 +145,15 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
       if (presented === undefined) return undefined;
       const completion = await addCredential(tx, presented);
       const reason = completion.state === "conflict" ? completion.reason : null;
-      await tx.query(DECIDE, [handleHash, completion.state, reason, entry(audit(completion))]);
+      await tx.query(DECIDE, [handleHash, completion.state, reason, jsonRows([audit(completion)])]);
       return completion;
     }),
   expire: async (handleHash, audit) => {
-    await sql.query(EXPIRE, [handleHash, entry(audit)]);
+    await sql.query(EXPIRE, [handleHash, jsonRows([audit])]);
   },
 });
 
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
   ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LinkedWallet>(OF_USER, [userId]))[0] : undefined),
-  unlink: async (userId, audit) => isUuid(userId) && (await sql.query(UNLINK, [userId, entry(audit)])).length === 1,
+  unlink: async (userId, audit) => isUuid(userId) && (await sql.query(UNLINK, [userId, jsonRows([audit])])).length === 1,
 });

@@ -123,7 +123,7 @@ describe("countersign clients", () => {
     expect((await give("unknown@example.test")).code).toBe(4);
     expect(await give("00000000-0000-7000-8000-00000000ffff")).toMatchObject({
       code: 1,
-      err: "There is no such owner.\n  --owner: is nobody's id\n",
+      err: "There is no such owner.\n  --owner: is not the id of a user\n",
     });
     expect((await heiressRun("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
     const given = await ops("clients", "create", "Given", "--operator", "--owner", heiress.email, "--json");

@@ -4,7 +4,8 @@ import { createApp } from "../../src/front/http/app.ts";
 import { apiErrorPrinter } from "../../src/front/http/errors.ts";
 import { sendJson } from "../../src/front/http/headers.ts";
 import type { Route } from "../../src/front/http/routes.ts";
-import { type FrontListener, type Lifecycle, type ListenerTimes, lifecycle, listen } from "../../src/front/http/server.ts";
+import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/http/steps.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
 
 let listener: FrontListener | undefined;

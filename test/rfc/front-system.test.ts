@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Lifecycle, lifecycle } from "../../src/front/http/server.ts";
+import { type Lifecycle, lifecycle } from "../../src/front/http/steps.ts";
 import { introspectRoute } from "../../src/front/oauth/introspect.ts";
 import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/register.ts";
 import { revokeRoute } from "../../src/front/oauth/revoke.ts";

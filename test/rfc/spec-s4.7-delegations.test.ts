@@ -217,7 +217,7 @@ describe("countersign delegations and countersign agents", () => {
     );
     expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
     const { out } = await run(server, "delegations", "show", first.grantId);
-    expect(out).toMatch(new RegExp(`^person +${user.email} \\(${user.id}\\)$`, "m"));
+    expect(out).toMatch(new RegExp(`^user +${user.email} \\(${user.id}\\)$`, "m"));
     expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
     expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
     const ended = JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out);

@@ -93,7 +93,7 @@ describe("who signs up on the way to something comes back to it", () => {
     const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
     const sent = await browser.submit(page, { email, password: PASSWORD, next });
     expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent`, ["/login"]]);
-    browser.cookies.set("countersign-errand", new URLSearchParams({ email, next }).toString());
+    browser.cookies.set("countersign-pending", new URLSearchParams({ email, next }).toString());
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
 
@@ -102,7 +102,7 @@ describe("who signs up on the way to something comes back to it", () => {
     async (said) => {
       const { email, browser } = newcomer();
       await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
-      browser.cookies.set("countersign-errand", said);
+      browser.cookies.set("countersign-pending", said);
       expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/login`);
       const verified = await browser.follow(await linkTo(email));
       expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
@@ -124,9 +124,9 @@ describe("a sign-up is sent once", () => {
   test("the cookie that knows the address is for the server alone, and gone with sign-in", async () => {
     const { email, browser } = newcomer();
     await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
-    expect(browser.cookies.get("countersign-errand")).toBe(`email=${encodeURIComponent(email)}`);
+    expect(browser.cookies.get("countersign-pending")).toBe(`email=${encodeURIComponent(email)}`);
     await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
-    expect(browser.cookies.has("countersign-errand")).toBe(false);
+    expect(browser.cookies.has("countersign-pending")).toBe(false);
   });
 
   test("one that a double click sent twice, even at once, is answered alike: one account, one mail", async () => {

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { type AppOptions, createApp } from "../../src/front/http/app.ts";
-import { lifecycle } from "../../src/front/http/server.ts";
+import { lifecycle } from "../../src/front/http/steps.ts";
 
 export const ISSUER = "http://localhost:3000";
 

@@ -122,7 +122,7 @@ const clientRoutes = (print: ErrorPrinter, { calling, body }: ProcedureCalls): r
   },
 ];
 
-/** The one path that answers with and without a slash at its end. */
+/** The only path that answers with and without a trailing slash. */
 const COLLECTION = ["/api/clients/", "/api/clients"] as const;
 const CLIENT = "/api/clients/:id";
 

@@ -26,7 +26,7 @@ const explanationOf = ({ rules, granted, refused, droppedScope }: ExplainRespons
     rule,
     demand,
     source,
-    // A verdict that only a later core knows is none that this front could tell of.
+    // A later core may send a verdict that this front does not know.
     verdict: WORDS[verdict] ?? "not_reached",
     ...(error !== undefined && { error }),
     ...(reason !== undefined && { reason }),

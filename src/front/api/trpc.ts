@@ -13,14 +13,14 @@ import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 const ENDPOINT = "/trpc";
 /** Calls in one batch. */
 const BATCH_LIMIT = 20;
-/** Bytes of a body; a provisioning file may be longer than what a form or a patch can be. */
+/** Bytes of a body; a provisioning file may be longer. */
 const BODY_LIMIT = 64 * 1024;
 const FILE_LIMIT = 1024 * 1024;
 const TAKES_FILE = "operator.provision";
 
 /**
- * The typed API. Bodies are read by our own strict reader and handed on as a request of the fetch standard, so that a batch is bound by the
- * same rules as every other JSON: size, depth, coding, media type. The answer then takes the way of all answers.
+ * The typed API. The strict body reader reads the body and passes it on as a fetch request, so that the rules for all JSON apply to a batch:
+ * size, depth, coding, media type.
  */
 export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const route = {
@@ -34,7 +34,7 @@ export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
   ];
 }
 
-/** Status and headers as for everything else, in a body that typed clients can read. */
+/** Status and headers of the API, with a body that tRPC clients can read. */
 function printerOf(issuer: string): ErrorPrinter<HotContext> {
   const print = apiErrorPrinter(issuer);
   return (ctx, refusal) => {
@@ -66,14 +66,14 @@ async function answerCall(ctx: FrontContext, { issuer, ports, fault }: Managemen
   ctx.body = await answer.text();
 }
 
-/** The calls of a batch stand in the path, with commas between them. */
+/** The calls of a batch are in the path, separated by commas. */
 function batchSize(ctx: FrontContext): number {
   const { pathname, searchParams } = new URL(ctx.req.url ?? "", "http://front.invalid");
   return searchParams.get("batch") === "1" ? pathname.split(",").length : 1;
 }
 
 const TOO_LONG = `A batch holds at most ${BATCH_LIMIT} calls.`;
-/** In the shape in which a typed client reads errors; the number is JSON-RPC's for a bad request. */
+/** In the shape of tRPC errors; the number is JSON-RPC's "invalid request". */
 const TOO_MANY_CALLS = {
   error: {
     code: -32_600,
@@ -82,7 +82,7 @@ const TOO_MANY_CALLS = {
   },
 };
 
-/** The request with its body read; of the headers tRPC sees the media type alone. */
+/** The request with its body read; tRPC sees only the media type of the headers. */
 async function requestOf(ctx: FrontContext): Promise<Request> {
   const url = new URL(ctx.req.url ?? "", "http://front.invalid");
   if (ctx.method !== "POST") return new Request(url);
@@ -91,7 +91,7 @@ async function requestOf(ctx: FrontContext): Promise<Request> {
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-/** What the status alone does not say: how to authenticate, and when to come back. */
+/** Headers of errors: how to authenticate, and when to retry. */
 function errorHeaders(errors: readonly TRPCError[], issuer: string): Record<string, string> {
   const refusals = errors.map(refusalBehind).filter((refusal) => refusal instanceof Refusal);
   const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));

@@ -24,7 +24,7 @@ const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, u
   lastUsedAt: lastUsedAt === null ? null : milliseconds(lastUsedAt),
 });
 
-/** GET /consents/ and DELETE /consents/{id} for the person whose session cookie comes along (docs/protocol.md#consent). */
+/** GET /consents/ and DELETE /consents/{id} for the user of the session cookie. @see docs/protocol.md#consent */
 export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Route[] {
   const print = apiErrorPrinter(ports.issuer, "Session");
   const list: Handler = async (ctx) => {
@@ -48,11 +48,11 @@ export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Rout
       answer: list,
       openapi: () => ({
         tags: ["Consents"],
-        summary: "What the signed-in person allows clients",
+        summary: "What the signed-in user allows clients",
         security: [{ session: [] }],
         responses: {
           "200": json("The consents, and the token for changing them.", consentList()),
-          "401": apiError("Nobody is signed in: the challenge is `Session`, for the cookie."),
+          "401": apiError("No user is signed in. The challenge `Session` asks for the cookie."),
           ...unavailable(),
         },
       }),
@@ -64,14 +64,14 @@ export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Rout
       answer: revoke,
       openapi: () => ({
         tags: ["Consents"],
-        summary: "Takes a consent back, with every grant that stands on it",
+        summary: "Removes a consent and every grant that depends on it",
         security: [{ session: [] }],
         requestParams: { path: z.object({ id: z.uuid() }), header: csrfHeader() },
         responses: {
-          "204": { description: "Taken back." },
-          "401": apiError("Nobody is signed in: the challenge is `Session`, for the cookie."),
+          "204": { description: "Removed." },
+          "401": apiError("No user is signed in. The challenge `Session` asks for the cookie."),
           "403": apiError("X-CSRF-Token is missing or wrong."),
-          "404": apiError("The person has no such consent."),
+          "404": apiError("The user has no such consent."),
           ...unavailable(),
         },
       }),

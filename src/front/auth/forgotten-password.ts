@@ -41,7 +41,7 @@ export const resetPasswordRoute = (ports: UserPorts): Route => ({
   openapi: () => ({
     tags: ["Accounts"],
     summary: "Sets a new password by the token of the mail",
-    description: "Ends every session and refresh token of the person. A password that is refused leaves the token as it was.",
+    description: "Ends every session and refresh token of the user. A password that is refused does not use up the token.",
     security: [],
     requestBody: jsonRequest(ResetBody),
     responses: {

@@ -84,7 +84,7 @@ export const resendVerificationRoute = (ports: UserPorts): Route => ({
   async answer(ctx) {
     const { email } = await accountBody(ctx, EmailBody);
     await resendVerification(email, ports, callerOf(ctx));
-    sendJson(ctx, { message: "If this address waits for its confirmation, a new link is on its way." });
+    sendJson(ctx, { message: "If this address is not yet confirmed, a new link is on its way." });
   },
 });
 

@@ -68,9 +68,9 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
   print: apiErrorPrinter(ports.issuer),
   openapi: () => ({
     tags: ["Accounts"],
-    summary: "Ends all sessions and refresh tokens of the person",
+    summary: "Ends all sessions and refresh tokens of the user",
     description:
-      "Takes every access token of a user that is bound to no resource, also one that was issued to an application; the audit record names its client. A token that is bound to a resource, delegated or a client's own is refused. An expired access token is accepted. With `everywhere=false` only the session of the cookie ends, with the tokens that it began with.",
+      "Accepts any access token of a user that is bound to no resource, including one issued to an application; the audit record names its client. Refuses a token that is bound to a resource, delegated, or issued to the client itself. Accepts an expired access token. With `everywhere=false`, only the session of the cookie and its tokens end.",
     security: [{ bearer: [] }],
     requestParams: { query: z.object({ everywhere: z.enum(["true", "false"]).optional() }) },
     responses: {
@@ -102,7 +102,7 @@ function bearerToken(ctx: FrontContext): string {
   return token;
 }
 
-/** @throws {Refusal} invalid_request without a session cookie; one whose session has ended is good enough, somebody else's is left alone */
+/** Ends the session of the cookie if it is this user's; an ended session is accepted. @throws {Refusal} invalid_request without a cookie */
 async function revokeSession(
   ctx: FrontContext,
   { userId, clientId }: { readonly userId: string; readonly clientId: string },
@@ -116,7 +116,7 @@ async function revokeSession(
   cookies.endSession(ctx);
 }
 
-/** The browser that sent the request is signed out too, whoever was signed in there. */
+/** Signs out the browser that sent the request too, even where another user was signed in there. */
 async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cookies: Cookies): Promise<void> {
   const secret = cookies.session(ctx);
   if (secret === undefined) return;

@@ -3,8 +3,8 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * The address that a request came from. Behind a proxy it is the right-most one of X-Forwarded-For: the one that our own proxy saw,
- * and the only one that a client cannot choose.
+ * The address that a request came from. Behind a trusted proxy it is the right-most one of X-Forwarded-For: the proxy adds it, and a client
+ * cannot choose it.
  */
 export function clientAddress(req: IncomingMessage, trustProxy: boolean): string {
   const peer = unmapped(req.socket.remoteAddress ?? "");
@@ -15,7 +15,7 @@ export function clientAddress(req: IncomingMessage, trustProxy: boolean): string
   return isIP(last) === 0 ? peer : last;
 }
 
-/** What limits are counted by: an IPv4 address, or the /64 of an IPv6 address, since a host has all of its /64 to itself. */
+/** The key that limits are counted by: an IPv4 address, or the /64 of an IPv6 address, since one host controls its whole /64. */
 export function limitKey(address: string): string {
   if (isIP(address) !== 6) return address;
   const parsed = ipaddr.process(address);
@@ -23,7 +23,7 @@ export function limitKey(address: string): string {
   return `${parsed.toByteArray().slice(0, 8).map(hexByte).join("")}::/64`;
 }
 
-/** Some proxies write the port as well, and IPv6 addresses in brackets, as RFC 7239 §6 has it. */
+/** Some proxies add the port, and write IPv6 addresses in brackets (RFC 7239 §6). */
 const withoutPort = (node: string): string => {
   const [, ipv6, ipv4] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(node) ?? [];
   return ipv6 ?? ipv4 ?? node;
@@ -33,8 +33,8 @@ const hexByte = (byte: number): string => byte.toString(16).padStart(2, "0");
 
 const unmapped = (address: string): string => (address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address);
 
-/** Request headers by which a proxy describes its own caller (RFC 7239, and the ones in use before it). */
+/** Request headers in which a proxy describes its caller (RFC 7239, and the older ones). */
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"] as const;
 
-/** Whether a request came through a proxy, or pretends so. */
+/** Whether a request came through a proxy, or claims so. */
 export const hasForwardedHeaders = ({ headers }: IncomingMessage): boolean => FORWARDED.some((name) => headers[name] !== undefined);

@@ -9,8 +9,7 @@ import { apiErrorPrinter } from "./errors.ts";
 import { inFlight } from "./in-flight.ts";
 import { LightContext } from "./light-context.ts";
 import { type ErrorPrinter, type FrontContext, type FrontState, type HotContext, pathsOf, pathText, type Route } from "./routes.ts";
-import type { Lifecycle } from "./server.ts";
-import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
+import { type EdgeOptions, type Lifecycle, observing, refuseMethod, routeSteps } from "./steps.ts";
 
 export interface AppOptions {
   readonly issuer: string;

@@ -3,34 +3,32 @@ import { isRefusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import type { FrontContext } from "./routes.ts";
 
-/** The cookies of the service. The prefix `__Host-` keeps neighbours on the same domain from planting one (RFC 6265bis §4.1.3.2). */
+/** The cookies of the service. The prefix `__Host-` keeps other hosts of the same domain from setting one (RFC 6265bis §4.1.3.2). */
 export interface Cookies {
-  /** The session's secret; nothing when two cookies bear the name. */
+  /** The session's secret; undefined when two cookies have the name. */
   session(ctx: FrontContext): string | undefined;
   /** @param ttl seconds */
   startSession(ctx: FrontContext, secret: string, ttl: number): void;
   endSession(ctx: FrontContext): void;
-  /** A secret of this browser before anyone has signed in, which its forms are bound to. */
+  /** The secret that forms of this browser are bound to before a user signs in. */
   visitor(ctx: FrontContext): string | undefined;
-  /** Sets it, or lets the browser keep it for another day. */
+  /** Sets the visitor's secret, or extends it by a day. */
   startVisitor(ctx: FrontContext, secret: string): void;
-  /**
-   * What this browser has begun and waits for a mail to go on with. It is of the browser's own saying: no secret, and no proof of anything.
-   */
+  /** What this browser started before it waited for a mail. The browser can write it, so it proves nothing. */
   pendingAction(ctx: FrontContext): Form | undefined;
   /** @param members form-encoded  @param ttl seconds */
   startPendingAction(ctx: FrontContext, members: string, ttl: number): void;
   endPendingAction(ctx: FrontContext): void;
 }
 
-/** Seconds: longer than a request waits for somebody who has to read a mail, also where the browser is closed in the meantime. */
+/** Seconds; longer than a request waits for a user who has to read a mail. */
 const VISITOR_TTL = 86_400;
 
-/** @param issuer base URL; over https the cookies are `Secure` and bear the prefix, on a plain-http loopback host neither is possible */
+/** @param issuer base URL; over https the cookies are `Secure` and have the prefix, which plain http on a loopback host does not allow */
 export function cookiesOf(issuer: string): Cookies {
   const secure = issuer.startsWith("https://");
   const prefix = secure ? "__Host-" : "";
-  const [session, visitor, pendingAction] = [`${prefix}countersign`, `${prefix}countersign-visitor`, `${prefix}countersign-errand`];
+  const [session, visitor, pendingAction] = [`${prefix}countersign`, `${prefix}countersign-visitor`, `${prefix}countersign-pending`];
   const write = (ctx: FrontContext, name: string, value: string, age: string) =>
     ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${age}${secure ? "; Secure" : ""}`);
   return {
@@ -47,7 +45,7 @@ export function cookiesOf(issuer: string): Cookies {
   };
 }
 
-/** The members in the one cookie of its name; nothing for one that is not as we write it. */
+/** The members in the only cookie of its name; undefined for a malformed one. */
 function formIn([value, ...more]: readonly string[]): Form | undefined {
   if (value === undefined || value === "" || more.length > 0) return undefined;
   try {

@@ -6,7 +6,7 @@ import type { ErrorPrinter, HotContext } from "./routes.ts";
 /** Seconds after which a client may repeat a request that was answered 503. */
 export const DEFAULT_RETRY_AFTER = 5;
 
-/** Refusals whose code is none of OAuth's: on an OAuth endpoint the request as such is at fault, whatever the status says. */
+/** OAuth error codes for refusals whose code OAuth does not define. */
 const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
   payload_too_large: "invalid_request",
   unsupported_media_type: "invalid_request",
@@ -28,9 +28,9 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> => {
 };
 
 /**
- * The same body with the challenge of a resource that takes bearer tokens. A request without credentials is told nothing but the realm: its
- * body names no error.
- * @param neededScope what the resource asks for, named when it is missing
+ * The same body with the challenge of a resource that accepts bearer tokens. A request without credentials gets only the realm: its body
+ * names no error.
+ * @param neededScope the scope that the resource requires, named when it is missing
  * @see RFC 6750 §3
  */
 export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> => {
@@ -44,12 +44,12 @@ export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPr
   };
 };
 
-/** What a resource wants to see: a bearer token; the session of a signed-in browser; address and password in the body. */
+/** The credential that a resource requires: a bearer token, the session of a signed-in browser, or address and password in the body. */
 export type Challenge = "Bearer" | "Session" | "Password";
 
 /**
  * `{statusCode, error, message, issues?}` for everything that is neither OAuth nor a page.
- * @param scheme the challenge of a 401. Session and Password are no registered schemes: they say what is wanted, and make no browser ask
+ * @param scheme the challenge of a 401. Session and Password are not registered, so that no browser shows a password dialog
  */
 export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter<HotContext> => {
   const challenge = scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme);

@@ -7,11 +7,10 @@ import type { Cookies } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
 /**
- * Keeps forms from being sent by anyone but our own pages: a token bound to browser and purpose, and the browser's word on where it came
- * from.
+ * Accepts forms of the service's own pages only: by a token that is bound to browser and purpose, and by the origin that the browser states.
  */
 export interface FormGuard {
-  /** The token for a form. Gives a browser that has no cookie of ours one to bind it to. */
+  /** The token for a form. A browser without a cookie to bind it to gets one. */
   token(ctx: FrontContext, purpose: string): string;
   /** @throws {Refusal} forbidden */
   assert(ctx: FrontContext, form: Form, purpose: string): void;
@@ -31,22 +30,22 @@ export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; co
       return csrfToken(secret, purpose);
     },
     assert(ctx, form, purpose) {
-      if (isForeign(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
-      // A form that was opened before the person signed in elsewhere is bound to the visitor's cookie; both are this browser's own.
+      if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+      // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
       const secrets = [cookies.session(ctx), cookies.visitor(ctx)];
       const presented = form.get(FORM_TOKEN);
-      const ours = secrets.some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
-      if (!ours) throw new Refusal("forbidden", "form_token");
+      const matches = secrets.some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
+      if (!matches) throw new Refusal("forbidden", "form_token");
     },
   };
 }
 
 /**
- * Whether the browser says that the form came from elsewhere. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with its
- * own forms, and `Sec-Fetch-Site` then tells; a client that sends neither is no browser with somebody's cookies, and still needs the token.
+ * Whether the browser states that the form came from another site. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with
+ * forms of the same site too; then `Sec-Fetch-Site` decides. A client that sends neither is not a browser, and still needs the token.
  * @see Fetch standard §3.2 (Origin), Fetch Metadata §2.2
  */
-export function isForeign(ctx: FrontContext, origin: string): boolean {
+export function isCrossSite(ctx: FrontContext, origin: string): boolean {
   const sent = ctx.req.headers.origin;
   const site = ctx.req.headers["sec-fetch-site"];
   if (sent !== undefined && sent !== "null") return sent !== origin;

@@ -1,12 +1,13 @@
+import { hash } from "node:crypto";
 import type { HotContext } from "./routes.ts";
 
-/** Answers that hold credentials or depend on them are kept by nobody (RFC 6749 §5.1). */
+/** Responses that hold credentials or depend on them must not be cached (RFC 6749 §5.1). */
 export function noStore(ctx: HotContext): void {
   ctx.set("Cache-Control", "no-store");
   ctx.set("Pragma", "no-cache");
 }
 
-/** A JSON answer that nobody keeps. Members that are undefined are left out, so that no `null` is ever sent. */
+/** Sends JSON that must not be cached. Undefined members are left out, so that `null` is never sent. */
 export function sendJson(ctx: HotContext, body: object, status = 200): void {
   noStore(ctx);
   ctx.status = status;
@@ -14,11 +15,11 @@ export function sendJson(ctx: HotContext, body: object, status = 200): void {
   ctx.body = JSON.stringify(body);
 }
 
-/** No `form-action`: browsers would apply it to the redirect that follows the form, and so stop the way back to the client. */
+/** Without `form-action`: browsers apply it to the redirect that follows a form, and would block the redirect to the client. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
-/** Headers of every page that a person sees. A page with scripts of its own may pass a wider policy. */
+/** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
   ctx.set("Content-Security-Policy", policy);
@@ -29,13 +30,13 @@ export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void
 
 const EXPOSED = "WWW-Authenticate, Retry-After";
 
-/** For scripts of any origin; credentials of the browser never come along. Set always, so that a shared cache cannot mix answers up. */
+/** Lets scripts of any origin read the response, without credentials. Always set, so that a shared cache cannot confuse responses. */
 export function openToScripts(ctx: HotContext): void {
   ctx.set("Access-Control-Allow-Origin", "*");
   ctx.set("Access-Control-Expose-Headers", EXPOSED);
 }
 
-/** The answer to a preflight request. */
+/** Answers a preflight request. */
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
@@ -52,3 +53,35 @@ export function sendRedirect(ctx: HotContext, location: string, status: 302 | 30
   ctx.status = status;
   ctx.body = "";
 }
+
+/** A document that is made once and sent unchanged. */
+export interface PreparedDocument {
+  readonly body: string | Buffer;
+  readonly contentType: string;
+  readonly etag: string;
+}
+
+/** A text is kept as text: Node sends it in one write with its headers, which it does not do for bytes. */
+export function prepareDocument(body: string | Buffer, contentType: string): PreparedDocument {
+  return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
+}
+
+/**
+ * Sends the document, or 304 where the client already has it.
+ * @param maxAge seconds for which caches may keep it; without it they revalidate at each use
+ * @see RFC 9110 §13.1.2
+ */
+export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
+  ctx.set("Cache-Control", maxAge === undefined ? "no-cache" : `public, max-age=${maxAge}`);
+  ctx.set("ETag", etag);
+  if (holds(ctx.req.headers["if-none-match"], etag)) {
+    ctx.status = 304;
+    return;
+  }
+  ctx.set("Content-Type", contentType);
+  ctx.body = body;
+}
+
+/** Weak comparison, as the header requires. */
+const holds = (header: string | undefined, etag: string): boolean =>
+  header?.split(",").some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "") === etag) ?? false;

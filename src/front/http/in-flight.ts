@@ -1,17 +1,17 @@
 import { Refusal } from "../../errors.ts";
 
-/** Requests that are being answered right now, each with a deadline. */
+/** The requests in flight, each with a deadline. */
 export interface InFlight {
   readonly size: number;
   /**
    * Runs one request.
-   * @param essential answered even above the cap
+   * @param essential admitted even above the cap
    * @throws {Refusal} temporarily_unavailable above the cap, and when the deadline passes first
    */
   run(work: Work, essential: boolean): Promise<void>;
 }
 
-/** Waits for a body on behalf of a request, which meanwhile counts for nothing: who sends slowly must not keep others out. */
+/** Waits for the body of a request, which does not count towards the cap until it has arrived: slow senders must not keep others out. */
 export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
 
 type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
@@ -46,49 +46,48 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
   };
 }
 
-interface Waiting {
+interface Slot {
   /** By performance.now(). */
   readonly until: number;
   giveUp(): void;
 }
 
 interface Deadlines {
-  /** @returns a place, which is free again once it is given to `end` */
+  /** @returns a slot, to be given back to `end` */
   begin(giveUp: () => void): number;
-  end(place: number): void;
+  end(slot: number): void;
 }
 
 /**
- * One timer for whatever must end within the same time: it waits for the oldest, for a timer each would cost more than all else here.
- * They stand in places that are used again. A Set would leave a trail of outgrown tables, each of which keeps the next one and its requests
- * from being forgotten until the whole heap is searched.
+ * One timer for all requests, which waits for the oldest: a timer for each would cost more than the rest of this file.
+ * Their slots are reused. A growing Set would leave old tables behind that keep requests alive until a full garbage collection.
  */
 function commonDeadline(milliseconds: number): Deadlines {
-  const places: (Waiting | undefined)[] = [];
+  const slots: (Slot | undefined)[] = [];
   const free: number[] = [];
   let armed = false;
   const arm = (wait: number): void => {
     armed = true;
-    setTimeout(look, wait).unref(); // what is under way has a socket that keeps the process alive
+    setTimeout(look, wait).unref(); // a request in flight has a socket that keeps the process alive
   };
   function look(): void {
     armed = false;
     const now = performance.now();
-    const open = places.filter((one) => one !== undefined);
+    const open = slots.filter((one) => one !== undefined);
     const rest = open.filter(({ until }) => until > now);
     if (rest.length > 0) arm(Math.min(...rest.map(({ until }) => until)) - now);
     for (const one of open) if (one.until <= now) one.giveUp();
   }
   return {
     begin(giveUp) {
-      const place = free.pop() ?? places.length;
-      places[place] = { until: performance.now() + milliseconds, giveUp };
+      const slot = free.pop() ?? slots.length;
+      slots[slot] = { until: performance.now() + milliseconds, giveUp };
       if (!armed) arm(milliseconds);
-      return place;
+      return slot;
     },
-    end(place) {
-      places[place] = undefined;
-      free.push(place);
+    end(slot) {
+      slots[slot] = undefined;
+      free.push(slot);
     },
   };
 }
@@ -96,7 +95,7 @@ function commonDeadline(milliseconds: number): Deadlines {
 const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, deadlines: Deadlines): Promise<void> =>
   new Promise((resolve, reject) => {
     const abort = new AbortController();
-    const place = deadlines.begin(() => {
+    const slot = deadlines.begin(() => {
       const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
       abort.abort(refusal);
       reject(refusal);
@@ -104,11 +103,11 @@ const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, dea
     const settle = async () => work(abort.signal);
     settle().then(
       () => {
-        deadlines.end(place);
+        deadlines.end(slot);
         resolve();
       },
       (error) => {
-        deadlines.end(place);
+        deadlines.end(slot);
         reject(error);
       },
     );

@@ -1,14 +1,15 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
 export interface ListenerTimes {
-  /** Between two looks at connections that are slow to send. */
+  /** Between two checks for connections that send slowly. */
   readonly checking: number;
   readonly headers: number;
   readonly request: number;
   readonly keepAlive: number;
-  /** Silence on a connection with a request under way; a little more than a request may take, so that its answer still gets out. */
+  /** Without traffic on a connection with a request in flight; longer than the deadline of a request, so that its response is still sent. */
   readonly idle: number;
 }
 
@@ -27,13 +28,13 @@ export interface ListenOptions {
 export interface FrontListener {
   readonly addresses: readonly AddressInfo[];
   /**
-   * Stops in order: says so in health and goes on serving for `notice`, then takes no more connections and lets what is under way finish
-   * for at most `grace`. Milliseconds.
+   * Stops in order: reports `draining` and keeps serving for `notice`, then accepts no connections and lets requests in flight finish
+   * within `grace`. Milliseconds.
    */
   drain(notice: number, grace: number): Promise<void>;
 }
 
-/** Opens the HTTP listener of a front. @throws when the address cannot be had */
+/** Opens the HTTP listener of a front. @throws when the address is not available */
 export async function listen(options: ListenOptions): Promise<FrontListener> {
   const servers = await openAll(options);
   const { lifecycle } = options;
@@ -81,11 +82,11 @@ function open({ handler, times }: ListenOptions, host: string, port: number): Pr
   });
 }
 
-/** New connections are refused at once, idle ones closed; the rest get `grace` milliseconds. */
+/** Refuses new connections and closes idle ones at once; the others get `grace` milliseconds. */
 const closeServer = (server: Server, grace: number): Promise<void> =>
   new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), grace);
-    // A connection that carried a request when the draining began is idle after its answer, and need not be kept.
+    // A connection that had a request in flight when draining started is idle after its response.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     server.close(() => {
       clearTimeout(cut);
@@ -104,20 +105,3 @@ const WITHOUT_IPV6: ReadonlySet<unknown> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPO
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** Whether this front still wants traffic. One per process. */
-export interface Lifecycle {
-  isDraining(): boolean;
-  /** From here on health says `draining` and every answer closes its connection. Idempotent. */
-  startDraining(): void;
-}
-
-export function lifecycle(): Lifecycle {
-  let draining = false;
-  return {
-    isDraining: () => draining,
-    startDraining() {
-      draining = true;
-    },
-  };
-}

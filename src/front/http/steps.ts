@@ -6,7 +6,6 @@ import type { FrontTelemetry } from "../ports.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { ErrorPrinter, Handler, HotContext } from "./routes.ts";
-import type { Lifecycle } from "./server.ts";
 
 /** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
 
@@ -106,3 +105,20 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
+
+/** Whether this front still accepts traffic. One per process. */
+export interface Lifecycle {
+  isDraining(): boolean;
+  /** From now on health reports `draining` and every response closes its connection. Idempotent. */
+  startDraining(): void;
+}
+
+export function lifecycle(): Lifecycle {
+  let draining = false;
+  return {
+    isDraining: () => draining,
+    startDraining() {
+      draining = true;
+    },
+  };
+}

@@ -26,20 +26,20 @@ export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
 
 type Request = ReturnType<typeof parseAuthorizationRequest>;
 
-/** An authorization request that the core found valid, for the person who is signed in, if anyone is. */
+/** An authorization request that the core found valid, with the signed-in user, if there is one. */
 export interface ValidRequest {
   readonly request: Request;
   readonly authorization: Authorization;
   readonly signedIn: SignedIn | undefined;
 }
 
-/** The ways of an authorization request through the front; `status` is that of the redirect: 302 after a GET, 303 after a form. */
+/** The steps of an authorization request in the front; `status` is that of the redirect: 302 after a GET, 303 after a form. */
 export interface AuthorizationFlow {
   /**
-   * Asks the core about a request.
-   * @param ready whether a code may be issued in the same call, where nothing is left to ask
-   * @returns undefined when the client has been told by redirect: that the request is not valid, or the code
-   * @throws {Refusal} when client or redirect URI are not valid: nothing may be redirected then
+   * Lets the core validate a request.
+   * @param ready whether the core may issue the code in the same call where no interaction is needed
+   * @returns undefined when the response is written: a redirect to the client with an error or the code
+   * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden
    */
   validate(
     ctx: FrontContext,
@@ -49,15 +49,15 @@ export interface AuthorizationFlow {
     ready?: "ready",
   ): Promise<ValidRequest | undefined>;
   /**
-   * Issues a code and redirects to the client with it, or with the reason why there is none.
-   * @param decision a secret for which there is one code, however often this is called
+   * Issues a code and redirects to the client with it, or with an error.
+   * @param decision a secret that stands for one code, however often this is called
    */
   issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
-  /** Tells the client an error by redirect. Only for a request that was judged good in this very exchange. */
+  /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
   /**
-   * Keeps the request until the person has signed in and consented, for this browser alone.
-   * @returns the id by which pages know it  @throws {Refusal} too_many_requests
+   * Stores the request until the user has signed in and consented, for this browser only.
+   * @returns the id that pages refer to  @throws {Refusal} too_many_requests
    */
   keep(ctx: FrontContext, valid: ValidRequest): Promise<string>;
 }
@@ -83,7 +83,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
     redirect(ctx, request, { error, error_description: description || undefined }, status);
-  /** The client is valid, so it is told of a failure as well as it can be. */
+  /** Redirects to the client with the error of a failed call: the client was valid, so the error may be sent to it. */
   const refuseFor = (ctx: FrontContext, request: Request, error: unknown, status: 302 | 303) => {
     const refusal = isRefusal(error) ? error : undefined;
     if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
@@ -147,14 +147,14 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
 }
 
 /**
- * Whose requests are counted with this one, and how many may wait at a time. A signed-in user has a count of their own, so that nobody else
- * at the same address, which thousands may share, takes it from them. Above the limit the oldest goes and the newest stays: at PENDING_RATE
- * a flood leaves everyone at its address most of a minute to sign in, whereas a refusal would keep them out for as long as it lasts.
+ * Whose requests are counted together, and how many may wait at a time. A signed-in user has a separate count, so that others at the same
+ * address, which thousands may share, cannot use it up. Above the limit the oldest request is dropped: at PENDING_RATE a flood leaves all
+ * users at its address most of a minute to sign in, while a refusal would lock them out for as long as the flood lasts.
  */
 const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
-/** GET and POST /oauth/authorize (docs/protocol.md#authorization-request). A person who is signed in and has consented is sent back at once. */
+/** GET and POST /oauth/authorize: redirects a user who is signed in and has consented at once. @see docs/protocol.md#authorization-request */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
@@ -165,7 +165,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description, 302);
     sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, valid) }), 302);
   };
-  // Cookies do not come along with a form that another site sent, so the request goes on as a GET of our own (SameSite=Lax).
+  // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {
     const valid = await flow.validate(ctx, await formText(ctx), undefined, 303);
     if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}`, 303);
@@ -182,7 +182,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
   ];
 }
 
-/** What may not be redirected: a page where the request prefers HTML, as a browser does, and JSON with 400 for everyone else. */
+/** Prints errors that must not be redirected: a page where the request prefers HTML, as a browser does, else JSON with 400. */
 export function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
   const json = oauthErrorPrinter(issuer);
   const page = appRequestErrorPrinter(site);
@@ -203,12 +203,14 @@ const describeAuthorize = (
   more: ZodOpenApiResponsesObject = {},
 ): ZodOpenApiOperationObject => ({
   tags: ["OAuth"],
-  summary: "Asks the person at the browser for an authorization code",
+  summary: "Asks the user for an authorization code",
   security: [],
   ...request,
   responses: {
     [status]: { description: "Back to the client with `code` or `error`, `state` and `iss`; or on to sign-in or consent." },
-    "400": withoutRedirect("Client or redirect URI is not valid: nobody is redirected. A page where the request prefers text/html."),
+    "400": withoutRedirect(
+      "The client or redirect URI is not valid, so the browser is not redirected. A page where the request prefers text/html.",
+    ),
     "429": withoutRedirect("Too many requests from this address or by this user; see Retry-After."),
     "503": withoutRedirect("Not able to answer now; see Retry-After."),
     ...more,

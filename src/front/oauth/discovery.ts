@@ -5,22 +5,22 @@ import type { Clock } from "../../clock.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import { json, lazily } from "../http/describe.ts";
-import { prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
+import { prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;
-/** Seconds for which what the realm said is told on: nothing to clients, who may keep the document for MAX_AGE. */
+/** Seconds for which the realm's scopes are cached; clients may keep the document for MAX_AGE anyway. */
 const FRESH = 1;
-/** Seconds for which a realm that did not answer is not asked again. */
+/** Seconds before a realm that did not answer is asked again. */
 const PAUSE = 3;
-/** Milliseconds that a client waits for it. */
+/** Milliseconds that a request waits for the realm. */
 const PATIENCE = 500;
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
 export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
   readonly realms: Pick<Realms, "default">;
-  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm that does not say what it allows. */
+  /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm without its own list. */
   readonly defaultScopes: readonly string[];
   readonly clock: Clock;
   /** The grants that are served: the same list that the token endpoint reads. jwt-bearer is among them while ID_JAG_ENABLED. */
@@ -77,27 +77,27 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
 }
 
 /**
- * The scopes that a client may register for itself: those of the default realm, as they were within the last second. While the realm cannot
- * be asked the last ones stay, and nobody waits for it but one in a while. An outage is told by the health check; these documents go on.
+ * The scopes that a client may register for itself: those of the default realm, at most a second old. While the realm does not answer, the
+ * last ones are served and only one request in PAUSE seconds waits for it. The health check reports the outage.
  * @returns the same list as before, unless it has changed
  */
 function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
-  let known = defaultScopes;
-  let good = Number.NEGATIVE_INFINITY;
+  let scopes = defaultScopes;
+  let freshUntil = Number.NEGATIVE_INFINITY;
   let looking: Promise<readonly string[]> | undefined;
   const look = async (): Promise<readonly string[]> => {
     try {
       const { dynamicRegistrationScopes } = await within(PATIENCE, realms.default());
-      const scopes = dynamicRegistrationScopes ?? defaultScopes;
-      if (scopes.join(" ") !== known.join(" ")) known = scopes;
-      good = clock() + FRESH;
+      const current = dynamicRegistrationScopes ?? defaultScopes;
+      if (current.join(" ") !== scopes.join(" ")) scopes = current;
+      freshUntil = clock() + FRESH;
     } catch {
-      good = clock() + PAUSE;
+      freshUntil = clock() + PAUSE;
     }
-    return known;
+    return scopes;
   };
   return async () => {
-    if (clock() < good) return known;
+    if (clock() < freshUntil) return scopes;
     looking ??= look().finally(() => {
       looking = undefined;
     });
@@ -105,7 +105,7 @@ function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): 
   };
 }
 
-/** @param milliseconds after which it is given up, whatever becomes of it @throws {Error} then */
+/** The result of `work`. @throws {Error} when it takes longer than `milliseconds`, or fails */
 function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const late = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(new Error("the realm does not answer")), milliseconds);

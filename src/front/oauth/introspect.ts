@@ -17,7 +17,7 @@ export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; re
   print: oauthErrorPrinter(issuer),
   openapi: () => ({
     tags: ["OAuth"],
-    summary: "Tells the state of a token (RFC 7662)",
+    summary: "Returns the state of a token (RFC 7662)",
     security: [{ clientBasic: [] }, {}],
     requestBody: form(introspectionRequest()),
     responses: { "200": json("The state.", IntrospectionAnswer()), ...oauthErrors(), ...oauthBodyErrors() },
@@ -27,7 +27,7 @@ export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; re
     const form = await formBody(ctx);
     const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
     const token = form.get("token");
-    // Without a token the core still authenticates the caller first, so that strangers learn nothing about parameters.
+    // Without a token the core still authenticates the caller first, so that others learn nothing about parameters.
     const { results } = await core.introspect({ client, tokens: token === undefined ? [] : [token] }, { signal: ctx.state.signal });
     const [result] = results;
     if (result === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
@@ -35,7 +35,7 @@ export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; re
   },
 });
 
-/** The members of RFC 7662 §2.2. Of a token that is not active nothing else is told. */
+/** The members of RFC 7662 §2.2: only `active` for an inactive token. */
 function introspectionJson(result: IntrospectResponse): object {
   if (!result.active) return { active: false };
   return {
@@ -80,5 +80,5 @@ export const IntrospectionAnswer = lazily(() =>
       pqc_signature: z.string().optional(),
       pqc_alg: z.string().optional(),
     })
-    .meta({ id: "IntrospectionResponse", description: "Of a token that is not active nothing but `active` is told." }),
+    .meta({ id: "IntrospectionResponse", description: "An inactive token has only `active`." }),
 );

@@ -3,8 +3,8 @@ import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { apiError, json } from "../http/describe.ts";
-import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
+import { type PreparedDocument, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;
@@ -51,9 +51,9 @@ export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
 }
 
 /**
- * The core's public keys, fetched when they are wanted and no longer fresh; requests that come meanwhile share the call. When the core is
- * gone the last set goes on being served.
- * @throws {Refusal} temporarily_unavailable when there is no set that is young enough
+ * The core's public keys, fetched on request once they are no longer fresh; concurrent requests share the call. Without a core the last set
+ * is served.
+ * @throws {Refusal} temporarily_unavailable when there is no set, or it is too old
  */
 function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> {
   let last: Fetched | undefined;
@@ -75,7 +75,7 @@ function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> 
 
   return async () => {
     const usable = last !== undefined && clock() - last.at <= USABLE;
-    // A core that just failed is not asked again for every request, as long as there is something to serve.
+    // While there is a set to serve, a core that just failed is not asked for every request.
     if (!usable || clock() - tried >= FRESH) {
       await refresh().catch((cause: unknown) => {
         if (!usable) throw new Refusal("temporarily_unavailable", "no_key_set", { retryAfter: 5, cause });

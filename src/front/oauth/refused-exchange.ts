@@ -5,7 +5,7 @@ import type { Form } from "../../protocol/form.ts";
 import { TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import type { HotContext } from "../http/routes.ts";
 
-/** A form of which nothing is demanded but that it names things: the first value of each parameter, however it is encoded. */
+/** Reads a form leniently: the first value of each parameter, however it is encoded. */
 function lenientForm(text: string): Form & { readonly isExchange: boolean } {
   const parameters = new URLSearchParams(text);
   return {
@@ -15,7 +15,7 @@ function lenientForm(text: string): Form & { readonly isExchange: boolean } {
   };
 }
 
-/** What the request says of its client, as far as it can be read. */
+/** The client credential of the request, as far as it can be read. */
 function credentialOf(authorization: string | undefined, form: Form, address: string) {
   try {
     return parseClientCredential(authorization, form, address);
@@ -26,9 +26,9 @@ function credentialOf(authorization: string | undefined, form: Form, address: st
 }
 
 /**
- * Has the core record a token exchange that could not be read: every exchange leaves a record, this one too.
+ * Has the core record a token exchange that could not be read: every exchange leaves an audit record.
  * @param text the body of the request
- * @returns what the request is refused with: the reason that it could not be read, or that no record could be written
+ * @returns the refusal of the request: the reason why it could not be read, or that no record could be written
  * @see docs/protocol.md#audit
  */
 export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
@@ -41,7 +41,7 @@ export async function recordedRefusal(refusal: Refusal, text: string, { req, sta
     await core.token({ client, requestId: state.requestId, grant: { case: "refusedTokenExchange", value } }, { signal: state.signal });
   } catch (answer) {
     if (!isRefusal(answer)) throw answer;
-    // A core of an earlier release does not know this request, and refuses it in its own way.
+    // A core of an earlier release does not know this request and refuses it differently.
     if (answer.code === error || answer.code === "temporarily_unavailable") return answer;
   }
   return refusal;

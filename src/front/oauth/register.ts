@@ -31,7 +31,7 @@ export interface RegisterRouteOptions {
   readonly randomBytes: RandomBytes;
 }
 
-/** `POST /oauth/register`, open to anyone and therefore counted by address. @see RFC 7591 §3, docs/protocol.md#registration */
+/** `POST /oauth/register`: open to all, limited by address. @see RFC 7591 §3, docs/protocol.md#registration */
 export const registerRoute = (options: RegisterRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/register",
@@ -64,7 +64,7 @@ async function assertWithinRate(limiter: RateLimiter, address: string): Promise<
   if (wait > 0) throw new Refusal("too_many_requests", "registration_rate", { retryAfter: wait });
 }
 
-/** What is no JSON is no client metadata either. */
+/** Reads the body. Invalid JSON is invalid client metadata. */
 async function registrationJson(ctx: FrontContext): Promise<unknown> {
   try {
     return await jsonBody(ctx, BODY_LIMIT, "invalid_client_metadata");

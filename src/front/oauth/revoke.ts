@@ -8,7 +8,7 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
-/** `POST /oauth/revoke`: 200 with an empty body for every string that is no live token. @see RFC 7009, docs/protocol.md#revocation */
+/** `POST /oauth/revoke`: 200 with an empty body, even for a string that is not a live token. @see RFC 7009, docs/protocol.md#revocation */
 export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
   method: "POST",
   path: "/oauth/revoke",
@@ -17,7 +17,7 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
   print: oauthErrorPrinter(issuer),
   openapi: () => ({
     tags: ["OAuth"],
-    summary: "Ends a token (RFC 7009)",
+    summary: "Revokes a token (RFC 7009)",
     description: "For clients that have a secret, in the header or in the body. Public clients and those of private_key_jwt are refused.",
     security: [{ clientBasic: [] }, {}],
     requestBody: form(revocationRequest()),
@@ -34,7 +34,7 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
     const token = form.get("token");
     const request = { client, token: token ?? "", tokenTypeHint: form.get("token_type_hint"), requestId: ctx.state.requestId };
     await core.revoke(request, { signal: ctx.state.signal });
-    // Said only after the core has authenticated the caller; the empty string is no live token.
+    // Refused only after the core has authenticated the caller; the empty string is never a live token.
     if (token === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
     noStore(ctx);
     ctx.status = 200;

@@ -21,7 +21,7 @@ export interface TokenRouteOptions {
 }
 
 /**
- * Reads a token request. A token exchange that cannot be read leaves its record all the same.
+ * Reads a token request. A token exchange that cannot be read is still recorded.
  * @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type
  */
 async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOptions) {
@@ -36,7 +36,7 @@ async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOpti
   }
 }
 
-/** `POST /oauth/token`. @see docs/protocol.md#token-endpoint, RFC 6749 §3.2 */
+/** `POST /oauth/token`. @see RFC 6749 §3.2, docs/protocol.md#token-endpoint */
 export const tokenRoute = (options: TokenRouteOptions): Route => ({
   method: "POST",
   path: "/oauth/token",
@@ -51,7 +51,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   },
 });
 
-/** docs/protocol.md#token-response. Absent members stay absent: clients choke on `null`. */
+/** RFC 6749 §5.1, RFC 8693 §2.2.1. Absent members stay absent, since clients reject `null`. */
 const tokenResponseJson = (response: TokenResponse) => ({
   access_token: response.accessToken,
   issued_token_type: response.issuedTokenType,

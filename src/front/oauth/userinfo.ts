@@ -34,7 +34,7 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
 
 const describeUserinfo = (): ZodOpenApiOperationObject => ({
   tags: ["OAuth"],
-  summary: "Claims about the person whose token it is",
+  summary: "Claims about the user of the token",
   security: [{ bearer: [] }],
   responses: {
     "200": json("The claims.", Userinfo()),
@@ -48,13 +48,13 @@ const Userinfo = lazily(() =>
   z
     .object({
       sub: z.string(),
-      email: z.email().optional().meta({ example: "person@example.test" }),
+      email: z.email().optional().meta({ example: "user@example.test" }),
       email_verified: z.literal(true).optional(),
     })
     .meta({ id: "UserInfo" }),
 );
 
-/** RFC 6750 §3.1: a request without a token is answered without an error code. */
+/** RFC 6750 §3.1: the response to a request without a token has no error code. */
 const BearerError = lazily(() =>
   OauthError().partial().meta({ id: "BearerError", description: "Empty where no token was sent; see WWW-Authenticate." }),
 );

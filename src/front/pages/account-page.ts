@@ -4,22 +4,25 @@ import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import { signInFor } from "./account-frame.ts";
+import type { Catalogue, Language } from "../texts/language.ts";
+import { html, type Markup, type Part } from "./html.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
+import type { ReturnTo, Site } from "./site.ts";
+import { type Fault, formTitle, layout } from "./views/layout.ts";
 
-/** The purpose of the token in every form of a signed-in person's own pages. */
+/** The purpose of the token in every form of the account pages. */
 export const ACCOUNT_PURPOSE = "account";
 
-/** What a page of the person's own is made of, besides what it shows. */
+/** What every account page needs besides its content. */
 export interface AccountPage {
   readonly signedIn: SignedIn;
   /** Of every form on the page. */
   readonly token: string;
-  /** What was just done, as the redirect after a form says it; any text, so that only known words of it may be shown. */
+  /** What was just done, from the redirect after a form. Untrusted: only known values may be shown. */
   readonly done: string | undefined;
 }
 
-/** GET of a page of the signed-in person's own; whoever is not signed in is sent to do so, and comes back. */
+/** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
 export const accountPageHandler =
   (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
   async (ctx) => {
@@ -28,7 +31,7 @@ export const accountPageHandler =
     await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
   };
 
-/** Ends what may have ended already, as by the first of two clicks: either way it is gone. */
+/** Ignores `not_found` of a removal: the first of two clicks may have removed it. */
 export async function goneAfter(ending: Promise<void>): Promise<void> {
   try {
     await ending;
@@ -38,8 +41,8 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
 }
 
 /**
- * POST of a form of the signed-in person's own. `act` says where to go on, such as `/account?done=revoked`, or nothing when it has
- * answered. A form that is not ours is refused before anything is looked up.
+ * POST of a form of an account page. `act` returns the path to redirect to, such as `/account?done=revoked`, or undefined when it has
+ * answered. A form of another site is refused before anything is looked up.
  */
 export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
@@ -51,3 +54,96 @@ export const accountForm =
     const next = await act(ctx, form, signedIn);
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };
+
+export interface AccountFrame {
+  readonly language: Language;
+  /** The page that is shown. */
+  readonly path: string;
+  readonly title: string;
+  /** What was just done, in words. */
+  readonly done?: string | undefined;
+  /** Faults of the form on the page. The title names them first, for screen readers. */
+  readonly faults?: readonly Fault[];
+  /** Additional elements of the page's head. */
+  readonly head?: Part;
+}
+
+/** The frame around every account page. */
+export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
+  const texts = accountNavTexts[language];
+  const link = (one: AccountSection) =>
+    html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
+  return layout(
+    site,
+    {
+      language,
+      title: formTitle(language, title, faults),
+      width: "wide",
+      head,
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    },
+    html`<h1>${title}</h1>
+<nav class="account-nav" aria-label="${texts.nav}">
+<ul>${accountSections(site).map(link)}</ul>
+</nav>
+${done !== undefined && html`<p class="done" role="status">${done}</p>`}
+${content}`,
+  );
+}
+
+/** The text for what was just done, if the value is known. */
+export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
+  done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
+
+export interface AccountNavTexts {
+  /** Names the list of account pages. */
+  readonly nav: string;
+  readonly signOut: string;
+}
+
+export const accountNavTexts: Catalogue<AccountNavTexts> = {
+  en: { nav: "Your account", signOut: "Sign out" },
+  de: { nav: "Ihr Konto", signOut: "Abmelden" },
+};
+
+/** A section of the account pages. */
+export interface AccountSection {
+  readonly path: string;
+  readonly label: Catalogue<string>;
+  /** Whether this server has the page; without it every server has. */
+  readonly isOffered?: (site: Site) => boolean;
+}
+
+/** The page after a sign-in without another destination. */
+export const ACCOUNT_START = "/account";
+
+const SECTIONS: readonly AccountSection[] = [
+  { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
+  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
+  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
+];
+
+/** The account pages that this server has, in the order of the navigation. */
+export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ isOffered }) => isOffered?.(site) ?? true);
+
+/** The account page whose path equals untrusted text exactly, else the first one, so that it can lead nowhere else. Pure. */
+export const namedSection = (site: Site, text: string | undefined): string =>
+  accountSections(site).find(({ path }) => path === text)?.path ?? ACCOUNT_START;
+
+/** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
+export function signInFor(site: Site, path: string): string {
+  const [section] = accountSections(site)
+    .filter((one) => one.path !== ACCOUNT_START && (path === one.path || path.startsWith(`${one.path}/`)))
+    .map((one) => one.path);
+  return site.path("/login", { next: section });
+}
+
+/** The destination that a query or a form names. It is never an address, so it cannot lead to another site. Pure. */
+export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
+  const requestId = members.get("request");
+  if (requestId !== undefined) return { requestId };
+  const next = namedSection(site, members.get("next"));
+  return next === ACCOUNT_START ? {} : { next };
+}

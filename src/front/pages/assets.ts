@@ -4,13 +4,13 @@ import type { Handler } from "../http/routes.ts";
 
 const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
 
-/** A file of ours whose path names its content: a changed file is another path, so that it can be kept for ever. */
+/** A file whose path contains a hash of its content, so that caches may keep it forever. */
 export interface Asset {
   readonly path: string;
   readonly handler: Handler;
 }
 
-/** @param parts files of a folder named like the asset, one after the other; none is the one file of its name */
+/** @param parts files of a folder with the asset's name, in this order; without parts the asset is one file */
 function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] = []): Asset {
   const files = parts.length === 0 ? [file] : parts.map((part) => `${file}/${part}`);
   const content = Buffer.concat(files.map((name) => readFileSync(new URL(`./assets/${name}.${type}`, import.meta.url))));
@@ -31,12 +31,12 @@ function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] 
   };
 }
 
-/** In this order: what comes later overrides. */
-const STYLES = ["ground", "frame", "forms", "notices", "consent", "account", "wallet", "edges"];
+/** In this order: later files override. */
+const STYLES = ["base", "frame", "forms", "notices", "consent", "account", "wallet", "edges"];
 
 export const STYLE = asset("style", "css", STYLES);
 export const MARK = asset("mark", "svg");
-/** Keeps forms from being sent twice, where the browser runs scripts; what follows from a form that was is told alike. */
+/** Keeps forms from being sent twice, where the browser runs scripts. Without it the second form gets the same response. */
 export const ONCE_SCRIPT = asset("once", "js");
-/** Looks after a link to a wallet, where the browser runs scripts; the page works without. */
+/** Polls a wallet link, where the browser runs scripts. The page works without it. */
 export const WALLET_SCRIPT = asset("wallet", "js");

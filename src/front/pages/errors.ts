@@ -10,7 +10,7 @@ import { noticeView, wideLink } from "./views/notice.ts";
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
 
-/** The same for an application's request: the page names what is wrong with it, as the JSON for other clients does. */
+/** The same for an application's request: the page shows the error description, as the JSON for other clients does. */
 export const appRequestErrorPrinter = (site: Site): ErrorPrinter =>
   printer(
     site,
@@ -28,7 +28,7 @@ const printer =
     const isOver = refusal?.reason === REQUEST_OVER;
     const { title, text } = isOver ? refusalsTexts[language].requestOver : words(language, refusal);
     setRetryHeaders(ctx, refusal);
-    // While the service cannot answer, no other page of it is of help.
+    // While the service is unavailable, its other pages do not help.
     const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
     sendPage(ctx, noticeView(site, language, { tone: isOver ? "plain" : "bad", title, text, more, support }), status);
@@ -41,21 +41,20 @@ function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords
   return { title: words.title, text: reasonWords(language, refusal) ?? words.text };
 }
 
-/** The words of a table for a key that may not be in it. */
-/** The reason of a refusal for a request that nobody knows, or that is over: often enough all went well, and somebody looks back. */
+/** The reason for a request that is unknown or has ended. Often all went well and the user navigated back. */
 export const REQUEST_OVER = "pending_unknown";
 
 const wordsFor = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
 /**
- * The sentence for a refusal's reason. The description that came with it is for programs and their makers, and is no page's text.
+ * The sentence for a refusal's reason. The refusal's description is for developers and is not shown.
  * @returns undefined when there is none
  */
 export const reasonWords = (language: Language, { reason }: Pick<Refusal, "reason">): string | undefined =>
   wordsFor(refusalsTexts[language].reasons, reason);
 
-/** What is wrong with a form, each fault at its field where the form has that field. Pure. */
+/** The faults of a form, each at its field where the form has that field. Pure. */
 export function refusalFaults(language: Language, refusal: Refusal, fields: readonly string[]): readonly Fault[] {
   const { reasons, otherReason, fields: fieldTexts, otherField } = refusalsTexts[language];
   const sentence = wordsFor(reasons, refusal.reason);

@@ -1,4 +1,4 @@
-/** Text that is HTML already. Only `html` makes it, so that whatever else is put into a page gets escaped. */
+/** HTML text. Only `html` makes it, so that any other text in a page is escaped. */
 export class Markup {
   readonly text: string;
 
@@ -7,7 +7,7 @@ export class Markup {
   }
 }
 
-/** What may stand between pieces of HTML; nothing is printed for the absent. */
+/** A value in a template of HTML; false, null and undefined print nothing. */
 export type Part = Markup | string | number | false | null | undefined | readonly Part[];
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

@@ -41,7 +41,7 @@ export interface KnownRequest extends PendingRequest {
   readonly requestId: string;
 }
 
-/** The authorization request that this browser began and that waits under this id. @throws {Refusal} invalid_request */
+/** The pending authorization request of this browser with this id. @throws {Refusal} invalid_request */
 export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontContext, requestId: string): Promise<KnownRequest> {
   const browser = cookies.visitor(ctx);
   const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
@@ -49,18 +49,18 @@ export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontCont
   return { ...pending, requestId };
 }
 
-/** A refusal that the person can mend, as the faults of a form in her language. @throws whatever else it is */
+/** The faults of a form, in the user's language, for a refusal that the user can correct. @throws any other error */
 export function faultsOf(
   ctx: FrontContext,
   error: unknown,
   fields: readonly string[],
 ): { readonly refusal: Refusal; readonly faults: readonly Fault[] } {
-  const mendable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
-  if (!mendable) throw error;
+  const isCorrectable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
+  if (!isCorrectable) throw error;
   return { refusal: error, faults: refusalFaults(languageOf(ctx), error, fields) };
 }
 
-/** The status for a form that is shown again because of a refusal; says when to come back, where that is known. */
+/** The status for a form that is shown again after a refusal; sets Retry-After where it is known. */
 export function failedForm(ctx: FrontContext, { code, detail }: Refusal): number {
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
   return CATALOGUE[code].http;

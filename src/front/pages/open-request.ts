@@ -4,33 +4,33 @@ import type { FrontContext } from "../http/routes.ts";
 import { waitingHash } from "../oauth/pending-request.ts";
 import { expired, type KnownRequest, type PageKit } from "./kit.ts";
 
-/** What became of an authorization request: the person's word, or that none was needed. */
+/** How an authorization request was answered: the user's decision, or that none was needed. */
 export type Answer = "approve" | "deny" | typeof NOTHING_ASKED;
 export const NOTHING_ASKED = "nothing_asked";
 
-/** Seconds in which the same answer of the same person is taken for one that was sent twice, as by a double click. */
+/** Seconds in which the same answer of the same user counts as sent twice, as by a double click. */
 const SENT_TWICE = 30;
 
-/** A request that waits in this browser, or that the person has just answered in the same way. */
+/** A request that waits in this browser, or that the user has just answered in the same way. */
 export interface OpenRequest extends KnownRequest {
-  /** Whether she has answered it so before: the answer is then given to the browser once more, and nothing else is done. */
+  /** Whether it was just answered so: then the browser gets the same response again, and nothing else happens. */
   readonly again: boolean;
   /** The secret of the browser that began it. */
   readonly browser: string;
 }
 
-/** The id of a request that was answered: known to nobody but who knows the request, and good for that answer of that person alone. */
+/** The key of an answered request. It cannot be guessed without the request, and is specific to the answer and the user. */
 const answeredHash = ({ requestId, browser }: Pick<OpenRequest, "requestId" | "browser">, answer: Answer, userId: string): SecretHash =>
   hashSecret(`${requestId} ${browser} ${answer} ${userId}`);
 
 /**
- * Stands for the one answer that a request gets. Only this browser can name it, and it names the same one each time, so that every copy of
- * a form gets the same code.
+ * A secret that stands for the one decision on a request. Only this browser can derive it, and always derives the same, so that every copy
+ * of a form gets the same code.
  */
 export const decisionSecret = ({ requestId, browser }: OpenRequest, userId: string): string =>
   csrfToken(browser, `decision ${requestId} ${userId}`);
 
-/** The request for which an answer may be given, or given again. @throws {Refusal} invalid_request */
+/** The request that may be answered, or answered again. @throws {Refusal} invalid_request */
 export async function openRequest(
   { ports: { pendingRequests }, cookies }: PageKit,
   ctx: FrontContext,
@@ -48,9 +48,9 @@ export async function openRequest(
 }
 
 /**
- * Takes the request out: of several answers to it, one counts.
- * @returns whether the same person has given the same answer just before, so that there is nothing to do but to tell the browser
- * @throws {Refusal} invalid_request for every other answer that comes too late
+ * Answers the request: of several answers, one counts.
+ * @returns whether the same user has just given the same answer, so that only the response is left to send
+ * @throws {Refusal} invalid_request for any other late answer
  */
 export async function answerRequest(
   { ports: { pendingRequests } }: PageKit,

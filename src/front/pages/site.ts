@@ -1,11 +1,11 @@
-/** The service as its pages speak of it. */
+/** How pages refer to the service. */
 export interface Site {
-  /** The host that the person sees in the browser's address bar. */
+  /** The host in the browser's address bar. */
   readonly host: string;
-  /** Whether wallets can be linked, so that there is a page for it. */
+  /** Whether wallets can be linked. */
   readonly wallets: boolean;
-  /** A path of ours below the issuer's own, which may have a query; with where the person is going. */
-  path(path: string, way?: ReturnTo): string;
+  /** A path below the issuer's path, which may have a query, with the destination of the user. */
+  path(path: string, returnTo?: ReturnTo): string;
 }
 
 /** @param issuer base URL; links are built from nothing else */
@@ -15,24 +15,23 @@ export function siteOf(issuer: string, wallets = false): Site {
   return {
     host,
     wallets,
-    path(path, way = {}) {
-      const members = returnToMembers(way).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    path(path, returnTo = {}) {
+      const members = returnToMembers(returnTo).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
       return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
     },
   };
 }
 
 /**
- * Where a person was going when she was sent to sign in, to sign up or to her mail: an application's request that waits, or a page of her
- * own.
+ * Where a user was going before they had to sign in, sign up or open a mail: an application's pending request, or an account page.
  */
 export interface ReturnTo {
   readonly requestId?: string | undefined;
-  /** The path of one of her own pages, other than the first. */
+  /** The path of an account page other than the first. */
   readonly next?: string | undefined;
 }
 
-/** The members of a query or a form that carry it on. Pure. */
+/** The members that pass it on in a query or a form. Pure. */
 export function returnToMembers({ requestId, next }: ReturnTo): readonly (readonly [name: string, value: string])[] {
   if (requestId !== undefined) return [["request", requestId]];
   return next === undefined ? [] : [["next", next]];

@@ -42,7 +42,7 @@ const keyState = () =>
       key_id: z.string().optional(),
       scope: z.string().optional().meta({ description: "What the client may do at most; space-separated." }),
     })
-    .meta({ id: "ApiKeyState", description: "Of a key that does not count nothing but `active` is told." });
+    .meta({ id: "ApiKeyState", description: "An inactive key has only `active`." });
 
 function errorResponses() {
   const error = z

@@ -3,15 +3,14 @@ import { createRequire } from "node:module";
 import { z } from "zod";
 import { loadOnce } from "../../load-once.ts";
 import { json, text } from "../http/describe.ts";
-import { type PreparedDocument, prepareDocument, sendDocument } from "../http/document.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { pageHeaders } from "../http/headers.ts";
+import { type PreparedDocument, pageHeaders, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Handler, Route } from "../http/routes.ts";
 
-/** Everything comes from here. Styles that the script sets element by element need no permission of their own. */
+/** Only content of this server. Styles that the script sets on elements need no permission. */
 const POLICY = "default-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-/** Links are relative, so that the page works below whatever path a proxy puts it. */
+/** Links are relative, so that the page works below any path of a proxy. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -39,13 +38,12 @@ const SCRIPT = "text/javascript; charset=utf-8";
 
 export interface DocsOptions {
   readonly issuer: string;
-  /** Makes the OpenAPI description; asked once, when it is first wanted. */
+  /** Makes the OpenAPI description; called once, when it is first requested. */
   readonly describe: () => Promise<object>;
 }
 
 /**
- * `/docs` with all that the page needs, and `/openapi.json`. Nothing is read or made before it is asked for.
- * @see docs/protocol.md#system-endpoints, docs/protocol.md#versioning
+ * `/docs` with its files, and `/openapi.json`. Files are read and the description is made on the first request.
  */
 export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);

@@ -3,12 +3,12 @@ import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
-import type { Lifecycle } from "../http/server.ts";
+import type { Lifecycle } from "../http/steps.ts";
 import type { Probe } from "../ports.ts";
 
-/** Milliseconds for which one look at the dependencies is good. */
+/** Milliseconds for which one check of the dependencies is reused. */
 const GOOD_FOR = 2000;
-/** Milliseconds after which a dependency that has not answered counts as gone. */
+/** Milliseconds after which a dependency that has not answered counts as disconnected. */
 const PATIENCE = 800;
 
 export interface HealthOptions {
@@ -27,8 +27,8 @@ interface Services {
 type Connectivity = "connected" | "disconnected";
 
 /**
- * `GET /health` says whether traffic should come here: Redis makes things fast and can be missed, database and core cannot.
- * `GET /health/live` says that the event loop turns, and looks at nothing.
+ * `GET /health` reports whether this front can serve traffic: it needs database and core, while Redis is optional.
+ * `GET /health/live` reports that the event loop runs, and checks nothing else.
  */
 export function healthRoutes(options: HealthOptions): readonly Route[] {
   const look = cached(() => servicesOf(options));
@@ -87,7 +87,7 @@ const ask = (probe: Probe): Promise<Connectivity> =>
       .finally(() => clearTimeout(timer));
   });
 
-/** One look serves all who ask while it is under way and for a while after. */
+/** Shares one check among all requests while it runs and for a while after. */
 function cached(look: () => Promise<Services>): () => Promise<Services> {
   let latest: { readonly services: Promise<Services>; readonly until: number } | undefined;
   return () => {

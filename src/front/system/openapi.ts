@@ -2,7 +2,7 @@ import { createDocument, type ZodOpenApiPathItemObject } from "zod-openapi";
 import { pathsOf, type Route } from "../http/routes.ts";
 import { connectPaths } from "./connect-openapi.ts";
 
-/** Of the interface, not of the software (docs/protocol.md#versioning). */
+/** The version of the API, not of the software. */
 const INTERFACE_VERSION = "1.0.0";
 
 /** The OpenAPI 3.1 description, assembled from the routes and the schemas that validate their input. */
@@ -13,7 +13,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       title: "Countersign",
       version: INTERFACE_VERSION,
       description:
-        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for people. Every path that takes GET answers HEAD as well; a method that a path does not take is answered 405 with `Allow`. Paths are exact: case and a slash at the end count, and nothing in them is percent-encoded.",
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`. Paths are exact: case and a trailing slash matter, and they contain no percent-encoding.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],
@@ -21,7 +21,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
         clientBasic: { type: "http", scheme: "basic", description: "client_id and client_secret." },
-        session: { type: "apiKey", in: "cookie", name: "countersign", description: "The session of a signed-in person." },
+        session: { type: "apiKey", in: "cookie", name: "countersign", description: "The session of a signed-in user." },
       },
     },
     paths: { ...describedPaths(routes), ...connectPaths() },

@@ -1,16 +1,16 @@
 import Negotiator from "negotiator";
-import { type Catalogue, LANGUAGES, type Language } from "../../language.ts";
+import { type Catalogue, catalogue, LANGUAGES, type Language } from "../../language.ts";
 import type { FrontContext } from "../http/routes.ts";
 
 export type { Catalogue, Language };
-export { LANGUAGES };
+export { catalogue, LANGUAGES };
 
 const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
 
-/** Characters of the header that are read: a person has not so many languages, and thousands of them take their time. */
+/** Characters of the header that are read: thousands of languages would take long to parse. */
 const MAX_ACCEPTED = 500;
 
-/** The language that the browser would rather have, by Accept-Language. @see RFC 9110 §12.5.4 */
+/** The language that the browser prefers, by Accept-Language. @see RFC 9110 §12.5.4 */
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
   const accepted = req.headers["accept-language"]?.slice(0, MAX_ACCEPTED);
   const wanted = new Negotiator({ headers: { "accept-language": accepted } }).language([...LANGUAGES]);
@@ -30,7 +30,7 @@ const MOMENTS: Catalogue<Intl.DateTimeFormat> = {
 /** A day in UTC. @param seconds since the epoch */
 export const shownDay = (language: Language, seconds: number): string => DAYS[language].format(seconds * 1000);
 
-/** A day and the time of it, in UTC. @param seconds since the epoch */
+/** A day and time in UTC. @param seconds since the epoch */
 export const shownMoment = (language: Language, seconds: number): string => `${MOMENTS[language].format(seconds * 1000)} UTC`;
 
 /** Seconds in a unit of time, the largest first. */
@@ -40,7 +40,7 @@ const UNITS = [
   ["minute", 60],
 ] as const;
 
-/** A length of time in the largest unit that it fills, without a case ending: "30 days", "15 Minuten". @param seconds whole */
+/** A duration in the largest unit that divides it: "30 days", "15 Minuten". @param seconds whole */
 export function shownDuration(language: Language, seconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => seconds % length === 0) ?? (seconds < 60 ? (["second", 1] as const) : UNITS[2]);
   return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(Math.round(seconds / size));
@@ -48,5 +48,5 @@ export function shownDuration(language: Language, seconds: number): string {
 
 const LISTS: Catalogue<Intl.ListFormat> = { en: new Intl.ListFormat("en-GB"), de: new Intl.ListFormat("de") };
 
-/** Several things in one sentence: "a, b and c". */
+/** A list in a sentence: "a, b and c". */
 export const shownList = (language: Language, items: readonly string[]): string => LISTS[language].format(items);

@@ -63,7 +63,7 @@ const en: RefusalsTexts = {
     },
     invalid_client: {
       title: "Unknown application",
-      text: "It was removed or disabled. Contact the people who run the application.",
+      text: "It was removed or disabled. Contact its provider.",
     },
   },
   otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },

@@ -68,22 +68,22 @@ const walletErrorPrinter =
 
 const describeStart = (): ZodOpenApiOperationObject => ({
   tags: ["Wallets"],
-  summary: "Starts linking a wallet to the signed-in person",
+  summary: "Starts linking a wallet to the signed-in user",
   security: [{ session: [] }],
   requestParams: { header: csrfHeader() },
   responses: {
     "200": json("The request for the wallet.", startedLink()),
     ...sessionErrors(),
-    "429": refused("Too many links were begun by this person or from this address; see Retry-After."),
+    "429": refused("This user or address has started too many links; see Retry-After."),
   },
 });
 
 const describePoll = (): ZodOpenApiOperationObject => ({
   tags: ["Wallets"],
-  summary: "Tells where a link stands, and completes it when the wallet has answered",
+  summary: "Returns the status of a link, and completes it once the wallet has answered",
   security: [{ session: [] }],
   requestParams: { path: z.object({ handle: z.string() }) },
-  responses: { "200": json("Where it stands.", linkStatus()), ...sessionErrors() },
+  responses: { "200": json("The status.", linkStatus()), ...sessionErrors() },
 });
 
 const describeRequest = (): ZodOpenApiOperationObject => ({
@@ -95,8 +95,8 @@ const describeRequest = (): ZodOpenApiOperationObject => ({
 
 const describeResponse = (): ZodOpenApiOperationObject => ({
   tags: ["Wallets"],
-  summary: "Takes the answer of a wallet (direct_post)",
-  description: "200 whatever comes of it: the outcome is told to the person's session alone.",
+  summary: "Accepts the answer of a wallet (direct_post)",
+  description: "Always 200: only the user's session learns the outcome.",
   security: [],
   requestBody: form(walletAnswer()),
   responses: {
@@ -114,12 +114,12 @@ const pathErrors = () => ({
   "404": refused("There is no such link, or wallets cannot be linked here (WALLET_FEDERATION_ENABLED)."),
   "500": refused("Not able to answer now; see Retry-After."),
 });
-const sessionErrors = () => ({ "401": refused("Nobody is signed in, or X-CSRF-Token is missing or wrong."), ...pathErrors() });
+const sessionErrors = () => ({ "401": refused("No user is signed in, or X-CSRF-Token is missing or wrong."), ...pathErrors() });
 
 const startedLink = () =>
   z
     .object({
-      handle: z.string().meta({ description: "For the poll. Known to this session alone." }),
+      handle: z.string().meta({ description: "For the poll. Known only to this session." }),
       invocation_uri: z.string().meta({ description: "OpenID4VP 1.0 request, as a link or a QR code for the wallet." }),
       expires_at: z.int().meta({ description: "Seconds since 1970." }),
     })

@@ -62,3 +62,5 @@ export const API_KEYS = table("api_keys", {
   lastUsedAt: nullable(time()),
   revokedAt: nullable(time()),
 });
+
+export const clientTables = [CLIENTS, API_KEYS];

@@ -1,14 +1,12 @@
 import { defineEntity, type EntitySchema, p } from "@mikro-orm/core";
-import * as accounts from "./accounts.ts";
-import * as clients from "./clients.ts";
-import * as delegations from "./delegations.ts";
-import * as grants from "./grants.ts";
-import * as records from "./records.ts";
-import type { Column, Table } from "./table.ts";
+import { accountTables } from "./accounts.ts";
+import { clientTables } from "./clients.ts";
+import { delegationTables } from "./delegations.ts";
+import { grantTables } from "./grants.ts";
+import { recordTables } from "./records.ts";
+import type { AnyTable, Column } from "./table.ts";
 
-const tables: readonly Table[] = [accounts, clients, delegations, grants, records].flatMap((file) =>
-  Object.values(file).filter((exported): exported is Table => typeof exported === "object"),
-);
+const tables: readonly AnyTable[] = [...accountTables, ...clientTables, ...delegationTables, ...grantTables, ...recordTables];
 
 const TYPES = {
   uuid: () => p.uuid(),
@@ -35,7 +33,7 @@ interface Property {
   defaultRaw(sql: string): Property;
 }
 
-function property(of: Table, member: string, one: Column): () => unknown {
+function property(of: AnyTable, member: string, one: Column): () => unknown {
   const column = of.column(member);
   return () => {
     const { references } = one;
@@ -57,7 +55,7 @@ function property(of: Table, member: string, one: Column): () => unknown {
   };
 }
 
-const entityOfTable = (one: Table): EntitySchema =>
+const entityOfTable = (one: AnyTable): EntitySchema =>
   defineEntity({
     name: one.name,
     tableName: one.name,

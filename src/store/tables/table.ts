@@ -94,6 +94,8 @@ export interface Table<C extends Columns = Columns> {
   names(members: readonly (keyof C & string)[]): string;
   /** Names and types for jsonb_to_recordset, of rows that `write` made. */
   recordset(members: readonly (keyof C & string)[]): string;
+  /** Names and types of the members themselves, for jsonb_to_record of a record that needs no `write`: one without bytes and times. */
+  typed(members: readonly (keyof C & string)[]): string;
   /** The values of such a recordset, to be inserted into the columns. @param from alias of the recordset */
   values(members: readonly (keyof C & string)[], from?: string): string;
   /** `column = value, …` for an update from such a recordset. */
@@ -101,8 +103,11 @@ export interface Table<C extends Columns = Columns> {
   /** Makes a function that turns a record into a row for jsonRows. */
   writer<Member extends keyof C & string>(
     members: readonly Member[],
-  ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { readonly [column: string]: Json };
+  ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { [column: string]: Json };
 }
+
+/** What a description says, for any table. */
+export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "column">;
 
 const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -153,6 +158,7 @@ export function table<C extends Columns>(name: string, columns: C, extras: Table
       selected.map((member) => `${reading(of(member), `${from}.${snake(member)}`)} as "${member}"`).join(", "),
     names: (chosen) => chosen.map(snake).join(", "),
     recordset: (chosen) => chosen.map((member) => `${snake(member)} ${travelling(of(member))}`).join(", "),
+    typed: (chosen) => chosen.map((member) => `"${member}" ${of(member).type}`).join(", "),
     values: (chosen, from) =>
       chosen.map((member) => arriving(of(member), `${from === undefined ? "" : `${from}.`}${snake(member)}`)).join(", "),
     assignments: (chosen, from) =>
@@ -163,7 +169,7 @@ export function table<C extends Columns>(name: string, columns: C, extras: Table
         const row: { [column: string]: Json } = {};
         for (const { member, column, isBytes } of plan) {
           const value = record[member];
-          row[column] = isBytes && value instanceof Uint8Array ? hex(value) : (value as Json);
+          if (value !== undefined) row[column] = isBytes && value instanceof Uint8Array ? hex(value) : (value as Json);
         }
         return row;
       };

@@ -30,7 +30,7 @@ async function show(
 export const accountPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
 
-/** POST /account/profile: what the person is called. */
+/** POST /account/profile: first and last name. */
 export const profilePage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
@@ -44,14 +44,14 @@ export const profilePage = (kit: PageKit): Handler =>
     }
   });
 
-/** POST /account/revoke: takes a consent back. */
+/** POST /account/revoke: removes a consent. */
 export const revokePage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx)));
     return "/account?done=revoked";
   });
 
-/** POST /account/resend: another verification mail to the person's own address. */
+/** POST /account/resend: another verification mail to the user's address. */
 export const resendOwnPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user }) => {
     await resendVerification(user.email, kit.ports, callerOf(ctx));

@@ -1,6 +1,6 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import type { Language } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownHost, shownName, shownTarget, type Targets } from "../views/client.ts";
@@ -17,7 +17,7 @@ export interface AccountPage {
   readonly token: string;
   /** Says what was just done. */
   readonly done?: string | undefined;
-  /** The name as it was typed, where it could not be saved. */
+  /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
   readonly faults: readonly Fault[];
 }

@@ -1,29 +1,29 @@
 import type { AgentPause, Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import { MAX_ACTORS, type NamedTarget } from "../../../clients/agents.ts";
 
-/** One agent as the person is shown it. Times in seconds since the epoch. */
+/** One agent as the user sees it. Times in seconds since the epoch. */
 export interface AgentCard {
   readonly agent: NamedClient;
-  /** What it holds: all that counts, or would if it were not paused. */
+  /** Its delegations that are active, or would be if no agent were paused. */
   readonly held: readonly Delegation[];
-  /** When it last got something of hers; null where that is more than a day ago. */
+  /** When it last got a token; null where that is more than a day ago. */
   readonly lastActed: number | null;
-  /** The person's own pause of it, and the operators' for everybody. */
+  /** The user's pause, and the operators' pause for all users. */
   readonly pausedByUser: AgentPause | undefined;
   readonly pausedByOperator: AgentPause | undefined;
 }
 
-/** What counts, or would if neither its agent nor one before it were paused. */
+/** Whether a delegation is active, or would be if neither its agent nor an earlier one were paused. */
 const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reason === "agent_paused" || ended.reason === "paused_above";
 
-/** The client_ids that a page of delegations names, or may have to. Pure. */
+/** The client_ids whose names a page of delegations may show. Pure. */
 export const namedIn = (delegations: readonly Delegation[]): readonly string[] => [
   ...new Set(delegations.flatMap(({ chain, audience }) => [...chain, ...audience])),
 ];
 
 /**
- * The agents that could get a token of their own for this one: none where the chain is full, or for an assertion, which is another
- * server's. Pure. @param targets the clients among its audience
+ * The agents that could exchange this token: none where the chain is full, or for an assertion, which another server accepts. Pure.
+ * @param targets the clients among its audience
  */
 export function mayHandOnTo(
   { kind, chain, audience, agent }: Pick<Delegation, "kind" | "chain" | "audience" | "agent">,
@@ -34,10 +34,10 @@ export function mayHandOnTo(
 }
 
 /**
- * A card for each agent that acts for the person, did so lately, or was paused by her: those that hold something first, then the latest.
+ * A card for each agent that acts for the user, did so within a day, or is paused: agents with active delegations first, then the latest.
  * Pure.
- * @param delegations in any order; one that is there twice counts once
- * @param pauses that hold for her
+ * @param delegations in any order; duplicates count once
+ * @param pauses that apply to the user
  */
 export function agentCards(delegations: readonly Delegation[], pauses: readonly AgentPause[]): readonly AgentCard[] {
   const known = [...new Map(delegations.map((delegation) => [delegation.id, delegation])).values()];

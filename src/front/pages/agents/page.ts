@@ -8,18 +8,18 @@ import { sendPage } from "../views/layout.ts";
 import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";
 
-/** Delegations and pauses of one page: what counts, and beside it what was lately. */
-const MOST = 200;
+/** Active delegations, recent ones and pauses that one page lists, each at most. */
+const PAGE_LIMIT = 200;
 
-/** GET /account/agents: who acts for the person, where, with which permissions, until when. */
+/** GET /account/agents: which agents act for the user, where, with which permissions, until when. */
 export const agentsPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, async (ctx, { signedIn: { user }, token, done }) => {
     const { delegations, agentPauses, scopeDescriptions } = kit.ports;
-    const her = { kind: "user", userId: user.id } as const;
+    const owner = { kind: "user", userId: user.id } as const;
     const [live, lately, pauses] = await Promise.all([
-      delegations.list(her, { live: true }, MOST),
-      delegations.list(her, {}, MOST),
-      agentPauses.list(her, {}, MOST),
+      delegations.list(owner, { live: true }, PAGE_LIMIT),
+      delegations.list(owner, {}, PAGE_LIMIT),
+      agentPauses.list(owner, {}, PAGE_LIMIT),
     ]);
     const all = [...live.items, ...lately.items];
     const described = await scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]);
@@ -28,7 +28,7 @@ export const agentsPage = (kit: PageKit): Handler =>
     sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, targets, complete: live.next === null, described, token, done }));
   });
 
-/** POST /account/agents/end: one thing that an agent holds, or with `agent` all of it. */
+/** POST /account/agents/end: stops one delegation, or with `agent` all of an agent. */
 export const endAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const agent = form.get("agent");

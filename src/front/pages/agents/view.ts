@@ -1,7 +1,7 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import type { NamedTarget } from "../../../clients/agents.ts";
 import { type Language, shownList, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName, shownResource, shownText } from "../views/client.ts";
@@ -14,7 +14,7 @@ export interface AgentsPage {
   readonly cards: readonly AgentCard[];
   /** The clients that are named by client_id. */
   readonly targets: ReadonlyMap<string, NamedTarget>;
-  /** Whether all that counts is among them. */
+  /** Whether all active delegations are shown. */
   readonly complete: boolean;
   readonly described: Described;
   readonly token: string;
@@ -22,7 +22,7 @@ export interface AgentsPage {
   readonly done: string | undefined;
 }
 
-/** What every part of the page is printed with. */
+/** What every part of the page needs. */
 interface Print extends Pick<AgentsPage, "described" | "token" | "targets"> {
   readonly site: Site;
   readonly language: Language;
@@ -69,7 +69,7 @@ ${held.length > 0 && endAllForm(print, agent)}
 </section>`;
 }
 
-/** In a word how the agent stands. */
+/** The status of the agent as a tag. */
 function standing(texts: AgentsTexts, { held, pausedByUser, pausedByOperator }: AgentCard): Part {
   if (pausedByUser !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
   if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;
@@ -106,7 +106,7 @@ const pauseForm = (print: Print, { agent: { clientId }, pausedByUser }: AgentCar
 const endAllForm = (print: Print, { clientId }: NamedClient): Markup =>
   form(print, "end", "agent", clientId, print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
 
-/** A form of one button. @param label tells the button from others that bear the same words */
+/** A form with one button. @param label distinguishes the button from others with the same text */
 const form = (
   { site, token }: Print,
   act: "end" | "pause" | "resume",

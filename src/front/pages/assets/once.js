@@ -1,4 +1,4 @@
-// A form that is on its way is not sent a second time, as by a double click. Whoever comes back to the page, or has waited long, may send it anew.
+// Keeps a form from being sent twice, as by a double click. After LONG milliseconds, or on returning to the page, it can be sent again.
 const LONG = 10000;
 let sent = new WeakSet();
 

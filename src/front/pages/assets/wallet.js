@@ -1,4 +1,4 @@
-// Asks for the state of the link that the page shows, and loads the page anew once it is decided.
+// Polls the state of the link that the page shows, and reloads the page once it is decided.
 const waiting = document.querySelector("[data-link-status]");
 const EVERY = 2000;
 

@@ -2,8 +2,7 @@ import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb
 import { type Language, shownDuration } from "../../texts/language.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
-import { type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
-import { clientTexts } from "../views/client-texts.ts";
+import { clientTexts, type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
 import { hidden, layout } from "../views/layout.ts";
 import { type Described, type ScopeWords, scopeWords } from "../views/scopes.ts";
 import { type ConsentTexts, consentTexts } from "./texts.ts";
@@ -11,7 +10,7 @@ import { type ConsentTexts, consentTexts } from "./texts.ts";
 export interface ConsentPage {
   readonly token: string;
   readonly requestId: string;
-  /** Stands for what is shown, so that the answer counts for nothing else. */
+  /** A digest of what is shown, so that the decision counts for nothing else. */
   readonly offer: string;
   readonly email: string;
   readonly client: ShownClient;
@@ -21,7 +20,7 @@ export interface ConsentPage {
   readonly newResources: readonly string[];
   /** Of the resources, those that are clients. */
   readonly targets: Targets;
-  /** How long it would last; a core of the release before does not say. */
+  /** How long the access lasts; a core of the previous release does not say. */
   readonly lifetimes: AccessLifetimes | undefined;
   readonly described: Described;
 }
@@ -30,7 +29,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
   const texts = consentTexts[language];
   const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
-  // Without new scopes it is about new places, or the screen was asked for by itself: then everything counts.
+  // Without new scopes the request adds resources, or asks for the page again: then all scopes are listed.
   const asked = newScopes.length > 0 ? newScopes : scopes;
   const places = resources.map((resource) => shownTarget(language, resource, targets));
   const known = scopes.filter((scope) => !asked.includes(scope));
@@ -88,7 +87,7 @@ ${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">
 </dl>`;
 }
 
-/** What the person should know before trusting the name. */
+/** What the user should know before trusting the name. */
 function warning(language: Language, { verifiedHost, onThisDevice, openRegistration }: ShownClient): Part {
   const { deviceCaution, unverifiedCaution } = clientTexts[language];
   const lines = [onThisDevice && deviceCaution, openRegistration && verifiedHost === undefined && unverifiedCaution].filter(

@@ -1,5 +1,5 @@
 import type { Language } from "../../texts/language.ts";
-import { accountFrame } from "../account-frame.ts";
+import { accountFrame } from "../account-page.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName } from "../views/client.ts";

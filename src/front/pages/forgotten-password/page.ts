@@ -5,7 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-frame.ts";
+import { returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, returnToStarted } from "../pending-action.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
@@ -13,7 +13,7 @@ import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } 
 
 const FORGOT = "forgot";
 const RESET = "reset";
-/** What `done` says after a new password was set. */
+/** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
 interface Handlers {
@@ -21,43 +21,43 @@ interface Handlers {
   readonly POST: Handler;
 }
 
-/** GET /forgot and POST /forgot: asks for a link; the answer is the same for every address. */
+/** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
 export function forgotPage(kit: PageKit): Handlers {
   const { ports, guard, site } = kit;
   return {
     GET(ctx) {
-      const way = returnToOf(site, queryForm(ctx));
-      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, faults: [] }));
+      const returnTo = returnToOf(site, queryForm(ctx));
+      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, faults: [] }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
       guard.assert(ctx, form, FORGOT);
-      const [way, email] = [returnToOf(site, form), form.get("email") ?? ""];
+      const [returnTo, email] = [returnToOf(site, form), form.get("email") ?? ""];
       try {
         await forgotPassword(assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email"]);
-        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), way, email, faults });
+        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults });
         return sendPage(ctx, page, failedForm(ctx, refusal));
       }
-      await beginPendingAction(kit, ctx, email, way);
-      sendRedirect(ctx, site.path("/forgot/sent", way), 303);
+      await beginPendingAction(kit, ctx, email, returnTo);
+      sendRedirect(ctx, site.path("/forgot/sent", returnTo), 303);
     },
   };
 }
 
-/** GET /forgot/sent: a page of its own, so that it can be loaded anew without asking for another link. */
+/** GET /forgot/sent: a separate page, so that reloading it does not send another link. */
 export const forgotSentPage =
   ({ site }: PageKit): Handler =>
   (ctx) =>
     sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
 
 /**
- * GET /reset and POST /reset: a new password by the link of a mail. The link is used up when the password is set, not by being looked at.
+ * GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not.
  */
 export function resetPage(kit: PageKit): Handlers {
   const { ports, guard, site } = kit;
-  /** Shows the form for a link that is good, and else that it is not. */
+  /** Shows the form for a valid link, else that it is not valid. */
   async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
     try {
       const { email } = await ownerOfReset(link, ports);

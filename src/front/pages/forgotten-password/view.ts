@@ -7,14 +7,14 @@ import { forgottenPasswordTexts } from "./texts.ts";
 
 export interface ForgotPage {
   readonly token: string;
-  /** Where the person is going. */
-  readonly way: ReturnTo;
+  /** Where the user is going. */
+  readonly returnTo: ReturnTo;
   readonly email?: string | undefined;
   readonly faults: readonly Fault[];
 }
 
 /** Asks for the address of the account. */
-export function forgotView(site: Site, language: Language, { token, way, email, faults }: ForgotPage): Markup {
+export function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: ForgotPage): Markup {
   const texts = forgottenPasswordTexts[language];
   return layout(
     site,
@@ -24,19 +24,19 @@ export function forgotView(site: Site, language: Language, { token, way, email, 
 <p class="lead">${texts.lead}</p>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/forgot")}" class="stack" novalidate>
-${hidden(token, way)}
+${hidden(token, returnTo)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: true })}
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below"><a href="${site.path("/login", way)}">${texts.toSignIn}</a></p>`,
+<p class="below"><a href="${site.path("/login", returnTo)}">${texts.toSignIn}</a></p>`,
   );
 }
 
-/** After asking, whether or not there is such an account. */
-export function forgotSentView(site: Site, language: Language, way: ReturnTo): Markup {
+/** After the request for a link, whether or not there is such an account. */
+export function forgotSentView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { sent, toSignIn } = forgottenPasswordTexts[language];
-  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${toSignIn}</a>
+  const more = html`<a class="button button-wide" href="${site.path("/login", returnTo)}">${toSignIn}</a>
 <p class="small after-form">${sent.nothingThere}</p>`;
   return noticeView(site, language, { tone: "mail", title: sent.title, text: sent.text, more });
 }
@@ -69,16 +69,16 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
   );
 }
 
-/** After a link that is no longer good. */
-export function staleResetView(site: Site, language: Language, way: ReturnTo): Markup {
+/** After a link that is no longer valid. */
+export function staleResetView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, again } = forgottenPasswordTexts[language].stale;
-  const more = html`<a class="button button-wide" href="${site.path("/forgot", way)}">${again}</a>`;
+  const more = html`<a class="button button-wide" href="${site.path("/forgot", returnTo)}">${again}</a>`;
   return noticeView(site, language, { tone: "bad", title, text, more });
 }
 
 /** After the new password was set. */
-export function resetDoneView(site: Site, language: Language, way: ReturnTo): Markup {
+export function resetDoneView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, signIn } = forgottenPasswordTexts[language].changed;
-  const more = html`<a class="button button-wide" href="${site.path("/login", way)}">${signIn}</a>`;
+  const more = html`<a class="button button-wide" href="${site.path("/login", returnTo)}">${signIn}</a>`;
   return noticeView(site, language, { tone: "good", title, text, more });
 }

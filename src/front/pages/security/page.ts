@@ -24,7 +24,7 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, { user, 
   sendPage(ctx, securityView(site, languageOf(ctx), { token, sessions, current: session.id, done, faults }), status);
 }
 
-/** GET /account/security: the password, and where the person is signed in. */
+/** GET /account/security: the password, and where the user is signed in. */
 export const securityPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, (ctx, { signedIn, done }) => show(kit, ctx, signedIn, { done }));
 
@@ -33,8 +33,11 @@ export const passwordPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, signedIn) => {
     const { ports, cookies } = kit;
     try {
-      const given = assertShape(PasswordBody, { currentPassword: form.get(CURRENT_PASSWORD) ?? "", password: form.get("password") ?? "" });
-      cookies.startSession(ctx, await changePassword(signedIn.user, given, ports, callerOf(ctx)), ports.sessionTtl);
+      const passwords = assertShape(PasswordBody, {
+        currentPassword: form.get(CURRENT_PASSWORD) ?? "",
+        password: form.get("password") ?? "",
+      });
+      cookies.startSession(ctx, await changePassword(signedIn.user, passwords, ports, callerOf(ctx)), ports.sessionTtl);
       return "/account/security?done=password";
     } catch (error) {
       const { refusal, faults } = faultsOf(ctx, error, [CURRENT_PASSWORD, "password"]);

@@ -1,6 +1,6 @@
 import type { LiveSession } from "../../../accounts/ports.ts";
 import { type Language, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { type Fault, faultOf, faultSummary, field, hidden, moment } from "../views/layout.ts";

@@ -7,7 +7,7 @@ import { nextStep } from "../../oauth/authorization-step.ts";
 import { hasSignedInSince } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_START, returnToOf } from "../account-frame.ts";
+import { ACCOUNT_START, returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
 import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";
@@ -25,8 +25,7 @@ interface Attempt {
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
 /**
- * GET /login and POST /login: with `request`, on the way to an application; without, to the page of the person's own that `next` names, or
- * the first.
+ * GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one.
  */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
@@ -37,11 +36,11 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     { email, faults, status }: Attempt,
     hint?: string,
   ) => {
-    const token = guard.token(ctx, purpose(page.way.requestId));
+    const token = guard.token(ctx, purpose(page.returnTo.requestId));
     sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
   };
 
-  /** Shows the form for a request that waits, unless there is nothing to sign in for. */
+  /** Shows the form for a pending request, unless no sign-in is needed. */
   async function showForRequest(ctx: FrontContext, requestId: string, attempt: Attempt): Promise<void> {
     const pending = await waitingRequest(kit, ctx, requestId);
     const signedIn = await signedInTo(kit, ctx);
@@ -54,23 +53,23 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     if (step.kind !== "sign_in" && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }), status);
     const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
     const again = signedIn !== undefined && step.kind === "sign_in";
-    show(ctx, { way: { requestId }, client, again }, attempt, again ? signedIn.user.email : valid.authorization.loginHint);
+    show(ctx, { returnTo: { requestId }, client, again }, attempt, again ? signedIn.user.email : valid.authorization.loginHint);
   }
 
-  const showPlain = async (ctx: FrontContext, way: ReturnTo, attempt: Attempt) => {
-    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(way.next ?? ACCOUNT_START), 302);
-    show(ctx, { way, client: undefined, again: false }, attempt);
+  const showPlain = async (ctx: FrontContext, returnTo: ReturnTo, attempt: Attempt) => {
+    if (attempt === FIRST && (await signedInTo(kit, ctx))) return sendRedirect(ctx, site.path(returnTo.next ?? ACCOUNT_START), 302);
+    show(ctx, { returnTo, client: undefined, again: false }, attempt);
   };
 
-  const showForm = (ctx: FrontContext, way: ReturnTo, attempt: Attempt) =>
-    way.requestId === undefined ? showPlain(ctx, way, attempt) : showForRequest(ctx, way.requestId, attempt);
+  const showForm = (ctx: FrontContext, returnTo: ReturnTo, attempt: Attempt) =>
+    returnTo.requestId === undefined ? showPlain(ctx, returnTo, attempt) : showForRequest(ctx, returnTo.requestId, attempt);
 
   return {
     GET: (ctx) => showForm(ctx, returnToOf(site, queryForm(ctx)), FIRST),
     async POST(ctx) {
       const form = await formBody(ctx);
-      const way = returnToOf(site, form);
-      guard.assert(ctx, form, purpose(way.requestId));
+      const returnTo = returnToOf(site, form);
+      guard.assert(ctx, form, purpose(returnTo.requestId));
       const email = form.get("email") ?? "";
       try {
         const credentials = assertShape(LoginBody, { email, password: form.get("password") ?? "" });
@@ -79,9 +78,13 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.endPendingAction(ctx);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        return showForm(ctx, way, { email, faults, status: failedForm(ctx, refusal) });
+        return showForm(ctx, returnTo, { email, faults, status: failedForm(ctx, refusal) });
       }
-      sendRedirect(ctx, way.requestId === undefined ? site.path(way.next ?? ACCOUNT_START) : site.path("/consent", way), 303);
+      sendRedirect(
+        ctx,
+        returnTo.requestId === undefined ? site.path(returnTo.next ?? ACCOUNT_START) : site.path("/consent", returnTo),
+        303,
+      );
     },
   };
 }

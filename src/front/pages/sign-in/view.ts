@@ -7,17 +7,17 @@ import { signInTexts } from "./texts.ts";
 
 export interface SignInPage {
   readonly token: string;
-  /** Where the person is going. */
-  readonly way: ReturnTo;
-  /** The application that waits for the person, if one does. */
+  /** Where the user is going. */
+  readonly returnTo: ReturnTo;
+  /** The application that waits for the user, if there is one. */
   readonly client: ShownClient | undefined;
   readonly email: string | undefined;
   readonly faults: readonly Fault[];
-  /** Whether somebody is signed in already and only has to prove it anew. */
+  /** Whether a user is already signed in and has to confirm it. */
   readonly again: boolean;
 }
 
-export function signInView(site: Site, language: Language, { token, way, client, email, faults, again }: SignInPage): Markup {
+export function signInView(site: Site, language: Language, { token, returnTo, client, email, faults, again }: SignInPage): Markup {
   const texts = signInTexts[language];
   const title = again ? texts.titleAgain : texts.title;
   return layout(
@@ -28,13 +28,13 @@ export function signInView(site: Site, language: Language, { token, way, client,
 ${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, client)}</p>`}
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/login")}" class="stack" novalidate>
-${hidden(token, way)}
+${hidden(token, returnTo)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
-<p class="small centred after-form"><a href="${site.path("/forgot", way)}">${texts.forgotten}</a></p>
+<p class="small centred after-form"><a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a></p>
 </section>
-${!again && html`<p class="below">${texts.newHere} <a href="${site.path("/signup", way)}">${texts.createAccount}</a></p>`}`,
+${!again && html`<p class="below">${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a></p>`}`,
   );
 }

@@ -18,16 +18,15 @@ import type { Site } from "../site.ts";
 import { sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
 
-/** Where a person goes who has been signed out: back as the client registered it, with its state, or to the page that says so. */
+/** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */
 function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, { state }: LogoutRequest, site: Site): string {
   if (uri === undefined) return site.path("/logout");
   return state === undefined ? uri : redirectWith(uri, { state });
 }
 
 /**
- * GET /logout asks, POST /logout ends the session, or with `everywhere` all that the person has. A client that shows an ID token of the
- * very person need not have her asked, and may have her sent back to it; what is wrong with its request is told to her and never
- * redirected.
+ * GET /logout asks, POST /logout ends the session, or with `everywhere` all of the user's sessions. A client that sends an ID token of the
+ * signed-in user skips the question and may have the browser redirected back. Errors in its request are shown, never redirected.
  * @see OpenID Connect RP-Initiated Logout
  */
 export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
@@ -42,8 +41,8 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
     cookies.endSession(ctx);
   }
 
-  /** @returns undefined for a request that is not in order */
-  async function judged(ctx: FrontContext, idTokenHint: string, request: LogoutRequest): Promise<ValidateLogoutResponse | undefined> {
+  /** @returns undefined for an invalid request */
+  async function validated(ctx: FrontContext, idTokenHint: string, request: LogoutRequest): Promise<ValidateLogoutResponse | undefined> {
     const { clientId, postLogoutRedirectUri } = request;
     const named = { ...(clientId !== undefined && { clientId }), ...(postLogoutRedirectUri !== undefined && { postLogoutRedirectUri }) };
     try {
@@ -66,7 +65,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const request = parseLogoutRequest(queryText(ctx));
       const signedIn = await signedInTo(kit, ctx);
       if (request.idTokenHint === undefined) return ask(ctx, signedIn);
-      const hint = await judged(ctx, request.idTokenHint, request);
+      const hint = await validated(ctx, request.idTokenHint, request);
       if (hint === undefined) return sendPage(ctx, badLogoutRequestView(site, languageOf(ctx)), 400);
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
@@ -75,8 +74,8 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
     async POST(ctx) {
       const text = await formText(ctx);
       const form = parseForm(text);
-      // What is not of a page of ours comes from an application, which need not say anything. The session cookie does not come along with
-      // what another site sent; it does with a GET of our own (SameSite=Lax).
+      // A form without a token comes from an application. A browser sends no session cookie with a form of another site, but with a GET of
+      // this site (SameSite=Lax).
       if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
         return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`, 303);
       guard.assert(ctx, form, ACCOUNT_PURPOSE);

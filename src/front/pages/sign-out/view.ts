@@ -10,7 +10,7 @@ export interface SignOutPage {
   readonly email: string;
 }
 
-/** Asks before signing out: a link from elsewhere must not do it. */
+/** Asks before signing out: a link on another site must not sign the user out. */
 export function signOutView(site: Site, language: Language, { token, email }: SignOutPage): Markup {
   const texts = signOutTexts[language];
   return layout(
@@ -28,7 +28,7 @@ ${hidden(token)}
   );
 }
 
-/** When an application asks for a sign-out in a way that cannot be trusted: nobody is signed out, and nobody is sent to it. */
+/** After a sign-out request of an application that cannot be verified: the user stays signed in and is not redirected. */
 export function badLogoutRequestView(site: Site, language: Language): Markup {
   const { title, text, signOut } = signOutTexts[language].badRequest;
   return noticeView(site, language, {

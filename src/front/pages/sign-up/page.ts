@@ -5,7 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-frame.ts";
+import { returnToOf } from "../account-page.ts";
 import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
 import { returnToMembers } from "../site.ts";
@@ -22,44 +22,44 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
   const { ports, guard, site } = kit;
   return {
     GET(ctx) {
-      const way = returnToOf(site, queryForm(ctx));
-      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(way.requestId)), way, faults: [] }));
+      const returnTo = returnToOf(site, queryForm(ctx));
+      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(returnTo.requestId)), returnTo, faults: [] }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
-      const way = returnToOf(site, form);
-      guard.assert(ctx, form, purpose(way.requestId));
+      const returnTo = returnToOf(site, form);
+      guard.assert(ctx, form, purpose(returnTo.requestId));
       const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
         const user = await registerOnce(signUp, ports, callerOf(ctx));
-        await beginPendingAction(kit, ctx, user.email, way);
+        await beginPendingAction(kit, ctx, user.email, returnTo);
       } catch (error) {
         const { refusal, faults } = faultsOf(ctx, error, FIELDS);
-        const token = guard.token(ctx, purpose(way.requestId));
-        const page = signUpView(site, languageOf(ctx), { token, way, email, firstName, lastName, faults });
+        const token = guard.token(ctx, purpose(returnTo.requestId));
+        const page = signUpView(site, languageOf(ctx), { token, returnTo, email, firstName, lastName, faults });
         return sendPage(ctx, page, failedForm(ctx, refusal));
       }
-      sendRedirect(ctx, site.path("/signup/sent", way), 303);
+      sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
     },
   };
 }
 
-/** What `done` says after another mail was asked for. */
+/** The value of `done` after another mail was requested. */
 const AGAIN = "again";
 
-/** GET /signup/sent: the mail is on its way. A page of its own, so that it can be loaded anew without signing up again. */
+/** GET /signup/sent: the mail is on its way. A separate page, so that reloading it does not sign up again. */
 export const signUpSentPage =
   (kit: PageKit): Handler =>
   (ctx) => {
     const { site, guard } = kit;
-    const [way, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
-    if (email === undefined) return sendRedirect(ctx, site.path("/login", way), 302);
+    const [returnTo, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
+    if (email === undefined) return sendRedirect(ctx, site.path("/login", returnTo), 302);
     const again = queryMember(ctx, "done") === AGAIN;
-    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), way, again }));
+    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, again }));
   };
 
-/** POST /signup/resend: another verification mail, for whoever has just signed up. */
+/** POST /signup/resend: another verification mail after a sign-up. */
 export const resendPage =
   (kit: PageKit): Handler =>
   async (ctx) => {
@@ -68,9 +68,9 @@ export const resendPage =
     guard.assert(ctx, form, RESEND);
     const { email } = assertShape(EmailBody, { email: form.get("email") });
     await resendVerification(email, ports, callerOf(ctx));
-    const said = returnToOf(site, form);
-    // The page of a link that is no longer good does not know it.
-    const way = returnToMembers(said).length > 0 ? said : await returnToStarted(kit, ctx);
-    await beginPendingAction(kit, ctx, email, way);
-    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, way), 303);
+    const named = returnToOf(site, form);
+    // The page of an expired link does not know the destination.
+    const returnTo = returnToMembers(named).length > 0 ? named : await returnToStarted(kit, ctx);
+    await beginPendingAction(kit, ctx, email, returnTo);
+    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, returnTo), 303);
   };

@@ -7,15 +7,15 @@ import { signUpTexts } from "./texts.ts";
 
 export interface SignUpPage {
   readonly token: string;
-  /** Where the person is going. */
-  readonly way: ReturnTo;
+  /** Where the user is going. */
+  readonly returnTo: ReturnTo;
   readonly email?: string | undefined;
   readonly firstName?: string | undefined;
   readonly lastName?: string | undefined;
   readonly faults: readonly Fault[];
 }
 
-export function signUpView(site: Site, language: Language, { token, way, email, firstName, lastName, faults }: SignUpPage): Markup {
+export function signUpView(site: Site, language: Language, { token, returnTo, email, firstName, lastName, faults }: SignUpPage): Markup {
   const texts = signUpTexts[language];
   const error = (name: string) => faultOf(faults, name);
   return layout(
@@ -26,7 +26,7 @@ export function signUpView(site: Site, language: Language, { token, way, email, 
 <p class="lead">${texts.lead}</p>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/signup")}" class="stack" novalidate>
-${hidden(token, way)}
+${hidden(token, returnTo)}
 ${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: error("email"), autofocus: faults.length === 0 })}
 ${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: error("password") })}
 <div class="pair">
@@ -36,15 +36,15 @@ ${field(language, { name: "lastName", label: texts.lastName, type: "text", autoc
 <button class="button button-wide" type="submit">${texts.submit}</button>
 </form>
 </section>
-<p class="below">${texts.haveAccount} <a href="${site.path("/login", way)}">${texts.signIn}</a></p>`,
+<p class="below">${texts.haveAccount} <a href="${site.path("/login", returnTo)}">${texts.signIn}</a></p>`,
   );
 }
 
 /** After a verification link was used. @param way where the user was going in this browser before they read the mail */
-export function verifiedView(site: Site, language: Language, email: string, way: ReturnTo): Markup {
+export function verifiedView(site: Site, language: Language, email: string, returnTo: ReturnTo): Markup {
   const { title, text, continue: toContinue, toAccount } = signUpTexts[language].verified;
-  const isGoing = returnToMembers(way).length > 0;
-  const more = isGoing ? wideLink(site.path("/login", way), toContinue) : wideLink(site.path("/account"), toAccount);
+  const isGoing = returnToMembers(returnTo).length > 0;
+  const more = isGoing ? wideLink(site.path("/login", returnTo), toContinue) : wideLink(site.path("/account"), toAccount);
   return noticeView(site, language, { tone: "good", title, text: text(email), more });
 }
 
@@ -65,17 +65,17 @@ export interface CheckMail {
   readonly email: string;
   readonly token: string;
   /** Where the user is going. */
-  readonly way: ReturnTo;
+  readonly returnTo: ReturnTo;
   /** Whether another mail was just asked for. */
   readonly again: boolean;
 }
 
 /** After signing up: a mail is on its way. */
-export function checkMailView(site: Site, language: Language, { email, token, way, again }: CheckMail): Markup {
+export function checkMailView(site: Site, language: Language, { email, token, returnTo, again }: CheckMail): Markup {
   const texts = signUpTexts[language].checkMail;
-  const more = html`${wideLink(site.path("/login", way), texts.toSignIn)}
+  const more = html`${wideLink(site.path("/login", returnTo), texts.toSignIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
-${hidden(token, way)}
+${hidden(token, returnTo)}
 <input type="hidden" name="email" value="${email}">
 ${
   again

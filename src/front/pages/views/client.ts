@@ -1,20 +1,19 @@
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
-import type { Language } from "../../texts/language.ts";
+import type { Catalogue, Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
-import { clientTexts } from "./client-texts.ts";
 
 /** What a page shows of the application that asks. */
 export interface ShownClient {
-  /** The application's own words. */
+  /** The name that the application chose. */
   readonly name: string;
-  /** Host of a client_id that is an address; verified, since the service fetched it. */
+  /** Host of a client_id that is a URL; verified, since the service fetched its document. */
   readonly verifiedHost: string | undefined;
   /** Where the browser goes back to. */
   readonly returnHost: string;
   readonly onThisDevice: boolean;
   readonly environment: string | undefined;
   readonly openRegistration: boolean;
-  /** Whether the name is the word of whoever registered it, and no operator has taken the application on. */
+  /** Whether no operator has confirmed the name. */
   readonly nameUnverified: boolean;
 }
 
@@ -31,7 +30,7 @@ export function shownClient(language: Language, { client }: Authorization, redir
   };
 }
 
-/** The name with the hosts that stand for it: a name alone says nothing, for anyone can choose any. */
+/** The name with its hosts: a name alone proves nothing, since anyone can choose any name. */
 export const clientLine = (language: Language, { name, verifiedHost, returnHost }: ShownClient): Markup =>
   html`<strong class="client-name"><bdi>${name}</bdi></strong> <span class="hosts">(${
     verifiedHost !== undefined &&
@@ -39,26 +38,26 @@ export const clientLine = (language: Language, { name, verifiedHost, returnHost 
     html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
   }<span class="host">${returnHost}</span>)</span>`;
 
-/** Controls, bidirectional marks, joiners and other characters that show nothing but change how the rest reads. */
+/** Controls, bidirectional marks, joiners and other invisible characters that change how the rest reads. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** More marks on one letter than any script has. */
+/** More combining marks on one letter than any script uses. */
 const STACKED_MARKS = /(\p{M}{3})\p{M}+/gu;
 const MAX_NAME = 80;
 
-/** Text from outside, as it may be shown: without what could pass for other words of the page. Escaping is the template's work. */
+/** Untrusted text without characters that could imitate other text of the page. The template escapes it. */
 export function shownText(text: string): string {
   const shown = [...text.toWellFormed().replace(INVISIBLE, "").replace(STACKED_MARKS, "$1").replace(/\s+/gu, " ").trim()];
   return shown.length > MAX_NAME ? `${shown.slice(0, MAX_NAME).join("")}…` : shown.join("");
 }
 
-/** A name that a client gave itself; one that has nothing to show is called so. */
+/** The name that a client chose, or a replacement where it has no visible characters. */
 export const shownName = (language: Language, name: string): string => shownText(name) || clientTexts[language].nameless;
 
 const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
 
 /**
- * The host that a user can judge an address by, in punycode. For a private-use scheme it is the scheme: what stands where a web address has
- * its host (`app://bank.example`) is the app's own word.
+ * The host of a URI in punycode, by which a user can judge it. For a private-use scheme it is the scheme: the app chose what stands in the
+ * place of the host (`app://bank.example`).
  */
 export function shownHost(uri: string): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
@@ -66,7 +65,7 @@ export function shownHost(uri: string): string {
   return WEB_PROTOCOLS.has(url.protocol) ? url.host : url.protocol;
 }
 
-/** A resource as it is shown: its host in punycode with the path, or the name when it is no URL. */
+/** A resource as it is shown: its host in punycode with the path, or its name if it is not a URL. */
 export function shownResource(resource: string): string {
   const url = URL.canParse(resource) ? new URL(resource) : undefined;
   if (!url || url.host === "") return shownText(resource);
@@ -76,7 +75,7 @@ export function shownResource(resource: string): string {
 /** Clients among resources, by client_id. */
 export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean }>;
 
-/** A resource in words: a client by its name and what it is, so that it cannot pass for an address; else its address. */
+/** A resource in words: a client by name and kind, so that it cannot imitate an address; else its address. */
 export function shownTarget(language: Language, resource: string, targets: Targets): string {
   const target = targets.get(resource);
   if (target === undefined) return shownResource(resource);
@@ -91,3 +90,56 @@ export function isOnThisDevice(uri: string): boolean {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
 }
+
+/** What pages say about an application. */
+export interface ClientTexts {
+  /** For an application whose name has no visible characters. */
+  readonly nameless: string;
+  /** A client to which an application may hand on its access. */
+  readonly agent: (name: string) => string;
+  readonly application: (name: string) => string;
+  readonly publishedBy: string;
+  readonly verified: string;
+  readonly nameUnverified: string;
+  readonly sendsBackTo: string;
+  /** Between the host of the application and the host that the browser goes back to. */
+  readonly backTo: string;
+  readonly thisDevice: string;
+  readonly stage: string;
+  readonly stages: Readonly<Record<"development" | "staging", string>>;
+  readonly deviceCaution: string;
+  readonly unverifiedCaution: string;
+}
+
+export const clientTexts: Catalogue<ClientTexts> = {
+  en: {
+    nameless: "An application without a name",
+    agent: (name) => `${name} (agent)`,
+    application: (name) => `${name} (application)`,
+    publishedBy: "Published by",
+    verified: "Verified",
+    nameUnverified: "Name not verified",
+    sendsBackTo: "Sends you back to",
+    backTo: "back to",
+    thisDevice: "this device",
+    stage: "Stage",
+    stages: { development: "Test version", staging: "Preview version" },
+    deviceCaution: "The app runs on this device. Continue only if you just started it.",
+    unverifiedCaution: "We have not verified who made this app. Continue only if you started this.",
+  },
+  de: {
+    nameless: "Eine Anwendung ohne Namen",
+    agent: (name) => `${name} (Agent)`,
+    application: (name) => `${name} (Anwendung)`,
+    publishedBy: "Herausgegeben von",
+    verified: "Geprüft",
+    nameUnverified: "Name nicht geprüft",
+    sendsBackTo: "Führt zurück zu",
+    backTo: "zurück zu",
+    thisDevice: "dieses Gerät",
+    stage: "Stand",
+    stages: { development: "Testversion", staging: "Vorabversion" },
+    deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",
+    unverifiedCaution: "Wir haben nicht geprüft, von wem diese App stammt. Machen Sie nur weiter, wenn Sie dies selbst begonnen haben.",
+  },
+};

@@ -11,9 +11,9 @@ export interface Frame {
   readonly title: string;
   /** `wide` for pages with lists, `narrow` for a single form or notice. */
   readonly width?: "narrow" | "wide";
-  /** Stands at the top right, for people who are signed in. */
+  /** At the top right, for signed-in users. */
   readonly aside?: Part;
-  /** What a page needs in its head besides. */
+  /** Additional elements of the page's head. */
   readonly head?: Part;
 }
 
@@ -46,9 +46,9 @@ ${content}
 </html>
 `;
 
-/** The hidden members that bind a form to this browser, and carry on where the person is going. */
-export const hidden = (token: string, way: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
-${returnToMembers(way).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
+/** The hidden members that bind a form to this browser and pass on where the user is going. */
+export const hidden = (token: string, returnTo: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${returnToMembers(returnTo).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 
 export interface Field {
   readonly name: string;
@@ -62,7 +62,7 @@ export interface Field {
   readonly autofocus?: boolean;
 }
 
-/** A labelled input with its hint and its fault; both are told to screen readers. */
+/** A labelled input with its hint and its fault; screen readers read both. */
 export function field(language: Language, { name, label, type, autocomplete, value, hint, error, optional, autofocus }: Field): Markup {
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter((id) => id !== false).join(" ");
   return html`<div class="field${error !== undefined && " field-bad"}">
@@ -83,7 +83,7 @@ export interface Fault {
   readonly message: string;
 }
 
-/** What went wrong, at the head of the form, each with a link to its field. */
+/** The faults at the head of a form, each with a link to its field. */
 export const faultSummary = (language: Language, faults: readonly Fault[]): Part =>
   faults.length > 0 &&
   html`<div class="summary" role="alert" tabindex="-1">
@@ -95,7 +95,7 @@ export const faultSummary = (language: Language, faults: readonly Fault[]): Part
 export const faultOf = (faults: readonly Fault[], name: string): string | undefined =>
   faults.find((fault) => fault.field === name)?.message;
 
-/** The title of a page with a form: that something is wrong is what a screen reader says first. */
+/** The title of a page with a form: names a fault first, for screen readers. */
 export const formTitle = (language: Language, title: string, faults: readonly Fault[]): string =>
   faults.length > 0 ? frameTexts[language].faultyTitle(title) : title;
 
@@ -104,7 +104,7 @@ const time = (seconds: number, shown: string): Markup => html`<time datetime="${
 /** A day in UTC. @param seconds since the epoch */
 export const day = (language: Language, seconds: number): Markup => time(seconds, shownDay(language, seconds));
 
-/** A day and the time of it, in UTC. @param seconds since the epoch */
+/** A day and time in UTC. @param seconds since the epoch */
 export const moment = (language: Language, seconds: number): Markup => time(seconds, shownMoment(language, seconds));
 
 /** What stands on every page, or in every form. */

@@ -15,36 +15,36 @@ export type Described = ReadonlyMap<string, ScopeDescription>;
 
 const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, scope]));
 /**
- * A scope in plain words: the operators' own, else the built-in ones. One that nobody has described keeps its name: what it allows is
- * for the places to say where it is good. Pure.
- * @param places where the access is for, in words; nowhere is the application itself
+ * A scope in words: the operators' description, else the built-in one. A scope without a description keeps its name; its resources decide
+ * what it allows. Pure.
+ * @param resources of the access, in words; without any it is for the application itself
  */
-export function scopeWords(language: Language, scope: string, described: Described, places: readonly string[] = []): ScopeWords {
-  const own = described.get(scope) ?? BUILT_IN.get(scope);
+export function scopeWords(language: Language, scope: string, described: Described, resources: readonly string[] = []): ScopeWords {
+  const description = described.get(scope) ?? BUILT_IN.get(scope);
   const other = (words: { readonly language: Language } | undefined) => (words?.language === language ? undefined : words?.language);
-  const title = own && wordingFor(language, own.title);
-  if (own !== undefined && title !== undefined) {
-    const detail = wordingFor(language, own.detail);
+  const title = description && wordingFor(language, description.title);
+  if (description !== undefined && title !== undefined) {
+    const detail = wordingFor(language, description.detail);
     return { title: title.text, titleIn: other(title), detail: detail?.text ?? "", detailIn: other(detail) };
   }
   const { firstPartyPermission, permissionAt } = scopesTexts[language];
-  const detail = places.length === 0 ? firstPartyPermission : permissionAt(shownList(language, places));
+  const detail = resources.length === 0 ? firstPartyPermission : permissionAt(shownList(language, resources));
   return { title: scope, titleIn: undefined, detail, detailIn: undefined };
 }
 
-/** What is said of a scope that nobody has described. */
+/** The details of a scope without a description. */
 export interface ScopesTexts {
   readonly firstPartyPermission: string;
-  readonly permissionAt: (places: string) => string;
+  readonly permissionAt: (resources: string) => string;
 }
 
 export const scopesTexts: Catalogue<ScopesTexts> = {
   en: {
     firstPartyPermission: "A permission of the application itself.",
-    permissionAt: (places) => `A permission at ${places}.`,
+    permissionAt: (resources) => `A permission at ${resources}.`,
   },
   de: {
     firstPartyPermission: "Eine Berechtigung der Anwendung selbst.",
-    permissionAt: (places) => `Eine Berechtigung bei ${places}.`,
+    permissionAt: (resources) => `Eine Berechtigung bei ${resources}.`,
   },
 };

@@ -12,7 +12,7 @@ import { queryMember } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
 
-/** The link that the page is about: by its handle, or by what the wallet on this device was told to bring back. */
+/** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
 async function linkOf(
   kit: WalletKit,
   ctx: FrontContext,
@@ -23,7 +23,7 @@ async function linkOf(
   return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, kit.linking, callerOf(ctx)), handle };
 }
 
-/** GET /account/wallet: the wallet that is linked, the link that waits for its wallet, or how to begin one. */
+/** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
 const showPage = (kit: WalletKit): Handler =>
   accountPageHandler(kit, async (ctx, page) => {
     const { user } = page.signedIn;
@@ -43,7 +43,7 @@ const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, 
 });
 
 /**
- * POST /account/wallet: begins a link. Its form shows the account and asks for confirmation, before there is anything for a wallet to scan.
+ * POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything.
  */
 const beginPage = (kit: WalletKit): Handler =>
   accountForm(kit, async (ctx, form, signedIn) => {
@@ -60,7 +60,7 @@ const unlinkPage = (kit: WalletKit): Handler =>
     return "/account/wallet?done=unlinked";
   });
 
-/** The pages of wallet linking. They work without scripts; with one they need not be loaded again and again. */
+/** The pages of wallet linking. They work without scripts; a script replaces reloading. */
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
   return [

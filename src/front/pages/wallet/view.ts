@@ -1,13 +1,13 @@
+import { encode } from "uqr";
 import type { SeenLink } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { type Language, shownDay, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-frame.ts";
+import { accountFrame, doneWords } from "../account-page.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownHost } from "../views/client.ts";
 import { hidden } from "../views/layout.ts";
-import { qrCode } from "./qr-code.ts";
 import { type WalletTexts, walletTexts } from "./texts.ts";
 
 /** A link that waits for its wallet. */
@@ -108,4 +108,15 @@ ${
 <p class="small">${texts.goodUntil(shownMoment(language, expiresAt))} ${texts.looksByItself}</p>
 <p class="small"><a href="${site.path(`${PATH}?handle=${handle}`)}">${texts.look}</a> · <a href="${site.path(PATH)}">${texts.startOver}</a></p>
 </section>`;
+}
+
+/** Modules of empty space around a code (ISO/IEC 18004 §5.3.8). */
+const QUIET = 4;
+
+/** A text as a QR code, black on white in every colour scheme. @param label for screen readers */
+export function qrCode(text: string, label: string): Markup {
+  const { data, size } = encode(text, { ecc: "L", border: QUIET });
+  const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ""))).join("");
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label}" shape-rendering="crispEdges">
+<rect width="${size}" height="${size}" fill="#fff"/><path d="${dark}" fill="#000"/></svg>`;
 }

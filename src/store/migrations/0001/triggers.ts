@@ -15,7 +15,7 @@ const pauseKey = (row: "new" | "old"): string => `${row}.agent || coalesce(E'\\n
 
 /**
  * Revocation events, for resource servers that verify tokens themselves. Triggers write them, so that no statement revokes anything
- * without one, and in its transaction. An event has its transaction's id, by which readers find what was committed late (docs/decisions/0010-revocation-events.md).
+ * without one, and in its transaction. An event has its transaction's id, by which readers find what was committed late (docs/decisions/0010).
  */
 const revocationEvents = [
   `create function record_revocation(text, text, boolean, timestamptz) returns void language sql as $$

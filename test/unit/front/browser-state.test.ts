@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { csrfToken } from "../../../src/accounts/sessions.ts";
+import { cookiesOf } from "../../../src/front/http/cookies.ts";
+import { FORM_TOKEN, formGuard, isCrossSite } from "../../../src/front/http/form-guard.ts";
+import type { FrontContext } from "../../../src/front/http/routes.ts";
+import { parseForm } from "../../../src/protocol/form.ts";
+import { newSecret } from "../../../src/secret.ts";
+
+const ISSUER = "https://id.example.test";
+const secret = newSecret(randomBytes);
+const other = newSecret(randomBytes);
+
+function contextWith(headers: Record<string, string>) {
+  const set: string[] = [];
+  const ctx = { req: { headers }, append: (_name: string, value: string) => void set.push(value) };
+  return { ctx: ctx as unknown as FrontContext, set };
+}
+
+describe("cookies", () => {
+  const cookies = cookiesOf(ISSUER);
+
+  test("are host-only, HttpOnly, SameSite=Lax and Secure over https", () => {
+    const { ctx, set } = contextWith({});
+    cookies.startSession(ctx, secret, 60);
+    cookies.endSession(ctx);
+    cookies.startVisitor(ctx, secret);
+    expect(set).toEqual([
+      `__Host-countersign=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=60; Secure`,
+      "__Host-countersign=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0; Secure",
+      `__Host-countersign-visitor=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=86400; Secure`,
+    ]);
+  });
+
+  test("have neither prefix nor Secure on a plain-http loopback host", () => {
+    const { ctx, set } = contextWith({});
+    cookiesOf("http://localhost:3000").startSession(ctx, secret, 60);
+    expect(set).toEqual([`countersign=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=60`]);
+  });
+
+  test.for([
+    ["one", `__Host-countersign=${secret}`, secret],
+    ["one among others", `a=b; __Host-countersign=${secret}; c=d`, secret],
+    ["two of the name", `__Host-countersign=${secret}; __Host-countersign=${other}`, undefined],
+    ["one without the prefix", `countersign=${secret}`, undefined],
+    ["a value that is not a secret", "__Host-countersign=x", undefined],
+    ["none", "", undefined],
+  ] as const)("a session is read from %s", ([, cookie, expected]) => {
+    expect(cookies.session(contextWith({ cookie }).ctx)).toBe(expected);
+  });
+
+  test.for([
+    ["a form", "__Host-countersign-pending=email=a%40b.test&next=%2Faccount", "a@b.test"],
+    ["an empty value", "__Host-countersign-pending=", undefined],
+    ["a repeated member", "__Host-countersign-pending=email=a&email=b", undefined],
+    ["two cookies", "__Host-countersign-pending=email=a; __Host-countersign-pending=email=b", undefined],
+  ] as const)("a pending action is read from %s", ([, cookie, expected]) => {
+    expect(cookies.pendingAction(contextWith({ cookie }).ctx)?.get("email")).toBe(expected);
+  });
+
+  test("the cookie of a pending action is removed only where it is there", () => {
+    const [absent, present] = [contextWith({}), contextWith({ cookie: "__Host-countersign-pending=email=a" })];
+    cookies.endPendingAction(absent.ctx);
+    cookies.endPendingAction(present.ctx);
+    expect([absent.set, present.set.length]).toEqual([[], 1]);
+  });
+});
+
+describe("the guard of forms", () => {
+  const guard = formGuard({ issuer: ISSUER, cookies: cookiesOf(ISSUER), randomBytes });
+  const origin = { origin: ISSUER };
+  const session = `__Host-countersign=${secret}`;
+  const visitor = `__Host-countersign-visitor=${other}`;
+  const assert = (headers: Record<string, string>, token: string | undefined, purpose = "account") =>
+    guard.assert(contextWith(headers).ctx, parseForm(token === undefined ? "" : `${FORM_TOKEN}=${token}`), purpose);
+
+  test("gives a browser without a cookie one to bind the token to", () => {
+    const { ctx, set } = contextWith({});
+    const token = guard.token(ctx, "account");
+    const given = /countersign-visitor=([^;]+)/.exec(set[0] ?? "")?.[1] ?? "";
+    expect(token).toBe(csrfToken(given, "account"));
+    expect(guard.token(contextWith({ cookie: session }).ctx, "account")).toBe(csrfToken(secret, "account"));
+    expect(guard.token(contextWith({ cookie: visitor }).ctx, "account")).toBe(csrfToken(other, "account"));
+  });
+
+  test("accepts the token of the session or of the visitor", () => {
+    const cookie = `${session}; ${visitor}`;
+    for (const key of [secret, other]) expect(() => assert({ ...origin, cookie }, csrfToken(key, "account"))).not.toThrow();
+  });
+
+  test.for([
+    ["no token", { ...origin, cookie: session }, undefined, "form_token"],
+    ["the token of another purpose", { ...origin, cookie: session }, csrfToken(secret, "consent"), "form_token"],
+    ["the token of another browser", { ...origin, cookie: session }, csrfToken(other, "account"), "form_token"],
+    ["a token without a cookie", origin, csrfToken(secret, "account"), "form_token"],
+    ["another origin", { origin: "https://evil.test", cookie: session }, csrfToken(secret, "account"), "cross_site_form"],
+  ] as const)("refuses %s", ([, headers, token, reason]) => {
+    expect(() => assert(headers, token)).toThrow(expect.objectContaining({ code: "forbidden", reason }));
+  });
+
+  test.for([
+    [{ origin: ISSUER }, false],
+    [{ origin: ISSUER, "sec-fetch-site": "cross-site" }, false],
+    [{ origin: "https://evil.test", "sec-fetch-site": "same-origin" }, true],
+    [{ origin: "null", "sec-fetch-site": "same-origin" }, false],
+    [{ origin: "null", "sec-fetch-site": "same-site" }, true],
+    [{ origin: "null" }, true],
+    [{ "sec-fetch-site": "none" }, true],
+    [{}, false],
+  ] as const)("a form with %j is cross-site: %s", ([headers, expected]) => {
+    expect(isCrossSite(contextWith({ ...headers }).ctx, ISSUER)).toBe(expected);
+  });
+});

@@ -1,0 +1,169 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { formBody } from "../../../src/front/http/body.ts";
+import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
+import { sendJson } from "../../../src/front/http/headers.ts";
+import { inFlight } from "../../../src/front/http/in-flight.ts";
+import type { HotContext, Route } from "../../../src/front/http/routes.ts";
+import { type FrontListener, listen } from "../../../src/front/http/server.ts";
+import { assertSingleFields, lifecycle } from "../../../src/front/http/steps.ts";
+import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
+
+describe("requests in flight", () => {
+  const overloaded = expect.objectContaining({ code: "temporarily_unavailable", reason: "front_overloaded", detail: { retryAfter: 1 } });
+
+  test("refuses a request above the cap, admits an essential one, and admits again after one ends", async () => {
+    const requests = inFlight(1, 1000);
+    const held = Promise.withResolvers<void>();
+    const first = requests.run(() => held.promise, false);
+    await expect(requests.run(() => {}, false)).rejects.toEqual(overloaded);
+    await requests.run(() => {}, true);
+    held.resolve();
+    await first;
+    await requests.run(() => {}, false);
+    expect(requests.size).toBe(0);
+  });
+
+  test("does not count a request that waits for its body, and checks the cap again once the body is there", async () => {
+    const requests = inFlight(1, 1000);
+    const body = Promise.withResolvers<string>();
+    const slow = requests.run(async (_signal, receive) => void (await receive(() => body.promise)), false);
+    expect(requests.size).toBe(0);
+    const held = Promise.withResolvers<void>();
+    const other = requests.run(() => held.promise, false);
+    body.resolve("a=1");
+    await expect(slow).rejects.toEqual(overloaded);
+    held.resolve();
+    await other;
+    await requests.run(async (_signal, receive) => void (await receive(async () => "a=1")), false);
+    expect(requests.size).toBe(0);
+  });
+
+  test("counts a request again after its body failed", async () => {
+    const requests = inFlight(1, 1000);
+    const failing = requests.run((_signal, receive) => receive(() => Promise.reject(new Error("interrupted"))), false);
+    await expect(failing).rejects.toThrow("interrupted");
+    expect(requests.size).toBe(0);
+  });
+
+  test("ends a request at its deadline and aborts its signal", async () => {
+    const requests = inFlight(10, 20);
+    let signal: AbortSignal | undefined;
+    const hanging = requests.run((ofRequest) => {
+      signal = ofRequest;
+      return new Promise<void>(() => {});
+    }, false);
+    await expect(hanging).rejects.toEqual(expect.objectContaining({ reason: "deadline_passed" }));
+    expect(signal?.aborted).toBe(true);
+    expect(requests.size).toBe(0);
+  });
+
+  test("answers 503 where the body arrives while the front is full", async () => {
+    const held = Promise.withResolvers<void>();
+    const print = apiErrorPrinter(ISSUER);
+    const form = async (ctx: HotContext) => sendJson(ctx, { a: (await formBody(ctx)).get("a") });
+    const routes: readonly Route[] = [
+      { method: "POST", path: "/form", print, answer: form },
+      { method: "GET", path: "/held", print, answer: () => held.promise.then(() => undefined) },
+    ];
+    const front = await startFront({ routes, cap: 1, deadline: 5000 });
+    const head = "POST /form HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\n";
+    const socket = connect(front.port, "127.0.0.1");
+    const answer = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
+    socket.write(head);
+    await expect.poll(async () => (await fetch(`${front.url}/nowhere`)).status).toBe(404);
+    void fetch(`${front.url}/held`).catch(() => undefined);
+    await expect.poll(async () => (await fetch(`${front.url}/nowhere`)).status).toBe(503);
+    socket.write("a=1");
+    expect(await answer).toMatch(/^HTTP\/1.1 503 [\s\S]*Retry-After: 1\r\n/i);
+    socket.destroy();
+    held.resolve();
+    await front.close();
+  });
+});
+
+/** What a printer writes, without a server. */
+function printed(print: (ctx: HotContext, refusal: Refusal | undefined) => void, refusal: Refusal | undefined) {
+  const headers = new Map<string, string>();
+  const ctx = {
+    status: 404,
+    body: undefined as unknown,
+    set: (name: string, value: string) => void headers.set(name.toLowerCase(), value),
+    remove: (name: string) => void headers.delete(name.toLowerCase()),
+  };
+  print(ctx as unknown as HotContext, refusal);
+  return { status: ctx.status, body: JSON.parse(String(ctx.body)), headers: Object.fromEntries(headers) };
+}
+
+describe("errors", () => {
+  const [oauth, api, bearer] = [oauthErrorPrinter(ISSUER), apiErrorPrinter(ISSUER), bearerErrorPrinter(ISSUER, "openid")];
+
+  test.for([
+    ["five seconds where the refusal of a 503 names none", new Refusal("temporarily_unavailable", "busy"), "5"],
+    ["what the refusal names", new Refusal("temporarily_unavailable", "busy", { retryAfter: 2 }), "2"],
+    ["whole seconds, rounded up", new Refusal("too_many_requests", "rate", { retryAfter: 1.2 }), "2"],
+    ["at least one second", new Refusal("too_many_requests", "rate", { retryAfter: 0.1 }), "1"],
+    ["nothing for a 429 without a time", new Refusal("too_many_requests", "rate"), undefined],
+    ["nothing for a 400", new Refusal("invalid_request", "x"), undefined],
+    ["nothing for an internal error", undefined, undefined],
+  ] as const)("Retry-After is %s", ([, refusal, expected]) => {
+    for (const print of [oauth, api, bearer]) expect(printed(print, refusal).headers["retry-after"]).toBe(expected);
+  });
+
+  test("a body that stays unread closes the connection", () => {
+    const { status, body, headers } = printed(oauth, new Refusal("payload_too_large", "x", { description: "Too long." }));
+    expect([status, body, headers.connection]).toEqual([413, { error: "invalid_request", error_description: "Too long." }, "close"]);
+    expect(printed(oauth, new Refusal("invalid_request", "x")).headers.connection).toBeUndefined();
+  });
+
+  test("a 401 has the challenge of its endpoint", () => {
+    expect(printed(oauth, new Refusal("invalid_client", "x")).headers["www-authenticate"]).toBe(`Basic realm="${ISSUER}", charset="UTF-8"`);
+    expect(printed(bearer, new Refusal("unauthenticated", "x"))).toMatchObject({
+      status: 401,
+      body: {},
+      headers: { "www-authenticate": `Bearer realm="${ISSUER}"` },
+    });
+    expect(printed(bearer, new Refusal("insufficient_scope", "x")).headers["www-authenticate"]).toBe(
+      `Bearer realm="${ISSUER}", error="insufficient_scope", scope="openid"`,
+    );
+    expect(printed(apiErrorPrinter(ISSUER, "Session"), new Refusal("unauthenticated", "x")).headers["www-authenticate"]).toBe(
+      `Session realm="${ISSUER}"`,
+    );
+  });
+
+  test("an internal error reveals nothing", () => {
+    expect(printed(oauth, undefined)).toMatchObject({ status: 500, body: { error: "server_error" } });
+    expect(printed(api, undefined).body).toEqual({ statusCode: 500, error: "Internal Server Error", message: "Internal Server Error." });
+  });
+});
+
+describe("single header fields", () => {
+  const refused = expect.objectContaining({ code: "invalid_request", reason: "header_repeated" });
+  test.for([
+    ["Authorization twice", ["Authorization", "a", "authorization", "a"], true],
+    ["Content-Type twice", ["content-type", "a", "Host", "x", "CONTENT-TYPE", "b"], true],
+    ["one of each", ["Authorization", "a", "Content-Type", "b"], false],
+    ["another field twice", ["Accept", "a", "Accept", "b"], false],
+    ["a value that names the field", ["Authorization", "a", "X-Forwarded-X", "authorization"], false],
+  ] as const)("%s", ([, rawHeaders, isRefused]) => {
+    const check = () => assertSingleFields({ rawHeaders: [...rawHeaders] });
+    if (isRefused) expect(check).toThrow(refused);
+    else expect(check).not.toThrow();
+  });
+});
+
+describe("the listener", () => {
+  let listener: FrontListener | undefined;
+  afterEach(() => listener?.drain(0, 0));
+
+  test("refuses a request with more than 100 header fields", async () => {
+    const life = lifecycle();
+    listener = await listen({ host: "127.0.0.1", port: 0, lifecycle: life, handler: (_req, res) => void res.end() });
+    const port = listener.addresses[0]?.port ?? 0;
+    const fields = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}: x\r\n`).join("");
+    const answer = (count: number) => rawRequest(port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields(count - 2)}\r\n`);
+    expect(await answer(100)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await answer(101)).toMatch(/^HTTP\/1.1 431 /);
+  });
+});
