@@ -151,7 +151,7 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
     ["crit", { crit: ["exp"] }],
     ["b64", { b64: false }],
     ["zip", { zip: "DEF" }],
-  ] as const)("abuse 33: the header member %s, by whomever it is signed, and nobody is asked for keys", async ([, header]) => {
+  ] as const)("abuse 33: the header member %s, by whomever it is signed, and no one is asked for keys", async ([, header]) => {
     for (const by of [key, strangersKey]) {
       const around = surroundings(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
       expect(await present(assertion(made({}, header, by)), around)).toEqual(refused("assertion_brings_its_key"));
@@ -291,7 +291,7 @@ describe("an identifier is used once", () => {
     expect(await present(assertion(made({ jti: "only" })), around)).toBe("notes-app");
   });
 
-  test("where the store cannot say, nobody is let in", async () => {
+  test("where the store cannot say, no one is let in", async () => {
     const around = surroundings(keyClient());
     const ports = {
       ...around.ports,

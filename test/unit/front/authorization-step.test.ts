@@ -46,7 +46,7 @@ describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
     ["max_age=0, signed in since", { maxAge: 0 }, ada, true, "issue"],
     ["the hint names her", { hintedSub: "ada" }, ada, false, "issue"],
     ["the hint names another", { hintedSub: "bob" }, ada, false, "login_required"],
-    ["the hint, nobody signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],
+    ["the hint, no one signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],
   ])("%s", ([, members, signedIn, renewed, expected]) => {
     expect(step(members, signedIn, renewed)).toBe(expected);
   });
