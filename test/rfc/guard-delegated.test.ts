@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished } from "vitest";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
 import { signJwt } from "../../src/core/signing/jws.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
-import { createSigner } from "../../src/core/signing/signer.ts";
+import { createSigner } from "../../src/core/signing/jws.ts";
 import { developmentKey } from "../../src/development-keys.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { delegationRepository } from "../../src/store/delegation-repository.ts";

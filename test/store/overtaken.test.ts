@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { signJwt } from "../../src/core/signing/jws.ts";
-import { createSigner } from "../../src/core/signing/signer.ts";
+import { createSigner } from "../../src/core/signing/jws.ts";
 import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts";
 import { isRefusal } from "../../src/errors.ts";
 import { type TokenRequest, TokenRequestSchema } from "../../src/gen/countersign/token/v1/token_pb.ts";
