@@ -1,5 +1,6 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
+import { createLocalJWKSet, jwtVerify, SignJWT } from "jose";
 import { beforeAll, expect, test } from "vitest";
 import { issuedTokens } from "../../../src/core/signing/issued-tokens.ts";
 import { headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt } from "../../../src/core/signing/jws.ts";
@@ -33,6 +34,19 @@ const handMade = (header: object, key: SigningKey = own, payload: object = claim
 test("an own access token verifies, and an own RS256 ID token", async () => {
   expect(verified(await signJwt(claims, "at+jwt", own, sign))).toEqual(claims);
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
+});
+
+test("jose verifies the tokens of this server, and this server those that jose signs alike", async () => {
+  const keySet = createLocalJWKSet({ keys: [own.jwk, rsa.jwk] as { kty: string }[] });
+  for (const [key, type] of [
+    [own, "at+jwt"],
+    [rsa, "JWT"],
+  ] as const) {
+    const token = await signJwt(claims, type, key, sign);
+    expect((await jwtVerify(token, keySet, { issuer: ISSUER, typ: type, algorithms: [key.jwk.alg] })).payload).toEqual(claims);
+    const { alg, kid } = key.jwk;
+    expect(verified(await new SignJWT(claims).setProtectedHeader({ alg, typ: type, kid }).sign(key.privateKey), type)).toEqual(claims);
+  }
 });
 
 test("contract: a retired key goes on verifying", async () => {
