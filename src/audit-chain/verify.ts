@@ -46,91 +46,107 @@ export interface Verification {
   end(): Verdict;
 }
 
+interface State {
+  readonly trusted: ReadonlySet<string> | undefined;
+  readonly keys: Map<string, KeyObject>;
+  lines: number;
+  start: Link | undefined;
+  last: Link;
+  signedTo: number;
+  anchored: boolean;
+  checkpoints: number;
+}
+
+const faultAt = ({ lines }: State, kind: FaultKind, seq: number, recordId?: string): Fault => ({
+  kind,
+  line: lines,
+  seq,
+  ...(recordId !== undefined && { recordId }),
+});
+
+function takeHeader(state: State, line: ExportLine): Fault | undefined {
+  if (line.type !== "header") return faultAt(state, "malformed", 1);
+  state.start = state.last = { seq: line.after, hash: line.previous };
+  state.signedTo = line.after;
+  state.anchored = line.previous === GENESIS.hash; // the genesis link is the same for every chain
+  return state.anchored === (line.after === 0) ? undefined : faultAt(state, "record_altered", line.after + 1);
+}
+
+function takeKey({ keys, trusted }: State, jwk: Readonly<Record<string, unknown>>): undefined {
+  const found = checkpointKey(jwk); // exports hold the RSA keys of ID tokens too, which sign no checkpoint
+  if (found !== undefined && trusted?.has(found.kid) !== false) keys.set(found.kid, found.key);
+}
+
+function takeRecord(state: State, { seq, hash, record }: Extract<ExportLine, { type: "record" }>): Fault | undefined {
+  const { last } = state;
+  const recordId = typeof record.id === "string" ? record.id : undefined;
+  if (seq > last.seq + 1) return faultAt(state, "record_missing", last.seq + 1);
+  if (seq <= last.seq) return faultAt(state, "record_out_of_order", seq, recordId);
+  const expected = link(last, record);
+  if (expected.hash !== hash) return faultAt(state, "record_altered", seq, recordId);
+  state.last = expected;
+  return undefined;
+}
+
+function takeCheckpoint(state: State, { seq, jws }: SignedCheckpoint): Fault | undefined {
+  const { last } = state;
+  const unsigned = state.signedTo + 1;
+  if (seq > last.seq) return faultAt(state, "record_missing", last.seq + 1);
+  const read = readCheckpoint(jws, state.keys);
+  if (read === "unknown_key") return faultAt(state, "key_untrusted", unsigned);
+  if (typeof read === "string") return faultAt(state, "checkpoint_forged", unsigned);
+  // An attacker can rewrite every hash but cannot sign: the records between the last valid signature and this one are not what was sealed.
+  if (read.seq !== seq || seq !== last.seq || read.hash !== last.hash) return faultAt(state, "checkpoint_contradicts", unsigned);
+  state.signedTo = seq;
+  state.anchored ||= seq === state.start?.seq;
+  state.checkpoints += 1;
+  return undefined;
+}
+
+function takeLine(state: State, text: string): Fault | undefined {
+  const line = parseLine(text);
+  if (line === undefined) return faultAt(state, "malformed", state.last.seq + 1);
+  if (state.start === undefined) return takeHeader(state, line);
+  switch (line.type) {
+    case "header":
+      return faultAt(state, "malformed", state.last.seq + 1);
+    case "key":
+      return takeKey(state, line.jwk);
+    case "record":
+      return takeRecord(state, line);
+    case "checkpoint":
+      return takeCheckpoint(state, line);
+  }
+}
+
 /**
  * Verifies an export line by line, from its lines alone. Every record must follow from the one before it, and every checkpoint must be signed
  * and match the records.
  * @param trusted ids (RFC 7638 thumbprints) of the keys that may sign; when left out, the keys in the export
  */
 export function verification(trusted?: ReadonlySet<string>): Verification {
-  const keys = new Map<string, KeyObject>();
-  let lines = 0;
-  let start: Link | undefined;
-  let last: Link = GENESIS;
-  let signedTo = 0;
-  let anchored = false;
-  let checkpoints = 0;
+  const state: State = {
+    trusted,
+    keys: new Map(),
+    lines: 0,
+    start: undefined,
+    last: GENESIS,
+    signedTo: 0,
+    anchored: false,
+    checkpoints: 0,
+  };
   let found: Fault | undefined;
-
-  const fault = (kind: FaultKind, seq: number, recordId?: string): Fault => ({
-    kind,
-    line: lines,
-    seq,
-    ...(recordId !== undefined && { recordId }),
-  });
-
-  function takeHeader(line: ExportLine): Fault | undefined {
-    if (line.type !== "header") return fault("malformed", 1);
-    start = last = { seq: line.after, hash: line.previous };
-    signedTo = start.seq;
-    anchored = start.hash === GENESIS.hash; // the genesis link is the same for every chain
-    return anchored === (start.seq === 0) ? undefined : fault("record_altered", start.seq + 1);
-  }
-
-  function takeKey(jwk: Readonly<Record<string, unknown>>): undefined {
-    const found = checkpointKey(jwk); // exports hold the RSA keys of ID tokens too, which sign no checkpoint
-    if (found !== undefined && trusted?.has(found.kid) !== false) keys.set(found.kid, found.key);
-  }
-
-  function takeRecord({ seq, hash, record }: Extract<ExportLine, { type: "record" }>): Fault | undefined {
-    const recordId = typeof record.id === "string" ? record.id : undefined;
-    if (seq > last.seq + 1) return fault("record_missing", last.seq + 1);
-    if (seq <= last.seq) return fault("record_out_of_order", seq, recordId);
-    const expected = link(last, record);
-    if (expected.hash !== hash) return fault("record_altered", seq, recordId);
-    last = expected;
-    return undefined;
-  }
-
-  function takeCheckpoint({ seq, jws }: SignedCheckpoint): Fault | undefined {
-    const unsigned = signedTo + 1;
-    if (seq > last.seq) return fault("record_missing", last.seq + 1);
-    const read = readCheckpoint(jws, keys);
-    if (read === "unknown_key") return fault("key_untrusted", unsigned);
-    if (typeof read === "string") return fault("checkpoint_forged", unsigned);
-    // An attacker can rewrite every hash but cannot sign: the records between the last valid signature and this one are not what was sealed.
-    if (read.seq !== seq || seq !== last.seq || read.hash !== last.hash) return fault("checkpoint_contradicts", unsigned);
-    signedTo = seq;
-    anchored ||= seq === start?.seq;
-    checkpoints += 1;
-    return undefined;
-  }
-
-  function judge(text: string): Fault | undefined {
-    const line = parseLine(text);
-    if (line === undefined) return fault("malformed", last.seq + 1);
-    if (start === undefined) return takeHeader(line);
-    switch (line.type) {
-      case "header":
-        return fault("malformed", last.seq + 1);
-      case "key":
-        return takeKey(line.jwk);
-      case "record":
-        return takeRecord(line);
-      case "checkpoint":
-        return takeCheckpoint(line);
-    }
-  }
-
   return {
     take(text) {
-      lines += 1;
-      found ??= judge(text);
+      state.lines += 1;
+      found ??= takeLine(state, text);
       return found;
     },
     end() {
+      const { start, last, checkpoints, signedTo, anchored } = state;
       const first = (start?.seq ?? 0) + 1;
-      if (found === undefined && start === undefined) found = fault("malformed", 1);
-      if (found === undefined && checkpoints === 0 && last.seq >= first) found = fault("unsigned", first);
+      if (found === undefined && start === undefined) found = faultAt(state, "malformed", 1);
+      if (found === undefined && checkpoints === 0 && last.seq >= first) found = faultAt(state, "unsigned", first);
       if (found !== undefined) return { kind: "unsound", fault: found };
       return { kind: "sound", proof: { first, last: last.seq, records: last.seq - first + 1, checkpoints, signedTo, anchored } };
     },

@@ -105,3 +105,10 @@ export const audienceOf = (client: Client): readonly string[] => client.audience
 
 /** Scopes that need a signed-in user (OIDC Core §3.1.2.1 and §11). */
 export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
+
+/**
+ * Whether static API keys of a client can be created and are accepted: only in development. A client without an environment has the rules of
+ * production.
+ * @see docs/protocol.md#api-keys
+ */
+export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boolean => environment === "development";

@@ -18,13 +18,13 @@ import { createSigner } from "./signing/signer.ts";
 import { successorOf } from "./signing/successor.ts";
 import { answerTokenRequest } from "./token-request.ts";
 
-/** The token core: who asks, may they, which file answers. */
+/** The token core: one function for each method of TokenCoreService. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole: Core = {
     ...ports,
     sign: createSigner(),
     issuedTokens: issuedTokens(ports.issuer, ports.keys),
-    successor: (wish) => successorOf(ports.keys.signing().accessToken)(wish),
+    successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
   };
 
   /** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or when the call comes too late */
@@ -43,11 +43,11 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       const core = inTime(whole, context);
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       // While the clocks are apart no code is issued here; IssueCode then says why.
-      const askedIn =
+      const signedIn =
         session && core.clocks?.isTrue() !== false && userId !== undefined
           ? { userId, sessionId: session.id, authTime: session.authTime, requestId }
           : undefined;
-      return validateAuthorization(request, userId, askedIn, { address, requestId }, core);
+      return validateAuthorization(request, userId, signedIn, { address, requestId }, core);
     },
 
     async issueCode(request, context) {

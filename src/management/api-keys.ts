@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mintApiKey } from "../clients/api-key.ts";
-import { mayHoldApiKey } from "../clients/environment.ts";
+import { mayHoldApiKey } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { found } from "./clients.ts";

@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { isApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
+import { usesSecret } from "../clients/coherence.ts";
+import type { NewClient } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
+import { newClientId, newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
-import { assertSelfServiceScopes, developerChange } from "./client-rules.ts";
+import { assertSelfServiceScopes, assertUsable, developerChange, type GivenSettings, newSettings } from "./client-rules.ts";
 import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
-import { mintClient } from "./new-client.ts";
+import type { ManagementPorts } from "./ports.ts";
 import { authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
 import { clientView } from "./views.ts";
 
@@ -34,6 +37,35 @@ export function assertHasSecret(client: Client): void {
   if (!client.tokenEndpointAuthMethod.startsWith("client_secret")) {
     throw new Refusal("invalid_request", "client_has_no_secret", { description: "This client does not authenticate with a secret." });
   }
+}
+
+export interface MintedClient {
+  readonly client: NewClient;
+  /** Plain text, for the one response that shows it; undefined where the authentication method has no secret. */
+  readonly clientSecret: string | undefined;
+}
+
+/**
+ * A new client, with a generated client_id and secret.
+ * @throws {Refusal} invalid_request
+ */
+export async function mintClient(
+  given: GivenSettings & { readonly clientId?: string | undefined },
+  origin: NewClient["origin"],
+  { realms, clock, randomBytes }: ManagementPorts,
+): Promise<MintedClient> {
+  const settings = newSettings(given);
+  assertUsable(settings);
+  const clientSecret = usesSecret(settings.tokenEndpointAuthMethod) ? newSecret(randomBytes) : undefined;
+  const client: NewClient = {
+    ...settings,
+    origin,
+    id: newId(clock, randomBytes),
+    clientId: given.clientId ?? newClientId(randomBytes),
+    realmId: (await realms.default()).id,
+    secretHash: clientSecret === undefined ? null : hashSecret(clientSecret),
+  };
+  return { client, clientSecret };
 }
 
 /** The clients that a developer owns. @see docs/protocol.md#clients */

@@ -2,7 +2,7 @@ import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegat
 import type { User } from "../accounts/ports.ts";
 import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
-import { mayHoldApiKey } from "../clients/environment.ts";
+import { mayHoldApiKey } from "../clients/client.ts";
 import type { Page, Realm } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
 import type { AuditChainState, AuditRecord } from "./audit-ports.ts";

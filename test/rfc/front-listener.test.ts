@@ -111,6 +111,15 @@ describe("the listener", () => {
     void ended;
   });
 
+  test("reads about a hundred headers, and refuses more with 431", async () => {
+    const { port } = await start("127.0.0.1");
+    const statusWith = async (count: number) => {
+      const lines = Array.from({ length: count - 1 }, (_, n) => `X-N-${n}: 1\r\n`).join("");
+      return (await rawRequest(port, `GET /quick HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)).slice(9, 12);
+    };
+    expect([await statusWith(99), await statusWith(102)]).toEqual(["200", "431"]);
+  });
+
   test("refuses headers over 16 KiB", async () => {
     const { port } = await start("127.0.0.1");
     expect(await rawRequest(port, `GET /quick HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(17_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /);

@@ -68,6 +68,14 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     }
   });
 
+  test("another user's token learns nothing of a delegation, not even that it was cut", async () => {
+    const { first } = await aChain();
+    const [{ scene: other }, { sql }] = [await aRoot(), database];
+    await delegationRepository(sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
+    expect((await tokenStates(sql).of(tokenOf(first))).revoked).toBe(true);
+    expect((await tokenStates(sql).of({ ...tokenOf(first), userId: other.userId })).revoked).toBe(false);
+  });
+
   test.for([
     ["the grant revoked", (root) => grants(database.sql).revoke(root.grantId, anAudit("token.revoked"))],
     ["the user signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],

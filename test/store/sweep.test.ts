@@ -110,6 +110,17 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(await sweep(database.sql)).toEqual({ gone: 0, more: false });
   });
 
+  test("a used identifier stays for an hour after it expired, so that a slow clock accepts no assertion twice", async () => {
+    const left = async () =>
+      (await run<{ id: string }>("select encode(id_hash, 'hex') as id from consumed_ids order by 1")).map(({ id }) => id);
+    const before = await left();
+    await run("insert into consumed_ids values ('client_assertion', decode('0a', 'hex'), now() - interval '59 minutes')");
+    await run("insert into consumed_ids values ('client_assertion', decode('0b', 'hex'), now() - interval '61 minutes')");
+    await sweep(database.sql);
+    expect((await left()).filter((id) => !before.includes(id))).toEqual(["0a"]);
+    await run("delete from consumed_ids where id_hash = decode('0a', 'hex')");
+  });
+
   test("a sweep that is stopped ends after the batch under way", async () => {
     await leftovers(1_100);
     const stopping = new AbortController();

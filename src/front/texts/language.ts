@@ -1,9 +1,9 @@
 import Negotiator from "negotiator";
-import { type Catalogue, LANGUAGES, type Language } from "../../language.ts";
+import { type Catalogue, catalogue, LANGUAGES, type Language } from "../../language.ts";
 import type { FrontContext } from "../http/routes.ts";
 
 export type { Catalogue, Language };
-export { LANGUAGES };
+export { catalogue, LANGUAGES };
 
 const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
 

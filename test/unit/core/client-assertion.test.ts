@@ -22,7 +22,7 @@ const strangersKey = keyFor("EdDSA", "one");
 const keyClient = (members: Partial<Client> = {}): Client =>
   aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] }, ...members });
 
-/** Ports over plain memory, which also tell what was asked of them. */
+/** Ports over plain memory, which also record what was asked of them. */
 function surroundings(client: Client) {
   const used = new Set<string>();
   const asked: string[] = [];
@@ -151,7 +151,7 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
     ["crit", { crit: ["exp"] }],
     ["b64", { b64: false }],
     ["zip", { zip: "DEF" }],
-  ] as const)("abuse 33: the header member %s, by whomever it is signed, and nobody is asked for keys", async ([, header]) => {
+  ] as const)("abuse 33: the header member %s, by whomever it is signed, and no one is asked for keys", async ([, header]) => {
     for (const by of [key, strangersKey]) {
       const around = surroundings(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
       expect(await present(assertion(made({}, header, by)), around)).toEqual(refused("assertion_brings_its_key"));
@@ -291,7 +291,7 @@ describe("an identifier is used once", () => {
     expect(await present(assertion(made({ jti: "only" })), around)).toBe("notes-app");
   });
 
-  test("where the store cannot say, nobody is let in", async () => {
+  test("where the store cannot say, no one is let in", async () => {
     const around = surroundings(keyClient());
     const ports = {
       ...around.ports,
@@ -324,7 +324,7 @@ describe("keys at an address", () => {
     expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current"]]);
   });
 
-  test("they are asked for anew for a kid that is not among them", async () => {
+  test("they are fetched again for a kid that is not among them", async () => {
     const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
     expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current", "refreshed"]]);
     const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);

@@ -55,11 +55,11 @@ test.for([
   [["http://127.0.0.1/cb"], true],
   [["https://a.example.test/cb", "http://localhost/cb"], true],
   [["com.example.app:/cb"], true],
-] as const)("OAuth 2.1 §7.3.1: for a document with the redirects %j a person is always asked: %s", ([redirectUris, expected]) => {
+] as const)("OAuth 2.1 §7.3.1: for a document with the redirects %j a user is always asked: %s", ([redirectUris, expected]) => {
   expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
 });
 
-const wishes = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
+const params = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
 
 test.for([
   ["a plain request", {}, true],
@@ -69,9 +69,9 @@ test.for([
   ["prompt=select_account", { prompt: ["select_account"] }, false],
   ["max_age", { maxAge: 10_000 }, false],
   ["max_age=0", { maxAge: 0 }, false],
-  ["a hint at this person", { hintedSub: "me" }, true],
-  ["a hint at somebody else", { hintedSub: "you" }, false],
+  ["a hint at this user", { hintedSub: "me" }, true],
+  ["a hint at someone else", { hintedSub: "you" }, false],
   ["the client of a metadata document", { client: published() }, false],
 ] as const)("%s may have its code in the call that judges it: %s", ([, members, expected]) => {
-  expect(mayHaveCodeAtOnce({ ...wishes, ...members }, "me")).toBe(expected);
+  expect(mayHaveCodeAtOnce({ ...params, ...members }, "me")).toBe(expected);
 });

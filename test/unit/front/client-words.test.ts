@@ -27,7 +27,7 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
     expect(shownResource("urn:mail")).toBe("urn:mail");
   });
 
-  test("a redirect to the person's own machine is known", () => {
+  test("a redirect to the user's own machine is known", () => {
     const local = ["http://127.0.0.1:1/cb", "http://[::1]:1/cb", "http://localhost/cb", "com.example.app:/cb", "cursor://bank.example/cb"];
     for (const uri of local) expect([uri, isOnThisDevice(uri)]).toEqual([uri, true]);
     for (const uri of ["https://localhost.example/cb", "https://bank.example/cb", "cb"])

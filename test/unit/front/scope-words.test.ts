@@ -20,7 +20,7 @@ test.for([
   expect(scopeWords(language, scope, own, ["crm.example", "api.example/v1"])).toEqual({ title, detail, titleIn, detailIn });
 });
 
-test("a scope that nobody has described is the application's own where no place is named", () => {
+test("a scope that no one has described is the application's own where no place is named", () => {
   expect(scopeWords("en", "crm:write", new Map())).toMatchObject({ title: "crm:write", detail: "A permission of the application itself." });
 });
 

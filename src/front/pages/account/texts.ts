@@ -1,29 +1,6 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface AccountTexts {
-  readonly title: string;
-  readonly done: { readonly revoked: string; readonly resent: string; readonly named: string };
-  readonly profile: string;
-  readonly name: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly saveName: string;
-  readonly email: string;
-  readonly confirmed: string;
-  readonly notConfirmed: string;
-  readonly memberSince: string;
-  readonly resend: string;
-  readonly applications: string;
-  readonly noApplications: string;
-  /** Before the resources that an access works with. */
-  readonly worksWith: string;
-  readonly allowedOn: string;
-  readonly lastUsedOn: string;
-  readonly remove: string;
-  readonly removeFrom: (name: string) => string;
-}
-
-export const accountTexts: Catalogue<AccountTexts> = {
+export const accountTexts = catalogue({
   en: {
     title: "Your account",
     done: { revoked: "Access removed.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
@@ -39,11 +16,12 @@ export const accountTexts: Catalogue<AccountTexts> = {
     resend: "Send the confirmation mail again",
     applications: "Applications with access",
     noApplications: "No application has access to your account.",
+    /** Before the resources that an access works with. */
     worksWith: "Works with",
     allowedOn: "Allowed on",
     lastUsedOn: "last used on",
     remove: "Remove access",
-    removeFrom: (name) => `Remove access from ${name}`,
+    removeFrom: (name: string) => `Remove access from ${name}`,
   },
   de: {
     title: "Ihr Konto",
@@ -70,4 +48,6 @@ export const accountTexts: Catalogue<AccountTexts> = {
     remove: "Zugriff entfernen",
     removeFrom: (name) => `Zugriff von ${name} entfernen`,
   },
-};
+});
+
+export type AccountTexts = (typeof accountTexts)["en"];

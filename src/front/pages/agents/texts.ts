@@ -1,43 +1,6 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface AgentsTexts {
-  readonly title: string;
-  readonly done: { readonly ended: string; readonly paused: string; readonly resumed: string; readonly stillPaused: string };
-  readonly intro: string;
-  readonly none: string;
-  readonly more: string;
-  readonly acts: string;
-  readonly paused: string;
-  readonly pausedAbove: string;
-  /** About one delegation. */
-  readonly waits: string;
-  /** Before the day. */
-  readonly pausedByYou: string;
-  readonly pausedByOperator: string;
-  readonly holdsNothing: string;
-  readonly lastActed: string;
-  /** Before the resources that the access works with. */
-  readonly worksWith: string;
-  readonly onlyHandsOn: string;
-  /** Before the application that the user allowed. */
-  readonly startedBy: string;
-  readonly handedOnBy: string;
-  readonly mayHandOnTo: string;
-  readonly since: string;
-  readonly until: string;
-  readonly assertion: string;
-  readonly end: string;
-  readonly endAt: (agent: string, place: string) => string;
-  readonly endAll: string;
-  readonly endAllOf: (agent: string) => string;
-  readonly pause: string;
-  readonly pauseNamed: (agent: string) => string;
-  readonly resume: string;
-  readonly resumeNamed: (agent: string) => string;
-  readonly hint: string;
-}
-
-export const agentsTexts: Catalogue<AgentsTexts> = {
+export const agentsTexts = catalogue({
   en: {
     title: "Agents that act for you",
     done: {
@@ -52,13 +15,17 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
     acts: "Acts for you",
     paused: "Paused",
     pausedAbove: "Waiting for a paused agent",
+    /** About one delegation. */
     waits: "Does not work while the agent that passed it on is paused.",
+    /** Before the day. */
     pausedByYou: "Paused by you on",
     pausedByOperator: "Paused for all users by the operators of this service on",
     holdsNothing: "No active access",
     lastActed: "Last active",
+    /** Before the resources that the access works with. */
     worksWith: "Works with",
     onlyHandsOn: "Only passes work on",
+    /** Before the application that the user allowed. */
     startedBy: "Started by",
     handedOnBy: "passed on by",
     mayHandOnTo: "Can pass work on to",
@@ -66,13 +33,13 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
     until: "until",
     assertion: "A statement for another service about who you are. Stop the access that it gave there in that service.",
     end: "Stop this access",
-    endAt: (agent, place) => `Stop the access of ${agent} to ${place}`,
+    endAt: (agent: string, place: string) => `Stop the access of ${agent} to ${place}`,
     endAll: "Stop all",
-    endAllOf: (agent) => `Stop all access of ${agent}`,
+    endAllOf: (agent: string) => `Stop all access of ${agent}`,
     pause: "Pause",
-    pauseNamed: (agent) => `Pause ${agent}`,
+    pauseNamed: (agent: string) => `Pause ${agent}`,
     resume: "Resume",
-    resumeNamed: (agent) => `Resume ${agent}`,
+    resumeNamed: (agent: string) => `Resume ${agent}`,
     hint: "Access of a paused agent works again when you resume it, unless it has expired. Access that you stop does not come back, but the agent can get new access.",
   },
   de: {
@@ -115,4 +82,6 @@ export const agentsTexts: Catalogue<AgentsTexts> = {
     resumeNamed: (agent) => `${agent} fortfahren lassen`,
     hint: "Zugriffe eines angehaltenen Agenten gelten wieder, wenn Sie ihn fortfahren lassen, sofern sie nicht abgelaufen sind. Beendete Zugriffe kommen nicht zurück, der Agent kann aber neue erhalten.",
   },
-};
+});
+
+export type AgentsTexts = (typeof agentsTexts)["en"];

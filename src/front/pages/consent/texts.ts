@@ -1,39 +1,12 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface ConsentTexts {
-  readonly title: (name: string) => string;
-  /** After the name of the application. */
-  readonly asks: string;
-  readonly asksMore: string;
-  /** Everything was allowed before. */
-  readonly asksAgain: string;
-  readonly signedInAs: string;
-  readonly otherAccount: string;
-  readonly able: string;
-  readonly ableAlso: string;
-  readonly known: string;
-  readonly resources: string;
-  readonly howLong: string;
-  /** Of a client that gets no refresh token. */
-  readonly eachTime: (access: string) => string;
-  /** Of a client that gets refresh tokens: its longest duration, and the time without use after which it ends. */
-  readonly lasting: (most: string, idle: string) => string;
-  readonly isNew: string;
-  /** Of an agent among the resources. */
-  readonly mayAct: string;
-  readonly mayUse: string;
-  readonly deny: string;
-  readonly allow: string;
-  /** Before the link to the account page, which ends the sentence. */
-  readonly removable: string;
-  readonly accountPage: string;
-}
-
-export const consentTexts: Catalogue<ConsentTexts> = {
+export const consentTexts = catalogue({
   en: {
-    title: (name) => `Allow ${name}?`,
+    title: (name: string) => `Allow ${name}?`,
+    /** After the name of the application. */
     asks: "asks for access",
     asksMore: "asks for more access",
+    /** Everything was allowed before. */
     asksAgain: "asks for access again",
     signedInAs: "You are signed in as",
     otherAccount: "Use another account",
@@ -42,13 +15,17 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     known: "Already allowed",
     resources: "Works only with",
     howLong: "For how long",
-    eachTime: (access) => `For ${access} after each sign-in.`,
-    lasting: (most, idle) => `Until you remove it, for up to ${most}. Ends after ${idle} without use.`,
+    /** Of a client that gets no refresh token. */
+    eachTime: (access: string) => `For ${access} after each sign-in.`,
+    /** Of a client that gets refresh tokens: its longest duration, and the time without use after which it ends. */
+    lasting: (most: string, idle: string) => `Until you remove it, for up to ${most}. Ends after ${idle} without use.`,
     isNew: "New",
+    /** Of an agent among the resources. */
     mayAct: "Can act for you within what you allow here. It can hand tasks only to agents that are listed here too.",
     mayUse: "Can see what you allow here.",
     deny: "Deny",
     allow: "Allow",
+    /** Before the link to the account page, which ends the sentence. */
     removable: "You can remove access at any time on",
     accountPage: "your account page",
   },
@@ -75,4 +52,6 @@ export const consentTexts: Catalogue<ConsentTexts> = {
     removable: "Entfernen können Sie den Zugriff jederzeit auf",
     accountPage: "Ihrer Kontoseite",
   },
-};
+});
+
+export type ConsentTexts = (typeof consentTexts)["en"];

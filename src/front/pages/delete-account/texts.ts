@@ -1,23 +1,10 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface DeleteAccountTexts {
-  readonly title: string;
-  readonly what: string;
-  /** One sentence each. */
-  readonly consequences: readonly string[];
-  /** Before the names of the applications that the user registered. */
-  readonly clients: string;
-  readonly confirm: string;
-  readonly currentPassword: string;
-  readonly submit: string;
-  readonly keep: string;
-  readonly gone: { readonly title: string; readonly text: string; readonly signUp: string };
-}
-
-export const deleteAccountTexts: Catalogue<DeleteAccountTexts> = {
+export const deleteAccountTexts = catalogue({
   en: {
     title: "Delete account",
     what: "What happens",
+    /** One sentence each. */
     consequences: [
       "You are signed out everywhere.",
       "Applications and agents lose their access: at once where tokens are checked with us, elsewhere within minutes.",
@@ -25,6 +12,7 @@ export const deleteAccountTexts: Catalogue<DeleteAccountTexts> = {
       "The audit log stays. It names the account by its number and the network addresses it was used from, but neither name nor e-mail address.",
       "This cannot be undone.",
     ],
+    /** Before the names of the applications that the user registered. */
     clients: "These applications of yours are deleted with their API keys, and their users lose the access that they allowed:",
     confirm: "Confirm with your password",
     currentPassword: "Password",
@@ -58,4 +46,6 @@ export const deleteAccountTexts: Catalogue<DeleteAccountTexts> = {
       signUp: "Neues Konto anlegen",
     },
   },
-};
+});
+
+export type DeleteAccountTexts = (typeof deleteAccountTexts)["en"];

@@ -1,24 +1,6 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface ForgottenPasswordTexts {
-  readonly title: string;
-  readonly lead: string;
-  readonly email: string;
-  readonly submit: string;
-  readonly toSignIn: string;
-  readonly sent: { readonly title: string; readonly text: string; readonly nothingThere: string };
-  readonly choose: {
-    readonly title: string;
-    readonly lead: (email: string) => string;
-    readonly password: string;
-    readonly passwordHint: string;
-    readonly submit: string;
-  };
-  readonly stale: { readonly title: string; readonly text: string; readonly again: string };
-  readonly changed: { readonly title: string; readonly text: string; readonly signIn: string };
-}
-
-export const forgottenPasswordTexts: Catalogue<ForgottenPasswordTexts> = {
+export const forgottenPasswordTexts = catalogue({
   en: {
     title: "Forgot your password?",
     lead: "Enter the e-mail address of your account. We will send you a link to choose a new password.",
@@ -32,7 +14,7 @@ export const forgottenPasswordTexts: Catalogue<ForgottenPasswordTexts> = {
     },
     choose: {
       title: "Choose a new password",
-      lead: (email) => `For the account of ${email}. You will be signed out everywhere.`,
+      lead: (email: string) => `For the account of ${email}. You will be signed out everywhere.`,
       password: "New password",
       passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
       submit: "Change password",
@@ -78,4 +60,6 @@ export const forgottenPasswordTexts: Catalogue<ForgottenPasswordTexts> = {
       signIn: "Anmelden",
     },
   },
-};
+});
+
+export type ForgottenPasswordTexts = (typeof forgottenPasswordTexts)["en"];

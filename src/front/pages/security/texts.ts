@@ -1,33 +1,6 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface SecurityTexts {
-  readonly title: string;
-  readonly done: { readonly password: string; readonly session: string; readonly others: string };
-  readonly password: string;
-  readonly passwordText: string;
-  readonly currentPassword: string;
-  readonly newPassword: string;
-  readonly passwordHint: string;
-  readonly passwordSubmit: string;
-  readonly forgotten: string;
-  readonly sessions: string;
-  readonly sessionsText: string;
-  readonly thisBrowser: string;
-  /** Of a browser that does not identify itself. */
-  readonly unknownDevice: string;
-  readonly device: (browser: string, system: string) => string;
-  readonly signedInAt: string;
-  readonly lastSeenAt: string;
-  readonly fromAddress: string;
-  readonly signOut: string;
-  readonly signOutOf: (device: string, since: string) => string;
-  readonly signOutOthers: string;
-  readonly everywhere: string;
-  readonly everywhereText: string;
-  readonly everywhereSubmit: string;
-}
-
-export const securityTexts: Catalogue<SecurityTexts> = {
+export const securityTexts = catalogue({
   en: {
     title: "Security",
     done: {
@@ -45,13 +18,14 @@ export const securityTexts: Catalogue<SecurityTexts> = {
     sessions: "Where you are signed in",
     sessionsText: "Sign out what you do not know or no longer use, and change your password if somebody else was there.",
     thisBrowser: "This browser",
+    /** Of a browser that does not identify itself. */
     unknownDevice: "Unknown program",
-    device: (browser, system) => `${browser} on ${system}`,
+    device: (browser: string, system: string) => `${browser} on ${system}`,
     signedInAt: "Signed in on",
     lastSeenAt: "Last seen about",
     fromAddress: "From the address",
     signOut: "Sign out",
-    signOutOf: (device, since) => `Sign out ${device}, signed in on ${since}`,
+    signOutOf: (device: string, since: string) => `Sign out ${device}, signed in on ${since}`,
     signOutOthers: "Sign out all others",
     everywhere: "Sign out everywhere",
     everywhereText:
@@ -89,4 +63,6 @@ export const securityTexts: Catalogue<SecurityTexts> = {
       "Beendet jede Browser-Sitzung und jeden dauerhaften Zugriff von Anwendungen auf Ihr Konto, auch in diesem Browser. Was Sie erlaubt haben, bleibt bei Ihren Anwendungen aufgeführt.",
     everywhereSubmit: "Überall abmelden",
   },
-};
+});
+
+export type SecurityTexts = (typeof securityTexts)["en"];

@@ -1,23 +1,11 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface SignInTexts {
-  readonly title: string;
-  /** For a user who is already signed in. */
-  readonly titleAgain: string;
-  /** Before the name of the application that waits. */
-  readonly toContinueTo: string;
-  readonly email: string;
-  readonly password: string;
-  readonly submit: string;
-  readonly forgotten: string;
-  readonly newHere: string;
-  readonly createAccount: string;
-}
-
-export const signInTexts: Catalogue<SignInTexts> = {
+export const signInTexts = catalogue({
   en: {
     title: "Sign in",
+    /** For a user who is already signed in. */
     titleAgain: "Confirm that it is you",
+    /** Before the name of the application that waits. */
     toContinueTo: "to continue to",
     email: "E-mail address",
     password: "Password",
@@ -37,4 +25,6 @@ export const signInTexts: Catalogue<SignInTexts> = {
     newHere: "Neu hier?",
     createAccount: "Konto anlegen",
   },
-};
+});
+
+export type SignInTexts = (typeof signInTexts)["en"];

@@ -1,26 +1,15 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface SignOutTexts {
-  readonly title: string;
-  readonly question: string;
-  /** Before the e-mail address. */
-  readonly signedInAs: string;
-  readonly accessStays: string;
-  readonly submit: string;
-  readonly stay: string;
-  /** For an application's request to sign out that cannot be verified. */
-  readonly badRequest: { readonly title: string; readonly text: string; readonly signOut: string };
-  readonly signedOut: { readonly title: string; readonly text: string; readonly signIn: string };
-}
-
-export const signOutTexts: Catalogue<SignOutTexts> = {
+export const signOutTexts = catalogue({
   en: {
     title: "Sign out",
     question: "Sign out?",
+    /** Before the e-mail address. */
     signedInAs: "You are signed in as",
     accessStays: "Applications that you allowed keep their access.",
     submit: "Sign out",
     stay: "Stay signed in",
+    /** For an application's request to sign out that cannot be verified. */
     badRequest: {
       title: "You are still signed in",
       text: "An app asked to sign you out, but we could not verify its request.",
@@ -50,4 +39,6 @@ export const signOutTexts: Catalogue<SignOutTexts> = {
       signIn: "Wieder anmelden",
     },
   },
-};
+});
+
+export type SignOutTexts = (typeof signOutTexts)["en"];

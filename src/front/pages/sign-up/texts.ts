@@ -1,38 +1,6 @@
-import type { Catalogue } from "../../texts/language.ts";
+import { catalogue } from "../../texts/language.ts";
 
-export interface SignUpTexts {
-  readonly title: string;
-  readonly lead: string;
-  readonly email: string;
-  readonly password: string;
-  readonly passwordHint: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly submit: string;
-  readonly haveAccount: string;
-  readonly signIn: string;
-  /** After a verification link was used. */
-  readonly verified: {
-    readonly title: string;
-    readonly text: (email: string) => string;
-    readonly continue: string;
-    readonly toAccount: string;
-  };
-  /** After a verification link that is no longer valid. */
-  readonly staleLink: { readonly title: string; readonly text: string; readonly email: string; readonly sendAgain: string };
-  /** After signing up. */
-  readonly checkMail: {
-    readonly title: string;
-    readonly text: (email: string) => string;
-    readonly toSignIn: string;
-    readonly sentAgain: string;
-    /** Before the button that asks for another mail. */
-    readonly noMessage: string;
-    readonly sendAgain: string;
-  };
-}
-
-export const signUpTexts: Catalogue<SignUpTexts> = {
+export const signUpTexts = catalogue({
   en: {
     title: "Create your account",
     lead: "One account for every application and agent that acts for you.",
@@ -44,23 +12,27 @@ export const signUpTexts: Catalogue<SignUpTexts> = {
     submit: "Create account",
     haveAccount: "Already have an account?",
     signIn: "Sign in",
+    /** After a verification link was used. */
     verified: {
       title: "Your address is confirmed",
-      text: (email) => `${email} belongs to your account. You can close this page or continue.`,
+      text: (email: string) => `${email} belongs to your account. You can close this page or continue.`,
       continue: "Continue",
       toAccount: "Go to your account",
     },
+    /** After a verification link that is no longer valid. */
     staleLink: {
       title: "This link no longer works",
       text: "It was already used, replaced by a newer one, or is more than a day old. If your address is confirmed, it stays confirmed.",
       email: "E-mail address",
       sendAgain: "Send a new mail",
     },
+    /** After signing up. */
     checkMail: {
       title: "Check your mail",
-      text: (email) => `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
+      text: (email: string) => `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
       toSignIn: "Continue to sign in",
       sentAgain: "A new message is on its way.",
+      /** Before the button that asks for another mail. */
       noMessage: "No message after a few minutes? Check your spam folder, or send it again.",
       sendAgain: "Send it again",
     },
@@ -78,7 +50,7 @@ export const signUpTexts: Catalogue<SignUpTexts> = {
     signIn: "Anmelden",
     verified: {
       title: "Ihre Adresse ist bestätigt",
-      text: (email) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
+      text: (email: string) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
       continue: "Weiter",
       toAccount: "Zu Ihrem Konto",
     },
@@ -98,4 +70,6 @@ export const signUpTexts: Catalogue<SignUpTexts> = {
       sendAgain: "Erneut senden",
     },
   },
-};
+});
+
+export type SignUpTexts = (typeof signUpTexts)["en"];
