@@ -9,13 +9,13 @@ export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 /** Milliseconds since the epoch: gRPC states deadlines so. For nothing that is stored or signed. */
 export const epochMillis = (): number => Date.now();
 
-/** A time of a record, in seconds with their fraction, as it is told: whole milliseconds. */
+/** The time of a record, in seconds with their fraction, as it is shown: whole milliseconds. */
 export const milliseconds = (seconds: number): number => Math.round(seconds * 1000);
 
 /** Bytes that are fetched at once: a call costs more than the bytes do. */
 const POOL = 4096;
 
-/** Random bytes out of a pool that is filled anew when it runs out. What has been handed out is wiped from it. */
+/** Random bytes out of a pool that is refilled when it runs out. Bytes that were handed out are wiped from it. */
 export function pooled(source: RandomBytes): RandomBytes {
   let pool: Uint8Array = new Uint8Array(0);
   let at = 0;

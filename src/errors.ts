@@ -51,7 +51,7 @@ export interface RefusalDetail {
 
 /**
  * A request that is answered with a no. `code` is public; `reason` is a fixed word for audit records, metrics and unit tests, and goes on
- * no wire. Whatever is thrown and is no Refusal is a fault of ours: logged with its cause, answered without any text of its own.
+ * no wire. Any other error is a fault of the server: logged with its cause, answered without any text of its own.
  */
 export class Refusal extends Error {
   override readonly name = "Refusal";

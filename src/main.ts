@@ -19,16 +19,16 @@ import { ProvisionError } from "./management/provision.ts";
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }; // our own file
 
 const program = new Command("countersign")
-  .description("Authorization server for AI agents and MCP servers that act for people (OAuth 2.1, OpenID Connect).")
+  .description("Authorization server for AI agents and MCP servers that act for users (OAuth 2.1, OpenID Connect).")
   .version(version);
 
 // Keys, databases and sessions that a command writes are for its own user alone, whatever library writes them.
 process.umask(0o077);
 
-// Whoever reads our output may leave before we are done, `head` for one; that is no fault.
+// The reader of the output may close it early, as `head` does; that is not a fault.
 process.stdout.on("error", () => process.exit(0));
 
-/** Shows what was told for people, and nothing else: whatever an unforeseen error says stays with its stack for the log. */
+/** Prints messages that are meant for users, and nothing else. */
 function fail(error: unknown): never {
   const faults =
     error instanceof ConfigError || error instanceof ProvisionError

@@ -17,7 +17,7 @@ export const openConfigured = (config: Config): Promise<Database> =>
 /** The database of the configuration with whatever schema it has. */
 export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config));
 
-/** Which database that is, in words for a person and without credentials. */
+/** Describes the database for log and terminal, without credentials. */
 export function databaseWords({ databaseUrl, dataDir }: Pick<Config, "databaseUrl" | "dataDir">): string {
   if (databaseUrl === undefined) return `the embedded database under ${resolve(dataDir)}`;
   const { host, pathname } = new URL(databaseUrl);
@@ -31,7 +31,7 @@ const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
   ["EROFS", "may not be written to"],
 ]);
 
-/** What went wrong with the storage, told by the setting that says where it is; anything else as it is. */
+/** A storage fault as an error that names the setting to look at; any other error is returned as it is. */
 export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "databaseUrl">): unknown {
   if (databaseUrl !== undefined) {
     return isRefusal(error) && error.code === "temporarily_unavailable"
@@ -49,7 +49,7 @@ const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (port: number, 
   [/EACCES/, (port, host) => `${port} may not be opened on ${host} by this user; give one above 1023`],
 ];
 
-/** Runs what opens a listener, and tells by its setting why the port cannot be had; anything else as it is. @param setting of the port */
+/** Opens a listener. @param setting of the port  @throws {Error} that names the setting when the port is not available; any other error unchanged */
 export async function listening<Listener>(
   { setting, port, host }: { readonly setting: "PORT" | "GRPC_PORT"; readonly port: number; readonly host: string },
   open: () => Promise<Listener>,

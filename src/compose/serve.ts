@@ -10,7 +10,7 @@ const WARM_UP = 1_000;
 
 /**
  * Serves until a signal comes, then drains and exits 0; a second signal exits 1 at once.
- * What nobody caught leaves the process in a state that nobody knows: it drains as well, and exits 1.
+ * An uncaught error leaves the process in an unknown state: it drains as well, and exits 1.
  */
 export async function serve(config: Config, role: Role): Promise<void> {
   const running = await compose(config, role);
@@ -41,10 +41,10 @@ export async function serve(config: Config, role: Role): Promise<void> {
   setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
 
-/** The issuer that the example takes where it is told none. */
+/** The issuer that the example uses by default. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
 
-/** What a person at a terminal wants to know; nothing of it when lines go to a collector. */
+/** Prints addresses and next steps at a terminal; nothing when the output goes to a log collector. */
 function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
   if (!process.stdout.isTTY && config.environment === "production") return;
   const lines = [

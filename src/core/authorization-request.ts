@@ -11,7 +11,7 @@ import { requestableScopes } from "./policy/scope.ts";
 import type { Core } from "./ports.ts";
 import { asIdTokenHint } from "./tokens/id-token.ts";
 
-/** An authorization request that is good in all its parts, in the values that would be granted. */
+/** A valid authorization request, in the values that would be granted. */
 export interface ValidRequest {
   readonly client: Client;
   readonly codeChallenge: string;
@@ -24,13 +24,13 @@ export interface ValidRequest {
   readonly hintedSub: string | undefined;
 }
 
-/** The parameters that decide where an answer may go at all. */
+/** The parameters that decide where the response may be sent. */
 const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
 
 /**
- * The client of an authorization request, when client and redirect URI are good: only then may an answer go by redirect. A client of a
- * metadata document is resolved anew on every leg of the flow.
- * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be redirected
+ * The client of an authorization request. Only when client and redirect URI are valid may the response be sent by redirect. A client of a
+ * metadata document is resolved again on every leg of the flow.
+ * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be sent by redirect
  * @see OAuth 2.1 §4.1.2.1, docs/protocol.md#authorization-request
  */
 export async function answerableClient(request: AuthorizationRequest, address: string, core: Core): Promise<Client> {
@@ -98,7 +98,7 @@ function parseMaxAge(maxAge: string | undefined): number | undefined {
   return Number(maxAge);
 }
 
-/** The subject of an ID token of ours; it may have expired (OIDC Core §3.1.2.1). */
+/** The subject of an ID token of this issuer; the token may have expired (OIDC Core §3.1.2.1). */
 function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
   if (idTokenHint === undefined) return undefined;
   const verified = core.issuedTokens.verify(idTokenHint, "JWT");
@@ -109,8 +109,8 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
 }
 
 /**
- * Judges the rest of the request, once its answer has somewhere to go.
- * @throws {Refusal} to be told to the client by redirect
+ * Validates the rest of the request, once the response has somewhere to go.
+ * @throws {Refusal} to be sent to the client by redirect
  */
 export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<ValidRequest> {
   assertForm(request);

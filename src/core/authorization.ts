@@ -27,8 +27,8 @@ export const accessLifetimes = (client: Client, { accessToken, refreshToken, ref
   ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
 });
 
-/** The session in which a person asks, for a code that may be issued at once. */
-export interface AskedIn {
+/** The session of the user, for a code that may be issued at once. */
+export interface RequestSession {
   readonly userId: string;
   readonly sessionId: string;
   /** Seconds since the epoch of the real authentication. */
@@ -38,48 +38,48 @@ export interface AskedIn {
   readonly decision?: string | undefined;
 }
 
-/** Without the decision's secret nobody can compute the code, and with it everybody computes the same. */
+/** Only the secret of the decision yields the code, and it always yields the same one. */
 const codeOf = (decision: string): string => createHmac("sha256", decision).update("authorization code").digest("base64url");
 
-/** What the front is told of a request: a code if it can have one at once, else what it would grant and what is left to ask. */
+/** The outcome of a valid request: a code if it can be issued at once, else what it would grant and what the user has to be asked. */
 async function answerTo(
   request: AuthorizationRequest,
-  good: ValidRequest,
+  valid: ValidRequest,
   userId: string | undefined,
-  askedIn: AskedIn | undefined,
+  session: RequestSession | undefined,
   core: Core,
 ) {
-  if (askedIn !== undefined && mayHaveCodeAtOnce(good, askedIn.userId)) {
-    const code = await storeCode(request, good, askedIn, core);
+  if (session !== undefined && mayHaveCodeAtOnce(valid, session.userId)) {
+    const code = await storeCode(request, valid, session, core);
     if (code !== undefined) return { case: "code" as const, value: code };
   }
-  const { client, scopes, resources } = good;
+  const { client, scopes, resources } = valid;
   const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentFingerprint(client));
   const missing = missingConsent(scopes, resources, consent);
   const authorization = {
     client: clientView(client),
     scopes: [...scopes],
     resources: [...resources],
-    consentRequired: mustAlwaysAsk(client) || good.prompt.includes("consent") || !consentCovers(scopes, resources, consent),
+    consentRequired: mustAlwaysAsk(client) || valid.prompt.includes("consent") || !consentCovers(scopes, resources, consent),
     newScopes: [...missing.scopes],
     newResources: [...missing.resources],
-    prompt: [...good.prompt],
-    ...(good.maxAge !== undefined && { maxAge: good.maxAge }),
+    prompt: [...valid.prompt],
+    ...(valid.maxAge !== undefined && { maxAge: valid.maxAge }),
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
-    ...(good.hintedSub !== undefined && { hintedSub: good.hintedSub }),
+    ...(valid.hintedSub !== undefined && { hintedSub: valid.hintedSub }),
     lifetimes: accessLifetimes(client, core.lifetimes),
     resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
   return { case: "authorization" as const, value: authorization };
 }
 
-/** Where a request came from, and the id of its answer. */
+/** The address of the caller, and the id of the HTTP request. */
 export interface RequestOrigin {
   readonly address: string;
   readonly requestId: string;
 }
 
-/** What a client is not given although it asked is never left out in silence: it looks like a fault of the client's otherwise. */
+/** Logs the requested scopes that are dropped: otherwise their absence would look like a fault of the client. */
 function logDropped({ scope }: AuthorizationRequest, client: Client, requestId: string, { log }: Core): void {
   const dropped = droppedScopes(scope, client);
   if (dropped.length === 0) return;
@@ -87,22 +87,22 @@ function logDropped({ scope }: AuthorizationRequest, client: Client, requestId: 
 }
 
 /**
- * Judges a request for the front. What is wrong with it once client and redirect URI are good is told, not thrown.
- * @param askedIn undefined when no code is to be issued yet
+ * Validates a request for the front. Once client and redirect URI are valid, faults are returned, not thrown.
+ * @param session undefined when no code is to be issued yet
  * @throws {Refusal} as answerableClient, and temporarily_unavailable
  */
 export async function validateAuthorization(
   request: AuthorizationRequest,
   userId: string | undefined,
-  askedIn: AskedIn | undefined,
+  session: RequestSession | undefined,
   { address, requestId }: RequestOrigin,
   core: Core,
 ) {
   const client = await answerableClient(request, address, core);
   try {
-    const good = await validateRequest(request, client, core);
+    const valid = await validateRequest(request, client, core);
     logDropped(request, client, requestId, core);
-    return { outcome: await answerTo(request, good, userId, askedIn, core) };
+    return { outcome: await answerTo(request, valid, userId, session, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
     if (error.code === "invalid_scope") logDropped(request, client, requestId, core);
@@ -110,20 +110,20 @@ export async function validateAuthorization(
   }
 }
 
-/** Stores a code. @returns undefined when session, user, client or consent did not hold at the moment of writing */
+/** Stores a code. @returns undefined when session, user, client or consent was not valid at the moment of writing */
 async function storeCode(
   request: AuthorizationRequest,
-  good: ValidRequest,
-  { userId, sessionId, authTime, requestId, decision }: AskedIn,
+  valid: ValidRequest,
+  { userId, sessionId, authTime, requestId, decision }: RequestSession,
   core: Core,
 ) {
-  const { client, scopes, resources } = good;
+  const { client, scopes, resources } = valid;
   const code = decision ? codeOf(decision) : newSecret(core.randomBytes);
   const mark = consentFingerprint(client);
   const binding = {
     clientId: client.clientId,
     redirectUri: request.redirectUri,
-    codeChallenge: good.codeChallenge,
+    codeChallenge: valid.codeChallenge,
     scopes,
     resources,
     nonce: request.nonce ?? null,
@@ -146,14 +146,14 @@ async function storeCode(
 }
 
 /**
- * Issues a code for a request that is good and consented to. Everything is judged anew: the front is trusted to relay, not to decide.
- * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent did not hold at the moment of writing
+ * Issues a code for a valid request that the user has consented to. Everything is validated again: the front relays, it does not decide.
+ * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent was not valid at the moment of writing
  * @see OAuth 2.1 §4.1.2
  */
-export async function issueCode({ request, address, ...askedIn }: IssueCodeRequest, core: Core): Promise<string> {
+export async function issueCode({ request, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
   if (request === undefined) throw new Refusal("invalid_request", "request_missing");
   const client = await answerableClient(request, address, core);
-  const code = await storeCode(request, await validateRequest(request, client, core), askedIn, core);
+  const code = await storeCode(request, await validateRequest(request, client, core), session, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");
   return code;
 }

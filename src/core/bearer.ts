@@ -11,7 +11,7 @@ const refuse = (reason: string): never => {
 };
 
 /**
- * What a route of the service itself asks of a bearer beyond being good. Pure.
+ * What a route of the service itself demands of a valid token. Pure.
  * @throws {Refusal} invalid_token, insufficient_scope
  * @see docs/protocol.md#client-management, OIDC Core §5.3
  */
@@ -22,14 +22,14 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
       if (!scopes.includes("openid")) throw new Refusal("insufficient_scope", "openid_missing", { scope: "openid" });
       return;
     case AccessTokenUse.MANAGEMENT:
-      // Otherwise every resource server that is handed a person's token could manage her clients with it.
+      // Otherwise every resource server that receives a user's token could manage the user's clients with it.
       if (!audienceList(claims).includes(issuer)) refuse("audience_is_not_the_issuer");
       if (claims.client_id !== FIRST_PARTY_CLIENT_ID && !scopes.includes(MANAGE_CLIENTS)) {
         throw new Refusal("insufficient_scope", "clients_manage_missing", { scope: MANAGE_CLIENTS });
       }
       return;
     case AccessTokenUse.LOGOUT:
-      // Otherwise every resource server and agent that is handed a person's token could sign her out everywhere.
+      // Otherwise every resource server and agent that receives a user's token could sign the user out everywhere.
       if (claims.act !== undefined) refuse("delegated_token");
       if (!audienceList(claims).every((audience) => audience === issuer || audience === claims.client_id)) refuse("bound_to_a_resource");
       return;
@@ -39,9 +39,9 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
- * Judges a person's access token for one of the service's own routes. Signing out takes an expired token too, for as long as a refresh
- * token could have lived, and one of the service's own sign-ins whose grant is over: there is nothing left to protect. An application's
- * says something only while the person lets the application do so.
+ * Validates a user's access token for one of the service's own routes. Signing out also accepts an expired token, for as long as a refresh
+ * token could have lived, and a token of a first-party sign-in whose grant is revoked: there is nothing left to protect. The token of an
+ * application is accepted only while its grant is valid.
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {

@@ -1,14 +1,14 @@
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
-/** The methods of one question and one answer. `converse` is only another way to carry them. */
+/** The unary methods. The core stream only carries the same calls. */
 type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
 
-/** What a call brings along besides its message. */
+/** What accompanies the message of a call. */
 export interface CallContext {
   /** Aborted when the caller has gone or its deadline has passed. */
   readonly signal?: AbortSignal | undefined;
-  /** Seconds since the epoch by the database's clock: after it nothing of this call may take effect, for its caller has given up. */
+  /** Seconds since the epoch by the database's clock: after it this call must have no effect, because its caller has given up. */
   readonly notAfter?: number | undefined;
 }
 

@@ -8,8 +8,8 @@ const refuse = (reason: string, description: string): never => {
 };
 
 /**
- * Whose sign-out a client asks for, by an ID token of ours that was issued to it and may have expired, and where the person may be sent.
- * @throws {Refusal} invalid_request for what is no ID token of ours, another client's, or an address that its client did not register
+ * Finds whom a client asks to sign out, by an ID token that was issued to it and may have expired, and where the user may be redirected.
+ * @throws {Refusal} invalid_request for a text that is not an ID token of this issuer, one of another client, or an unregistered address
  * @see OpenID Connect RP-Initiated Logout §2 and §3
  */
 export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {

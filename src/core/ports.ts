@@ -43,7 +43,7 @@ export interface CodeBinding {
   readonly clientFingerprint?: string;
 }
 
-/** A code as it stands. `now` is the database's clock at the read; all times in seconds since the epoch. */
+/** The state of a code. `now` is the database's clock at the read; all times in seconds since the epoch. */
 export interface CodeState extends Omit<CodeBinding, "clientFingerprint"> {
   readonly expiresAt: number;
   /** The grant that it was redeemed for; null while it is unused. */
@@ -78,7 +78,7 @@ export interface AuthorizationCodes {
   redeem(codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry): Promise<boolean>;
 }
 
-/** A refresh family with the grant and the person that it stands on. `now` is the database's clock. */
+/** A refresh family with its grant and user. `now` is the database's clock. */
 export interface FamilyState {
   readonly familyId: string;
   readonly grantId: string;
@@ -111,18 +111,18 @@ export interface RefreshFamilies {
    * @returns whether this caller won
    */
   rotate(familyId: string, from: SecretHash, to: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
-  /** Ends the family and its grant, for good. Idempotent. */
+  /** Revokes the family and its grant. Idempotent. */
   revoke(familyId: string, audit: AuditEntry): Promise<void>;
 }
 
 export interface Grants {
   /** Opens a grant without a code (first-party sign-in), if user and session live. One statement with its audit record. */
   open(grant: NewGrant, family: NewFamily, sessionId: string, audit: AuditEntry): Promise<boolean>;
-  /** Ends a grant with its families and access tokens. Idempotent. */
+  /** Revokes a grant with its families and access tokens. Idempotent. */
   revoke(grantId: string, audit: AuditEntry): Promise<void>;
 }
 
-/** What a person has allowed a client so far. */
+/** What a user has allowed a client so far. */
 export interface ConsentView {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
@@ -160,7 +160,7 @@ export interface AuthenticationThrottle {
   failed(clientId: string, address: string): Promise<void>;
 }
 
-/** A token request that was refused, as the trail tells of it. */
+/** A refused token request, by its audit record. */
 export interface RefusedRequest {
   readonly clientId: string;
   readonly grantType: string;
@@ -186,7 +186,7 @@ export interface AuditLog {
   refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
 }
 
-/** All that the token core needs of the world. */
+/** Everything that the token core needs from outside. */
 export interface CorePorts {
   readonly issuer: string;
   readonly lifetimes: Lifetimes;
@@ -251,7 +251,7 @@ export interface Delegations {
   record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
 }
 
-/** The second signature of a token, for whoever wants to check it. */
+/** The second signature of a token, for resource servers that verify it. */
 export interface DetachedSignature {
   readonly alg: "ML-DSA-65";
   readonly signature: Uint8Array;
@@ -265,10 +265,10 @@ export interface DetachedSignatures {
   of(jti: string): Promise<DetachedSignature | undefined>;
 }
 
-/** What the core's own files work with: the ports, and the two tools that it makes for itself out of them. */
+/** The ports, with the tools that the core derives from them. */
 export interface Core extends CorePorts {
   readonly sign: Sign;
   readonly issuedTokens: IssuedTokens;
-  /** The refresh token that follows upon a given request where parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
-  readonly successor: (wish: SuccessorInput) => string;
+  /** The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
+  readonly successor: (request: SuccessorInput) => string;
 }

@@ -19,7 +19,7 @@ export interface RevocationEvent {
 
 /** Marks of what ended before its time, written in the transaction that ended it. */
 export interface RevocationEvents {
-  /** A cursor: whatever is not yet visible when it is read is told by `since`. */
+  /** A cursor: `since` returns whatever is not yet visible when the cursor is read. */
   edge(): Promise<string>;
   /**
    * Every mark that can be seen now and was not certain to be seen at the cursor's reading, some perhaps for a second time. Without a
@@ -30,14 +30,14 @@ export interface RevocationEvents {
   ): Promise<{ readonly marks: readonly RevocationEvent[]; readonly cursor: string; readonly whole: boolean }>;
 }
 
-/** Bytes of a digest: enough that nobody finds a second text for one, in a stream that goes to many. */
+/** Bytes of a digest: enough that no second text for one can be found. */
 const LENGTH = 16;
 
 /** A grant is named as the `jti` of its tokens name it. */
 const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 
 /**
- * What a mark is about, told only to those who hold a token of it: whoever watches revocations learns no id of people, clients or tokens.
+ * The digest by which the holder of a token recognizes a revocation event. A watcher learns no id of users, clients or tokens from it.
  * The texts are part of the contract (RevocationEvent in the proto).
  */
 export function revocationDigest({ kind, key }: Pick<RevocationEvent, "kind" | "key">): Uint8Array {

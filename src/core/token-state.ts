@@ -1,8 +1,8 @@
 import type { AuditEntry } from "../audit.ts";
 
 /**
- * What the state of an access token hangs on. A person's token has `userId`, and either the grant that it comes from or the delegation
- * that it was issued for; a client_credentials token has none of the three.
+ * The records on which the state of an access token depends. A user's token has `userId`, and either its grant or the delegation that it
+ * was issued for; a client_credentials token has none of the three.
  */
 export interface TokenReference {
   readonly jti: string;
@@ -15,22 +15,22 @@ export interface TokenReference {
 }
 
 /**
- * What may end a token before its time. A delegated token is judged with all that it descends from. Members are false or absent when the
- * row behind them is missing.
+ * What may invalidate a token before it expires. A delegated token is evaluated with all that it was derived from. Members are false or
+ * absent when their row is missing.
  */
 export interface TokenState {
   /** Seconds since the epoch by the database's clock at the read: what a token's `exp` is compared with, on every core alike. */
   readonly now: number;
   /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled or paused. */
   readonly revoked: boolean;
-  /** The agent that asks may act for nobody, or not for this person, until whoever paused it lets it go on. */
+  /** An operator or the user has paused the agent that acts with the token. */
   readonly agentPaused: boolean;
   /** The grant at the root lives, and a delegated token has its row. */
   readonly grantLives: boolean;
   /** The token's client may go on, and so may the one that holds the grant at the root. */
   readonly clientEnabled: boolean;
   readonly subject: (Subject & { readonly role: string }) | undefined;
-  /** What is at the root of a person's token; undefined where that is gone. */
+  /** The grant at the root of a user's token; undefined when it is deleted. */
   readonly root: TokenRoot | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface TokenRoot {
   readonly grantId: string;
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
-  /** The person has signed out since: tokens live to their expiry, but can be exchanged no more. */
+  /** The user has signed out since: tokens live to their expiry, but can no longer be exchanged. */
   readonly signedOut: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface TokenStates {
   revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
 }
 
-/** The consent and the person behind a user grant, as they are needed to decide and to print claims. */
+/** The user of a grant, as rules and claims need them. */
 export interface Subject {
   readonly userId: string;
   readonly enabled: boolean;
@@ -63,7 +63,7 @@ export interface Subject {
   readonly lastName: string | null;
 }
 
-/** A grant that a person gave, to be opened together with its first tokens. */
+/** A grant of a user, to be opened together with its first tokens. */
 export interface NewGrant {
   readonly id: string;
   readonly clientId: string;

@@ -16,7 +16,7 @@ export interface ConnectRoutesOptions {
   readonly core: TokenCore;
   /** Named in the challenge to a caller without a valid credential. */
   readonly issuer: string;
-  /** The address of whoever sent a request. */
+  /** The address of the sender of a request. */
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onFault: OnFault;
 }
@@ -30,7 +30,7 @@ const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.metho
 const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
 
 /**
- * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for whoever cannot speak gRPC. The same caller, limits and answers
+ * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for callers that cannot use gRPC. The same caller, limits and answers
  * as over gRPC. The library behind it is loaded with the first call.
  */
 export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
@@ -79,7 +79,7 @@ async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOp
   const run = callRunner(admission(MAX_IN_FLIGHT), onFault);
   const service = introspectionService(core);
   const errorOf = (thrown: unknown): Error => {
-    if (!isRefusal(thrown)) return new Error("internal error"); // Connect tells no text of what is not its own
+    if (!isRefusal(thrown)) return new Error("internal error"); // Connect sends no text of an error that is not its own
     const { grpc } = CATALOGUE[thrown.code];
     const challenge = thrown.code === "invalid_client" && { "www-authenticate": `Basic realm="${issuer}", charset="UTF-8"` };
     const retry = thrown.detail.retryAfter !== undefined && { "retry-after": String(Math.ceil(thrown.detail.retryAfter)) };

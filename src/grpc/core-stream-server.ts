@@ -75,8 +75,8 @@ export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServe
         for (const call of calls) if (!cancelled.includes(call.id)) void answer(call);
         for (const id of cancelled) leaving.get(id)?.();
       };
-      const conversation = { sayGoodbye: () => answers.push(CLOSING) };
-      open.add(conversation);
+      const session = { sayGoodbye: () => answers.push(CLOSING) };
+      open.add(session);
       stream.on("data", ({ message, refusal }: Received) => {
         if (refusal) stream.emit("error", statusOf(refusal));
         else take(message as ConverseRequest);
@@ -86,7 +86,7 @@ export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServe
         endWhenDone();
       });
       stream.on("cancelled", () => {
-        open.delete(conversation);
+        open.delete(session);
         for (const leave of leaving.values()) leave();
       });
       stream.on("error", () => undefined);
@@ -94,7 +94,7 @@ export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServe
       stream.sendMetadata(new Metadata());
     },
     close() {
-      for (const conversation of open) conversation.sayGoodbye();
+      for (const session of open) session.sayGoodbye();
     },
   };
 }

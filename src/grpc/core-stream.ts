@@ -94,11 +94,11 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
   );
 
   stream.on("metadata", () => {
-    pulse.heard();
+    pulse.received();
     if (state === "opening") state = "open";
   });
   stream.on("data", ({ answers, closing }: MessageShape<typeof ConverseResponseSchema>) => {
-    pulse.heard();
+    pulse.received();
     for (const answer of answers) pending.settle(answer);
     if (closing) retire();
   });

@@ -31,20 +31,20 @@ interface StreamSlot {
  * @param now milliseconds of a clock that never steps
  */
 export function keepCoreStreams(connections: Connections, count: number, metadata: Metadata, now: () => number): CoreStreams {
-  const lanes: StreamSlot[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
+  const slots: StreamSlot[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
   let turn = 0;
   let closed = false;
   let understood = false;
 
   const open = (slot: StreamSlot, client: Client) => {
-    const conversation: CoreStream = openCoreStream(client, metadata, (end) => {
+    const stream: CoreStream = openCoreStream(client, metadata, (end) => {
       if (end === "unknown") understood = false;
       if (end === "hung") connections.replace(client);
-      if (slot.next === conversation || slot.current === conversation) slot.notBefore = now() + PAUSE[end];
-      if (slot.next === conversation) slot.next = undefined;
-      if (slot.current === conversation) slot.current = undefined;
+      if (slot.next === stream || slot.current === stream) slot.notBefore = now() + PAUSE[end];
+      if (slot.next === stream) slot.next = undefined;
+      if (slot.current === stream) slot.current = undefined;
     });
-    slot.next = conversation;
+    slot.next = stream;
     slot.openedAt = now();
   };
   const tend = (slot: StreamSlot, index: number): CoreStream | undefined => {
@@ -62,16 +62,16 @@ export function keepCoreStreams(connections: Connections, count: number, metadat
   return {
     pick() {
       if (closed) return undefined;
-      turn = (turn + 1) % lanes.length;
-      const usable = lanes.map(tend).filter((conversation) => conversation !== undefined);
-      // One whose socket is free; a busy one gathers a batch meanwhile.
+      turn = (turn + 1) % slots.length;
+      const usable = slots.map(tend).filter((stream) => stream !== undefined);
+      // One whose socket is free; a busy one gathers a batch.
       const rotated = [...usable.slice(turn), ...usable.slice(0, turn)];
-      return rotated.find((conversation) => !conversation.busy()) ?? rotated[0];
+      return rotated.find((stream) => !stream.busy()) ?? rotated[0];
     },
-    opening: () => understood && lanes.some(({ next }) => next?.state() === "opening"),
+    opening: () => understood && slots.some(({ next }) => next?.state() === "opening"),
     close() {
       closed = true;
-      for (const { current, next } of lanes) {
+      for (const { current, next } of slots) {
         current?.retire();
         next?.retire();
       }

@@ -5,7 +5,7 @@ import type { TokenCoreMethod } from "./local.ts";
 const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
 
-/** Methods that consume or issue something. What `revoke` does late harms nobody. */
+/** Methods that consume or issue something. A late `revoke` does no harm. */
 const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
 /**
  * Milliseconds between the last moment at which a call may take effect and the moment at which its caller gives up. A statement asks for
@@ -46,7 +46,7 @@ export function timeToAnswer(limit: number, callerWaits = Number.POSITIVE_INFINI
 
 /**
  * Runs work that is given up after `budget` milliseconds, or when its caller leaves. What it may have written by then stays written, so the
- * answer is `temporarily_unavailable` and tells nothing more.
+ * answer is `temporarily_unavailable` and nothing more.
  * @param onLeave takes what is to be called when the caller leaves; calling it later, or never, does no harm
  */
 export function withinBudget<T>(

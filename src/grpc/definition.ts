@@ -2,7 +2,7 @@ import { create, type DescMessage, type DescMethod, fromBinary, type Message, ty
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
 
-/** A request as it came off the wire: a message, or why it is none. So a bad request is answered as a refusal, not as a fault of ours. */
+/** A request as it came off the wire: a message, or why it is none. So a bad request is answered as a refusal, not as a fault. */
 export type Received = { readonly message: Message; readonly refusal?: never } | { readonly message?: never; readonly refusal: Refusal };
 
 /** grpc-js wants Buffers; this one shares the bytes. */

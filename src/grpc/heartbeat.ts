@@ -5,7 +5,7 @@ const LAST_CHANCE = 50;
 
 export interface Heartbeat {
   /** Something came from the other side. */
-  heard(): void;
+  received(): void;
   stop(): void;
 }
 
@@ -19,16 +19,16 @@ export function heartbeat(ask: () => void, hung: () => void): Heartbeat {
   let last = 0;
   let step: "opening" | "quiet" | "asked" | "last chance" = "opening";
   let timer = setTimeout(turn, PATIENCE.opening);
-  let heardSince = false;
+  let receivedSince = false;
   const wait = (next: typeof step, milliseconds: number) => {
     step = next;
-    heardSince = false;
+    receivedSince = false;
     timer = setTimeout(turn, milliseconds).unref();
   };
   function turn(): void {
     const quiet = performance.now() - last;
-    if (heardSince && quiet < PATIENCE.quiet) wait("quiet", PATIENCE.quiet - quiet);
-    else if (heardSince || step === "quiet") {
+    if (receivedSince && quiet < PATIENCE.quiet) wait("quiet", PATIENCE.quiet - quiet);
+    else if (receivedSince || step === "quiet") {
       ask();
       wait("asked", PATIENCE.answer);
     } else if (step === "last chance") hung();
@@ -36,9 +36,9 @@ export function heartbeat(ask: () => void, hung: () => void): Heartbeat {
   }
   timer.unref();
   return {
-    heard() {
+    received() {
       last = performance.now();
-      heardSince = true;
+      receivedSince = true;
     },
     stop: () => clearTimeout(timer),
   };

@@ -52,7 +52,7 @@ export function introspectionService(core: Pick<TokenCore, "introspect" | "verif
   };
 }
 
-/** The address of `address:port`, the form in which grpc-js tells a peer; IPv4 as such, even where it came through a socket for both. */
+/** The address of `address:port`, the form in which grpc-js names a peer; IPv4 as such, even where it came through a socket for both. */
 const peerAddress = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(":"))).replace(/^::ffff:(?=\d+\.)/, "");
 
 /** Who calls, as a call over gRPC says it. @throws {Refusal} invalid_client */

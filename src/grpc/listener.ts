@@ -28,18 +28,18 @@ export interface GrpcListenerOptions {
   readonly core: TokenCore;
   /** h2c when absent. */
   readonly tls?: ServerTls | undefined;
-  /** Present in the role of a core: TokenCoreService is offered to whoever has this secret, or a certificate of `tls.clientCa`. */
+  /** Present in the role of a core: TokenCoreService is offered to callers with this secret, or a certificate of `tls.clientCa`. */
   readonly fronts?: Pick<FrontAccess, "secret"> | undefined;
   /** Calls in flight above which the next is refused at once. */
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
-  /** What WatchRevocations tells; without it the method is not offered. */
+  /** The source of WatchRevocations; without it the method is not offered. */
   readonly revocations?: RevocationEvents | undefined;
 }
 
 export interface GrpcListener {
   readonly port: number;
-  /** What health checking tells; false until it was set, and from the moment that draining begins. */
+  /** The state that health checking reports; false until it is set, and from the moment that draining begins. */
   setServing(serving: boolean): void;
   /** Loads what the first calls of health checking and reflection would otherwise have to load. */
   load(): Promise<void>;
@@ -98,7 +98,7 @@ export async function startGrpcListener({
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
     throw new Error(`a token core that listens on ${host} needs TOKEN_CORE_SECRET or mutual TLS`);
   }
-  // Its log would tell the text of metadata that it cannot read, credentials included.
+  // Its log would contain the text of metadata that it cannot read, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
@@ -153,11 +153,11 @@ export function serverCredentials(tls: ServerTls | undefined): ServerCredentials
   const privateKey = Buffer.from(tls.key);
   if (tls.clientCa === undefined) return ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: privateKey }]);
   const caCertificate = Buffer.from(tls.clientCa);
-  // grpc-js begins to listen to a provider before it begins to pass on what it hears: so the news comes a moment later.
+  // grpc-js subscribes before it is ready to pass certificates on, so they are delivered a moment later.
   const provider = {
-    addCaCertificateListener: (tell: experimental.CaCertificateUpdateListener) => queueMicrotask(() => tell({ caCertificate })),
-    addIdentityCertificateListener: (tell: experimental.IdentityCertificateUpdateListener) =>
-      queueMicrotask(() => tell({ certificate, privateKey })),
+    addCaCertificateListener: (deliver: experimental.CaCertificateUpdateListener) => queueMicrotask(() => deliver({ caCertificate })),
+    addIdentityCertificateListener: (deliver: experimental.IdentityCertificateUpdateListener) =>
+      queueMicrotask(() => deliver({ certificate, privateKey })),
     removeCaCertificateListener: () => undefined,
     removeIdentityCertificateListener: () => undefined,
   };

@@ -20,17 +20,17 @@ export const errorDetail = ({ code, detail }: Refusal): ErrorDetail =>
 
 const isRefusalCode = (word: string): word is RefusalCode => Object.hasOwn(CATALOGUE, word);
 
-/** A refusal as it was told by the core; undefined for an error that this release does not know. */
-export function refusalOf(told: ErrorDetail, cause?: unknown): Refusal | undefined {
-  if (!isRefusalCode(told.error)) return undefined;
+/** A refusal as the core sent it; undefined for an error that this release does not know. */
+export function refusalOf(sent: ErrorDetail, cause?: unknown): Refusal | undefined {
+  if (!isRefusalCode(sent.error)) return undefined;
   const detail: RefusalDetail = {
-    ...(told.errorDescription !== "" && { description: told.errorDescription }),
-    ...(told.retryAfter !== undefined && { retryAfter: told.retryAfter }),
-    ...(told.scope !== "" && { scope: told.scope }),
-    ...(told.issues.length > 0 && { issues: told.issues.map(({ path, message }) => ({ path, message })) }),
+    ...(sent.errorDescription !== "" && { description: sent.errorDescription }),
+    ...(sent.retryAfter !== undefined && { retryAfter: sent.retryAfter }),
+    ...(sent.scope !== "" && { scope: sent.scope }),
+    ...(sent.issues.length > 0 && { issues: sent.issues.map(({ path, message }) => ({ path, message })) }),
     ...(cause !== undefined && { cause }),
   };
-  return new Refusal(told.error, "refused_by_core", detail);
+  return new Refusal(sent.error, "refused_by_core", detail);
 }
 
 /** The gRPC status that answers whatever was thrown: a refusal in its own words, a fault without any. */
@@ -45,19 +45,19 @@ export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details"
   return { code: CATALOGUE[code].grpc, details: message, metadata };
 }
 
-/** What says that nobody answered, or not in time; the effect of the call is unknown. */
+/** Statuses of a call that was not answered, or not in time; its effect is unknown. */
 const UNANSWERED: readonly unknown[] = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
 
 /**
- * The refusal that an error of a gRPC call stands for: the one that the other side threw, or `temporarily_unavailable` when nobody
- * answered in time. Undefined for everything else, which is a fault.
+ * The refusal that an error of a gRPC call stands for: the one that the other side threw, or `temporarily_unavailable` when no
+ * answer came in time. Undefined for everything else, which is a fault.
  */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (isRefusal(error)) return error;
   if (!(error instanceof Error) || !("code" in error) || !("metadata" in error) || !(error.metadata instanceof Metadata)) return undefined;
   const [packed] = error.metadata.get(STATUS_DETAILS);
-  const told = Buffer.isBuffer(packed) ? readStatus(packed) : undefined;
-  if (told !== undefined) return refusalOf(told, error);
+  const detail = Buffer.isBuffer(packed) ? readStatus(packed) : undefined;
+  if (detail !== undefined) return refusalOf(detail, error);
   if (UNANSWERED.includes(error.code)) return new Refusal("temporarily_unavailable", "core_unavailable", { retryAfter: 5, cause: error });
   // The size limits of the transport itself come without a detail.
   if (error.code === status.RESOURCE_EXHAUSTED) return new Refusal("payload_too_large", "message_too_large", { cause: error });
@@ -69,6 +69,6 @@ function readStatus(packed: Buffer): ErrorDetail | undefined {
     const { details } = fromBinary(StatusSchema, packed);
     return details.map((detail) => anyUnpack(detail, ErrorDetailSchema)).find((detail) => detail !== undefined);
   } catch {
-    return undefined; // not ours to judge: the status code remains
+    return undefined; // a status of another service: its code remains
   }
 }

@@ -7,40 +7,40 @@ const LOOK_EVERY = 200;
 /** Milliseconds after a look that failed. */
 const LOOK_AFTER_FAILURE = 1_000;
 
-/** What is new, and the cursor that stands for having been told it. */
-export interface Told {
+/** New events, and the cursor after them. */
+export interface RevocationPage {
   readonly marks: readonly RevocationEvent[];
   readonly cursor: string;
 }
 
 export interface RevocationFeed {
   /**
-   * Tells `listener` of every mark from now on, and of every look at the database that found none: silence means that nothing is known.
-   * @returns what came before (after `cursor`, or all that matters), and how to stop; its marks may be told again
+   * Calls `listener` with every event from now on, and after every look at the database that found none: silence means that nothing is known.
+   * @returns what came before (after `cursor`, or all that matters), and how to stop; its events may be reported again
    */
   watch(
     cursor: string | undefined,
-    listener: (told: Told) => void,
-  ): Promise<{ readonly beginning: Told & { readonly whole: boolean }; stop(): void }>;
+    listener: (page: RevocationPage) => void,
+  ): Promise<{ readonly beginning: RevocationPage & { readonly whole: boolean }; stop(): void }>;
 }
 
 /**
- * One look at the marks serves everybody who watches this process; nobody watching, nobody looks. Each look reads from the last cursor, so
- * that what was committed late is found; what had been told already is left out.
+ * One look at the events serves all watchers of this process, and there is none without watchers. Each look reads from the last cursor, so
+ * that late commits are found; events that were reported before are left out.
  */
 export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
-  const listeners = new Set<(told: Told) => void>();
+  const listeners = new Set<(page: RevocationPage) => void>();
   let looking: Promise<string> | undefined;
 
   async function look(first: string): Promise<void> {
     let cursor = first;
-    let told = new Set<string>();
+    let reported = new Set<string>();
     while (listeners.size > 0) {
       await setTimeout(LOOK_EVERY, undefined, { ref: false });
       try {
         const page = await source.since(cursor);
-        const news = page.marks.filter(({ sequence }) => !told.has(sequence));
-        told = new Set(page.marks.map(({ sequence }) => sequence));
+        const news = page.marks.filter(({ sequence }) => !reported.has(sequence));
+        reported = new Set(page.marks.map(({ sequence }) => sequence));
         cursor = page.cursor;
         for (const listener of listeners) listener({ marks: news, cursor });
       } catch (error) {
@@ -50,7 +50,7 @@ export function revocationFeed(source: RevocationEvents, failed: (fault: unknown
     }
   }
 
-  /** Resolves once the looks have begun: whoever reads the beginning after that misses nothing in between. */
+  /** Resolves once the looks have begun: a caller that reads the beginning after that misses nothing in between. */
   function begun(): Promise<string> {
     looking ??= source.edge().then(
       (cursor) => {

@@ -14,7 +14,7 @@ import { REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
 import { asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
-import type { RevocationFeed, Told } from "./revocation-feed.ts";
+import type { RevocationFeed, RevocationPage } from "./revocation-feed.ts";
 import type { RunCall } from "./served-call.ts";
 
 type Call = ServerWritableStream<Received, unknown>;
@@ -25,7 +25,7 @@ const MOST = 1_000;
 const MOST_OF_ONE = 100;
 /** Milliseconds after which a stream ends, so that its caller proves itself again. */
 const LONGEST = 300_000;
-/** Milliseconds: something is told at least this often. */
+/** Milliseconds: something is sent at least this often. */
 const PULSE = 800;
 /** Marks of one message. */
 const CHUNK = 1_000;
@@ -66,7 +66,7 @@ export function serveRevocations(
         throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
       open.set(call, caller);
       const { cursor } = call.request.message as unknown as WatchRevocationsRequest; // of the type that the method was registered with
-      return feed.watch(cursor === "" ? undefined : cursor, pipe.tell);
+      return feed.watch(cursor === "" ? undefined : cursor, pipe.report);
     });
     const forget = () => {
       clearTimeout(timer);
@@ -103,9 +103,9 @@ export function serveRevocations(
   };
 }
 
-/** Writes what is told to a call: first the beginning, then in their order all that was told meanwhile and is told later. */
+/** Writes events to a call: first the beginning, then in their order all that were reported in the meantime or are reported later. */
 function pipeTo(call: Call) {
-  const early: Told[] = [];
+  const early: RevocationPage[] = [];
   let tooSlow: (() => void) | undefined;
   let pulse = Number.NEGATIVE_INFINITY;
 
@@ -113,7 +113,7 @@ function pipeTo(call: Call) {
     pulse = performance.now();
     call.write(answer);
   };
-  const send = ({ marks, cursor }: Told, reset: boolean): void => {
+  const send = ({ marks, cursor }: RevocationPage, reset: boolean): void => {
     const answers: Answer[] = [];
     for (let at = 0; at < marks.length || at === 0; at += CHUNK) answers.push({ marks: marks.slice(at, at + CHUNK).map(printed) });
     answers.forEach((answer, n) => {
@@ -121,15 +121,15 @@ function pipeTo(call: Call) {
     });
   };
   return {
-    tell(told: Told): void {
-      if (tooSlow === undefined) early.push(told);
+    report(page: RevocationPage): void {
+      if (tooSlow === undefined) early.push(page);
       else if (call.writableLength > MOST_WAITING) tooSlow();
-      else if (told.marks.length > 0 || performance.now() - pulse >= PULSE) send(told, false);
+      else if (page.marks.length > 0 || performance.now() - pulse >= PULSE) send(page, false);
     },
-    begin(beginning: Told & { readonly whole: boolean }, onTooSlow: () => void): void {
+    begin(beginning: RevocationPage & { readonly whole: boolean }, onTooSlow: () => void): void {
       tooSlow = onTooSlow;
       send(beginning, beginning.whole);
-      for (const told of early) if (told.marks.length > 0) send(told, false);
+      for (const page of early) if (page.marks.length > 0) send(page, false);
     },
   };
 }

@@ -10,7 +10,7 @@ import { statusOf } from "./refusal.ts";
 export type UnaryCall = ServerUnaryCall<Received, unknown>;
 export type Answer = MessageInitShape<DescMessage>;
 
-/** Told of what was thrown and is no refusal, with the name of the method. */
+/** Called with an error that is not a refusal, and the name of the method. */
 export type OnFault = (fault: unknown, method: string) => void;
 
 /** What every call is held to, however it came. */

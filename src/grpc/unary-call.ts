@@ -26,7 +26,7 @@ type Answer = MessageShape<DescMessage>;
 /**
  * One call over the wire, by the service's unary method.
  * @param budget milliseconds
- * @throws {Refusal} as the core threw it; `temporarily_unavailable` when nobody answered in time; else a fault
+ * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time; else a fault
  */
 export function callOnce(
   client: Client,

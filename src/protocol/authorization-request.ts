@@ -28,7 +28,7 @@ const members = Object.keys(PARAMETERS) as readonly (keyof typeof PARAMETERS)[];
 
 /**
  * Reads the query of a GET, or the form of a POST, to the authorization endpoint. Judges nothing: repeats and unsupported parameters
- * are named in the request, since the core tells the client about them by redirect.
+ * are named in the request, since the core reports them to the client by redirect.
  * @throws {Refusal} invalid_request for text that is no form
  * @see OAuth 2.1 §4.1.1, OIDC Core §3.1.2.1
  */

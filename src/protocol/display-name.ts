@@ -7,7 +7,7 @@ const VISIBLE = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u;
 const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /**
- * What is wrong with a name that people are shown, in fixed words; undefined for a good one. A name shows, shows as what it is, and can be
+ * What is wrong with a name that is shown to users, in fixed words; undefined for a valid one. A name shows, shows as what it is, and can be
  * stored. The same for every way in which a client comes to be.
  * @see docs/protocol.md#clients, docs/protocol.md#limits
  */

@@ -14,7 +14,7 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
   ["email", "must be an e-mail address"],
 ]);
 
-/** How the schema library's own messages begin; a message of a schema of ours begins otherwise, and stays. */
+/** How the messages of the schema library begin; a message of a schema in this repository begins otherwise, and is kept. */
 const OF_THE_LIBRARY = /^(?:Invalid|Too|Unrecognized)/;
 
 /** What is wrong with an input, each fault at its member; a member that is not known is one, by its own name. */

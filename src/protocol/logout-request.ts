@@ -1,6 +1,6 @@
 import { parseForm } from "./form.ts";
 
-/** A client's request to sign a person out. @see OpenID Connect RP-Initiated Logout §2 */
+/** A client's request to sign a user out. @see OpenID Connect RP-Initiated Logout §2 */
 export interface LogoutRequest {
   readonly idTokenHint: string | undefined;
   readonly clientId: string | undefined;

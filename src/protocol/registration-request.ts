@@ -9,7 +9,7 @@ const words = z.array(z.string().max(200)).max(20);
  * `jwks`, `jwks_uri` and `application_type` among them (docs/protocol.md#registration).
  */
 export const RegistrationRequest = z.object({
-  client_name: DisplayName.optional().meta({ description: "Shown to people who are asked for consent." }),
+  client_name: DisplayName.optional().meta({ description: "Shown to users who are asked for consent." }),
   redirect_uris: z
     .array(z.string().max(2000))
     .max(10)

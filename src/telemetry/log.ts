@@ -37,7 +37,7 @@ export interface LogFields {
   /** Name of a setting, never its value. */
   readonly setting?: string;
   readonly version?: string;
-  /** Told as kind, code and place in our source; messages of errors may quote what was sent, so they stay out. */
+  /** Logged as kind, code and source location; error messages may quote what was sent, so they are left out. */
   readonly error?: unknown;
 }
 
@@ -137,7 +137,7 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line;
 }
 
-/** Client ids may be URLs (CIMD), and routes come from URLs: what stands behind `?` or `#` is nobody's business. */
+/** Client ids may be URLs (CIMD), and routes come from URLs: what follows `?` or `#` may be private. */
 const withoutQuery = (value: string) => value.replace(/[?#].*$/s, "");
 
 /** Members of errors of the system and of PostgreSQL that name things, never values. */

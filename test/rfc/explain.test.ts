@@ -201,7 +201,7 @@ const REFUSED: readonly (readonly [string, string, Fields, string])[] = [
     "token exchange of no token",
     "agent-1",
     { grant_type: TOKEN_EXCHANGE, subject_token: "a.b.c", subject_token_type: ACCESS_TOKEN },
-    "subject_token_ours",
+    "subject_token_issued_here",
   ],
   ["jwt-bearer, no assertion of a trusted issuer", "desk", { grant_type: JWT_BEARER, assertion: "a.b.c" }, "assertion_form"],
 ];

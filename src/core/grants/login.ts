@@ -13,8 +13,8 @@ import { accessTokenAnswer } from "./token-answer.ts";
 const LOGIN_SCOPES = ["openid", "profile", "email"];
 
 /**
- * The token set of a person who has just signed in with the service itself; its tokens are for the issuer.
- * @throws {Refusal} access_denied when the person or the session is no longer good
+ * The token set of a user who has just signed in with the service itself; its tokens are for the issuer.
+ * @throws {Refusal} access_denied when the user or the session is no longer valid
  * @see docs/protocol.md#login-tokens
  */
 export async function loginTokens({ userId, sessionId, authTime, requestId }: LoginTokensRequest, core: Core) {

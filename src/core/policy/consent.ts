@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
 import type { ConsentView } from "../ports.ts";
 
-/** What of a request the person has not yet allowed this client anywhere. */
+/** Scopes and resources of a request that the user has not yet allowed this client at all. */
 export function missingConsent(
   scopes: readonly string[],
   resources: readonly string[],
@@ -15,8 +15,8 @@ export function missingConsent(
 }
 
 /**
- * Whether a prior consent covers the request, so that the screen may be skipped (docs/protocol.md#consent): each scope at each of the places.
- * What was allowed at one place says nothing about another.
+ * Whether a prior consent covers the request, so that the screen may be skipped (docs/protocol.md#consent): each scope at each of the
+ * resources. What was allowed at one resource says nothing about another.
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
   consent !== undefined &&
@@ -30,9 +30,9 @@ const originOf = (uri: string): string => {
 };
 
 /**
- * What of a metadata document a person's consent is bound to: how the client authenticates, where its keys are, and to which hosts people
- * are sent back. When this changes the consent is void; new keys and new words leave it alone. Undefined for registered clients, whose
- * owners answer for changes.
+ * The parts of a metadata document that a consent is bound to: how the client authenticates, where its keys are, and to which hosts users
+ * are redirected. When one of them changes the consent is void; new keys or texts do not affect it. Undefined for registered clients, whose
+ * owners are responsible for changes.
  * @see draft-ietf-oauth-client-id-metadata-document "Changes"
  */
 export function consentFingerprint(client: Client): string | undefined {
@@ -48,15 +48,15 @@ export function consentFingerprint(client: Client): string | undefined {
 const PROVEN_REDIRECT = /^https:/;
 
 /**
- * Whether a person must be asked each time: any program on his device can pose as a client that anyone may name and whose answers come
- * back to the device, so an earlier yes says nothing about who asks now.
+ * Whether the user must be asked each time. Any program on the device can pose as a client of a metadata document that redirects to the
+ * device, so an earlier consent says nothing about the present caller.
  * @see OAuth 2.1 §7.3.1
  */
 export const mustAlwaysAsk = (client: Client): boolean =>
   client.origin === "metadata_document" && !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));
 
-/** What of a good request says whether it wants more than a code. */
-export interface Wishes {
+/** The parameters that can make a request need interaction. */
+export interface InteractionParameters {
   readonly client: Client;
   readonly prompt: readonly string[];
   readonly maxAge: number | undefined;
@@ -64,11 +64,10 @@ export interface Wishes {
 }
 
 /**
- * Whether a request needs nothing but a person who is signed in and has consented, both of which the writing of the code makes sure of: no
- * screen, no newer sign-in, nobody else. Pure. Clients of metadata documents always go the longer way, on which older consents are made
- * void.
+ * Whether a code can be issued without interaction: no screen, no newer sign-in, no other user. Pure. That the user is signed in and has
+ * consented is checked when the code is stored. Clients of metadata documents always take the longer way, which voids outdated consents.
  */
-export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: Wishes, userId: string): boolean =>
+export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: InteractionParameters, userId: string): boolean =>
   client.origin !== "metadata_document" &&
   prompt.every((value) => value === "none") &&
   maxAge === undefined &&

@@ -10,9 +10,8 @@ export function actorsOf(act: Actor | undefined): readonly string[] {
 }
 
 /**
- * The chain when one more acts on behalf of those before: the new actor is the outermost (RFC 8693 §4.1). Nothing but who they are goes
- * along.
- * @param chain of the token that is exchanged; undefined where nobody acts for the person yet
+ * The chain with one more actor, which becomes the outermost (RFC 8693 §4.1). Of each actor only `sub` is kept.
+ * @param chain of the token that is exchanged; undefined for a token without actors
  * @throws {Refusal} invalid_request when there would be more than four
  * @see docs/protocol.md#token-exchange-rules
  */
@@ -22,7 +21,7 @@ export function appendActor(chain: Actor | undefined, clientId: string): Actor {
 }
 
 /**
- * Seconds that a token lives which stands for another: never longer than that one still has.
+ * Lifetime in seconds of a token that is derived from another: never longer than that one still lives.
  * @param configured seconds  @param endsAt seconds since the epoch  @param now seconds since the epoch
  * @see docs/protocol.md#token-exchange
  */

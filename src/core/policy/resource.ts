@@ -40,7 +40,7 @@ export async function requestableResources(
   return requested;
 }
 
-/** A wish in the words of what is bound: with and without the root path it is the same resource. Undefined for one that is not among them. */
+/** The spelling of a resource in a bound list: with and without the root path it is the same resource. Undefined if it is not in the list. */
 export const boundForm = (resource: string, bound: readonly string[]): string | undefined =>
   bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));
 
@@ -49,7 +49,7 @@ function within(bound: readonly string[], requested: readonly string[], otherwis
   return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
 }
 
-/** An audience without the clients that could do nothing with it. @throws {Refusal} invalid_target when nothing is left */
+/** An audience without disabled and deleted clients. @throws {Refusal} invalid_target when nothing is left */
 function present(audience: readonly string[], isAbsent: (clientId: string) => boolean): readonly string[] {
   const left = audience.filter((value) => !isAbsent(value));
   if (left.length === 0 && audience.length > 0) refuse("audience_absent");
@@ -57,7 +57,7 @@ function present(audience: readonly string[], isAbsent: (clientId: string) => bo
 }
 
 /**
- * A later, narrower wish against the bound audience; absent means all of it. Clients that have been disabled or deleted since are left out.
+ * Narrows the bound audience to the requested resources; without any it stays whole. Disabled and deleted clients are left out.
  * @param absentClients of the bound audience, clients that are disabled or deleted
  * @throws {Refusal} invalid_target when it reaches outside, or nothing is left
  * @see RFC 8707 §2.2
@@ -84,8 +84,8 @@ export function clientAudience(resources: readonly string[], client: Client): re
 export const possibleClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !/^https?:/i.test(value));
 
 /**
- * Where a token may be used that is given in exchange for another: all that the request names as `resource` or `audience`, else the same
- * places. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience. Clients that are
+ * The audience of a token that is issued in exchange for another: all that the request names as `resource` or `audience`, else the same
+ * audience. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience. Clients that are
  * disabled or gone are left out.
  * @param requested both parameters' values together
  * @param clients of the client_ids among them and in the subject's audience those that exist, each with whether it is enabled

@@ -54,7 +54,7 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
 }
 
 /**
- * The scopes of a client's own token. At least one, all from the allowlist, none that needs a person.
+ * The scopes of a client's own token. At least one, all from the allowlist, none that needs a user.
  * @throws {Refusal} invalid_scope
  * @see docs/protocol.md#client-credentials, RFC 6749 §4.4.2
  */
@@ -64,13 +64,13 @@ export function clientScopes(scope: string | undefined, client: Client): readonl
   const allowed = allowedScopes(client);
   if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
     throw new Refusal("invalid_scope", "scope_not_allowed", {
-      description: "The client may not have one of these scopes, or it is one for people only (openid, offline_access).",
+      description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
     });
   return requested;
 }
 
 /**
- * A later, narrower wish against what was granted; absent means all of it.
+ * Narrows what was granted to the requested scopes; without any it stays whole.
  * @throws {Refusal} invalid_scope when it is wider
  * @see RFC 6749 §6
  */
@@ -105,7 +105,7 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
 const agentScope = (mode: AgentMode): string => `agent:${mode}`;
 
 /**
- * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling only bounds which of them may be asked for.
+ * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling bounds which of them may be requested.
  * @param ceiling null: no agent mode at all
  * @see docs/protocol.md#agents
  */

@@ -10,9 +10,9 @@ import { signNow } from "./signer.ts";
 export type VerifiedClaims = Readonly<Record<string, unknown>>;
 
 export interface IssuedTokens {
-  /** The claims of a token of ours, or undefined for everything else. Expired ones pass here. */
+  /** The claims of a token that this issuer signed, expired or not; undefined for everything else. */
   verify(token: string, type: TokenType): VerifiedClaims | undefined;
-  /** The same for a token whose signature was found good before; undefined for all others. Never checks a signature. */
+  /** The same for a token whose signature was verified before; undefined for all others. Never verifies a signature. */
   remembered(token: string, type: TokenType): VerifiedClaims | undefined;
 }
 
@@ -20,7 +20,7 @@ const REMEMBERED_TOKENS = 10_000;
 
 /**
  * Checks tokens that this issuer signed.
- * A signature once found good stays good, so it is remembered by the token's hash; whether the token still counts is never remembered.
+ * A verified signature is remembered by the hash of the token; whether the token is still valid is never remembered.
  * @see RFC 8725 §3, RFC 9068 §4
  */
 export function issuedTokens(issuer: string, keys: Keys): IssuedTokens {
@@ -41,7 +41,7 @@ export function issuedTokens(issuer: string, keys: Keys): IssuedTokens {
   };
 }
 
-/** Whether the header is, letter by letter, what we would write: then nothing about it is left to be judged. */
+/** Whether the header is, letter by letter, what this issuer writes: then nothing else in it has to be checked. */
 const isOurHeader = (parsed: ParsedJwt, type: TokenType, own: SigningKey, second: MldsaKey | undefined): boolean =>
   parsed.headerSegment === headerSegment(own, type) || (second !== undefined && parsed.headerSegment === headerSegment(own, type, second));
 

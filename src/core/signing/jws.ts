@@ -18,7 +18,7 @@ export interface ParsedJwt extends ParsedJws {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** No token of ours comes near this; longer texts are refused before they are decoded. */
+/** Far more than any token of this issuer has; longer texts are refused before they are decoded. */
 export const MAX_TOKEN_LENGTH = 8192;
 
 /** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
@@ -54,7 +54,7 @@ export interface HybridJwt {
   readonly detached: Uint8Array;
 }
 
-/** Signs claims twice, over one signing input: the token is classical to whoever knows no better (docs/protocol.md#hybrid-signing). */
+/** Signs claims twice, over one signing input: to a verifier that does not know the second signature the token is an ordinary one (docs/protocol.md#hybrid-signing). */
 export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey): Promise<HybridJwt> {
   const input = `${headerSegment(key, type, second)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   const [signature, detached] = await Promise.all([sign(input, key), second.sign(input)]);

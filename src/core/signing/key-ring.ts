@@ -37,18 +37,17 @@ export interface Keys {
   readonly hybrid: MldsaKey | undefined;
   /** The published key of that id, own, retired or of a sibling core. */
   byId(kid: string): VerificationKey | undefined;
-  /** Reads the register anew, marks the keys that sign as in use, and judges anew which may. */
+  /** Reads the register again, marks the keys that sign as in use, and determines again which may. */
   refresh(): Promise<void>;
   /** The JWK Set document as it is served. */
   jwksJson(): string;
 }
 
-/** Seconds for which a key is published before it signs: as long as anybody may use a key set that he fetched before. */
+/** Seconds for which a key is published before it signs: as long as a verifier may use a key set that it fetched before. */
 const NOTICE = 300;
 
 /**
- * Seconds until a key may sign; 0: it may now. The first of its kind need not wait, for whoever fetched keys before has none to verify
- * with. Pure.
+ * Seconds until a key may sign; 0: it may now. The first of its kind need not wait, because no verifier has an earlier key of that kind. Pure.
  * @see rule R9
  */
 export function noticeLeft(jwk: PublicJwk, served: readonly ServedKey[]): number {

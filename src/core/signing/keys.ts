@@ -8,7 +8,7 @@ export type ClassicalJwk =
   | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string; readonly use: "sig"; readonly alg: "EdDSA"; readonly kid: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string; readonly use: "sig"; readonly alg: "RS256"; readonly kid: string };
 
-/** An ML-DSA-65 public key (RFC 9964 §3): whoever wants the second signature checks it by this. No token is accepted for its sake. */
+/** An ML-DSA-65 public key (RFC 9964 §3): verifies the second signature of a token. No token is accepted because of it. */
 export interface AkpJwk {
   readonly kty: "AKP";
   readonly pub: string;

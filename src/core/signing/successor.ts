@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from "node:crypto";
 import type { SigningKey } from "./keys.ts";
 
-/** What a refresh asks for: the token, and what its answer is to be narrowed to. */
+/** A refresh request: the token, and what its answer is narrowed to. */
 export interface SuccessorInput {
   readonly refreshToken: string;
   readonly scope?: string | undefined;
@@ -9,29 +9,29 @@ export interface SuccessorInput {
 }
 
 /**
- * A function from a refresh to the token that follows it: the same in every core that holds the signing key, and to be guessed by nobody
- * else. Another wish has another successor, so that only the same request come twice finds its successor current. Order says nothing in a
- * wish.
+ * A function from a refresh request to the token that follows it: the same in every core that holds the signing key, and unpredictable to
+ * anyone else. Requests for another scope or resource have another successor, so that only a repeated request finds its successor current.
+ * The order of values does not matter.
  * @returns 64 hexadecimal characters
  */
-export function successorOf(key: SigningKey): (wish: SuccessorInput) => string {
+export function successorOf(key: SigningKey): (request: SuccessorInput) => string {
   const known = made.get(key) ?? successorWith(key);
   made.set(key, known);
   return known;
 }
 
-const made = new WeakMap<SigningKey, (wish: SuccessorInput) => string>();
+const made = new WeakMap<SigningKey, (request: SuccessorInput) => string>();
 
-function successorWith(key: SigningKey): (wish: SuccessorInput) => string {
+function successorWith(key: SigningKey): (request: SuccessorInput) => string {
   const secret = derivedSecret(key, "refresh token successor");
   const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
   return ({ refreshToken, scope, resource }) => {
-    const wish = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);
-    return createHmac("sha256", secret).update(wish).digest("hex");
+    const request = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);
+    return createHmac("sha256", secret).update(request).digest("hex");
   };
 }
 
-/** A secret for one purpose: the same in every core that holds the signing key, and to be guessed by nobody else. 32 bytes. */
+/** A secret of 32 bytes for one purpose: the same in every core that holds the signing key, and unpredictable to anyone else. */
 export function derivedSecret(key: SigningKey, purpose: string): Buffer {
   const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
   return Buffer.from(hkdfSync("sha256", seed, "", `countersign ${purpose}`, 32));

@@ -38,8 +38,8 @@ export interface AccessTokenClaims {
   readonly token_use: "access";
   readonly act?: Actor;
   /**
-   * Of an exchanged token: the tokens that it came of, the nearest first, so that whoever is told what ended knows that it ended this one
-   * too.
+   * The tokens from which an exchanged token was derived, the nearest first: a resource server that learns of the revocation of one of them
+   * knows that this one is revoked too.
    */
   readonly exchanged_from?: readonly AncestorToken[];
   /** Absent for a bearer token. */

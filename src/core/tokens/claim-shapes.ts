@@ -1,7 +1,7 @@
 import { isUuid } from "../../identifier.ts";
 
-// What claims have to be before anything is done with them. A signature of ours says who wrote a token, not that this release would have
-// written it: text that no column can hold, or another shape, would fail where the claim is used.
+// The shapes that claims must have before they are used. The signature proves that this issuer wrote a token, not that this release did: text
+// that no column can hold, or another shape, would fail where the claim is used.
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -44,6 +44,6 @@ export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, non
   };
 }
 
-/** What an ID token of ours says when it comes back as a hint, or undefined for claims of another shape. */
+/** The claims of an ID token of this issuer that is sent back as a hint; undefined for claims of another shape. */
 export const asIdTokenHint = ({ sub, aud }: VerifiedClaims): { readonly sub: string; readonly aud: string } | undefined =>
   isText(sub) && isText(aud) ? { sub, aud } : undefined;

@@ -2,7 +2,7 @@ import { printScope } from "../../protocol/scope.ts";
 import type { Subject } from "../token-state.ts";
 import type { Actor } from "./access-token.ts";
 
-/** Seconds that an assertion of ours lives at most; the subject token may make it less. */
+/** Lifetime in seconds of an assertion of this issuer; the subject token may shorten it. */
 export const ASSERTION_LIFETIME = 300;
 
 export interface IdentityAssertionContents {
@@ -15,7 +15,7 @@ export interface IdentityAssertionContents {
   readonly clientId: string;
   readonly scopes: readonly string[];
   readonly jti: string;
-  /** Seconds since the epoch of the person's real authentication. */
+  /** Seconds since the epoch of the user's real authentication. */
   readonly authTime: number;
   readonly act: Actor | undefined;
   /** Seconds since the epoch. */

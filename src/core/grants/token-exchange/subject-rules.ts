@@ -32,10 +32,10 @@ export interface SubjectFacts extends ExchangeFacts {
 const SOURCE = "docs/protocol.md#token-exchange";
 
 export const SUBJECT_KNOWN: Rule<ExchangeFacts, PresentedToken> = {
-  name: "subject_token_ours",
+  name: "subject_token_issued_here",
   demand: "subject_token is an access token that this issuer signed.",
   source: SOURCE,
-  check: ({ subject }) => subject ?? invalid("subject_token_not_ours"),
+  check: ({ subject }) => subject ?? invalid("subject_token_not_issued_here"),
 };
 
 const SUBJECT_UNEXPIRED: Rule<SubjectFacts> = {
@@ -49,7 +49,7 @@ const SUBJECT_UNEXPIRED: Rule<SubjectFacts> = {
 
 /** A client's own token has no user for whom anyone could act. */
 const SUBJECT_IS_USER: Rule<SubjectFacts> = {
-  name: "subject_is_person",
+  name: "subject_is_user",
   demand: "The subject of the token is a user.",
   source: SOURCE,
   check: ({ subject: { claims } }) => {
@@ -108,7 +108,7 @@ const ACTOR_TOKEN: Rule<SubjectFacts> = {
   source: "RFC 8693 §2.1",
   check: ({ params, actor, client }) => {
     if (params.actorToken === undefined) return;
-    const { claims, state } = actor ?? invalid("actor_token_not_ours");
+    const { claims, state } = actor ?? invalid("actor_token_not_issued_here");
     if (hasExpired(claims, state)) invalid("actor_token_expired");
     if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
     if (!stateHolds(claims, state)) invalid("actor_token_ended");
