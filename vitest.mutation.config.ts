@@ -7,5 +7,13 @@ const { projects: _, ...shared } = base.test ?? {};
 /** What the mutation run runs for each mutant; it may not wait, or a mutant would take minutes. */
 export default defineConfig({
   ...base,
-  test: { ...shared, include: ["test/unit/{core,front,protocol,clients,accounts,grpc}/**/*.test.ts"], maxWorkers: 1, testTimeout: 10_000 },
+  test: {
+    ...shared,
+    include: [
+      "test/unit/{core,front,protocol,clients,accounts,grpc}/**/*.test.ts",
+      "test/rfc/front-{discovery,edge,oauth,register,system}.test.ts",
+    ],
+    maxWorkers: 1,
+    testTimeout: 10_000,
+  },
 });

@@ -22,7 +22,7 @@ const strangersKey = keyFor("EdDSA", "one");
 const keyClient = (members: Partial<Client> = {}): Client =>
   aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] }, ...members });
 
-/** Ports over plain memory, which also tell what was asked of them. */
+/** Ports over plain memory, which also record what was asked of them. */
 function surroundings(client: Client) {
   const used = new Set<string>();
   const asked: string[] = [];
@@ -324,7 +324,7 @@ describe("keys at an address", () => {
     expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current"]]);
   });
 
-  test("they are asked for anew for a kid that is not among them", async () => {
+  test("they are fetched again for a kid that is not among them", async () => {
     const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
     expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current", "refreshed"]]);
     const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);

@@ -40,7 +40,7 @@ test.for([
   ["basic with the same client_id in the body", { ...basic("the-secret"), clientId: "notes-app" }, {}, "notes-app"],
   ["basic with another client_id in the body", { ...basic("the-secret"), clientId: "other" }, {}, "contradicting_client_ids"],
   ["a wrong secret", basic("wrong"), {}, "wrong_secret"],
-  ["an unknown client", basic("the-secret", "nobody"), {}, "client_unknown"],
+  ["an unknown client", basic("the-secret", "unknown"), {}, "client_unknown"],
   ["a disabled client", basic("the-secret"), { enabled: false }, "client_disabled"],
   ["post by a basic client", post("the-secret"), {}, "notes-app"],
   ["basic by a post client", basic("the-secret"), postClient, "notes-app"],

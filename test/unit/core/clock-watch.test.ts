@@ -2,16 +2,16 @@ import { expect, test } from "vitest";
 import { clockWatch } from "../../../src/core/clocks.ts";
 
 function watched() {
-  const told: number[] = [];
+  const reported: number[] = [];
   const at: { offset: number | Error } = { offset: 0 };
   const watch = clockWatch(
     async () => {
       if (at.offset instanceof Error) throw at.offset;
       return at.offset;
     },
-    (seconds) => told.push(seconds),
+    (seconds) => reported.push(seconds),
   );
-  return { at, told, watch };
+  return { at, reported, watch };
 }
 
 test.for([
@@ -23,11 +23,11 @@ test.for([
   [30.1, true, true],
   [-30.1, true, true],
   [86_400, true, true],
-] as const)("R8: an offset of %d s is told: %o, and stops issuing: %o", async ([offset, isTold, stops]) => {
-  const { at, told, watch } = watched();
+] as const)("R8: an offset of %d s is reported: %o, and stops issuing: %o", async ([offset, isReported, stops]) => {
+  const { at, reported, watch } = watched();
   at.offset = offset;
   await watch.look();
-  expect(told.length > 0).toBe(isTold);
+  expect(reported.length > 0).toBe(isReported);
   if (stops)
     expect(() => watch.assertTrue()).toThrow(expect.objectContaining({ code: "temporarily_unavailable", reason: "clock_too_far_off" }));
   else watch.assertTrue();

@@ -59,7 +59,7 @@ test.for([
   expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
 });
 
-const wishes = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
+const params = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
 
 test.for([
   ["a plain request", {}, true],
@@ -73,5 +73,5 @@ test.for([
   ["a hint at someone else", { hintedSub: "you" }, false],
   ["the client of a metadata document", { client: published() }, false],
 ] as const)("%s may have its code in the call that judges it: %s", ([, members, expected]) => {
-  expect(mayHaveCodeAtOnce({ ...wishes, ...members }, "me")).toBe(expected);
+  expect(mayHaveCodeAtOnce({ ...params, ...members }, "me")).toBe(expected);
 });

@@ -117,7 +117,7 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, wi
       ["invalid_scope", "scope_not_allowed"],
     ],
     [{ params: exchangeGrant({ resource: ["https://else.example.test"] }) }, ["invalid_target", "resource_outside_subject"]],
-    [{ params: exchangeGrant({ audience: ["nobody"] }) }, ["invalid_target", "resource_malformed"]],
+    [{ params: exchangeGrant({ audience: ["unknown"] }) }, ["invalid_target", "resource_malformed"]],
     [{ params: exchangeGrant({ resource: [`${CRM}#x`] }) }, ["invalid_target", "resource_malformed"]],
     [{ params: exchangeGrant({ resource: [CRM], audience: ["agent"] }) }, "granted"],
     [

@@ -53,7 +53,7 @@ describe("what signs", () => {
       295,
     ],
     [
-      "an ML-DSA key that signs nothing is waited for by nobody",
+      "an ML-DSA key that signs nothing delays no start",
       { accessToken: [old], mldsa: { key: mldsa, hybrid: false } },
       served([old, 9], [otherMldsa, 9], [mldsa, 5]),
       old,

@@ -115,7 +115,7 @@ test("the printed public half is what JWT_RETIRED_PUBLIC_KEYS takes, beside clas
   expect(publicKeysOf(pem)[0]).toEqual((await openMldsaKey(ZERO)).jwk);
 });
 
-test("signatures keep off the event loop, or take one turn each; too many are told before anything is consumed", async () => {
+test("signatures keep off the event loop, or take one turn each; too many are refused before anything is consumed", async () => {
   for (const portable of [false, true]) {
     const key = await openMldsaKey(ZERO, portable);
     key.assertOpen();

@@ -55,7 +55,7 @@ test("contract: a retired key goes on verifying", async () => {
 const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = [
   ["an ID token as access token", () => signJwt(claims, "JWT", own, sign)],
   ["an access token signed with the RSA key", () => signJwt(claims, "at+jwt", rsa, sign)],
-  ["a key that is not ours", () => signJwt(claims, "at+jwt", ed25519(), sign)],
+  ["a key of another server", () => signJwt(claims, "at+jwt", ed25519(), sign)],
   ["another issuer", () => signJwt({ ...claims, iss: `${ISSUER}/` }, "at+jwt", own, sign)],
   ["alg none", () => `${encode({ alg: "none", typ: "at+jwt", kid: own.jwk.kid })}.${encode(claims)}.`],
   [
@@ -76,7 +76,7 @@ const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = 
   ["an empty text", () => ""],
 ];
 
-test.for(FOREIGN)("RFC 8725 §3: %s is no token of ours", async ([, make]) => {
+test.for(FOREIGN)("RFC 8725 §3: %s is no token of this server", async ([, make]) => {
   expect(verified(await make())).toBeUndefined();
 });
 
@@ -151,7 +151,7 @@ test("docs/protocol.md#hybrid-signing: hybrid tokens and classical ones verify b
   expect(detached).toHaveLength(3309);
   const plain = headerSegment(own, "at+jwt");
   expect([classical, token].map((one) => promisesSecond(one, [plain]))).toEqual([false, true]);
-  // An ID token never has the second header, and no token is ours for the sake of the second key alone.
+  // An ID token never has the second header, and no token is accepted for the second key alone.
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
   const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;
   const alone = `${input}.${Buffer.from(await first.sign(input)).toString("base64url")}`;

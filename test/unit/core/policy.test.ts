@@ -85,7 +85,7 @@ test.for([
   ["https://notes.example.test/mcp#part", false],
   ["https://user@notes.example.test/", false],
   ["/mcp", false],
-  ["nobody", false],
+  ["unknown", false],
   ["https:///x", false],
   ["https:notes.example.test", false],
   ["http:\\\\localhost", false],

@@ -60,7 +60,7 @@ test("a paused agent has its card though it holds nothing, and whose pause it is
   expect([b?.pausedByUser, b?.pausedByOperator?.userId]).toEqual([undefined, null]);
 });
 
-test("nobody acts: no card", () => {
+test("without an agent there is no card", () => {
   expect(agentCards([], [])).toEqual([]);
 });
 

@@ -28,10 +28,10 @@ const step = (members: Members, signedIn: SignedIn | undefined, renewed: boolean
 
 describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
   test.for<[string, Members, SignedIn | undefined, boolean, string]>([
-    ["nobody is signed in", {}, undefined, false, "sign_in"],
+    ["no one is signed in", {}, undefined, false, "sign_in"],
     ["signed in and consented", {}, ada, false, "issue"],
     ["consent is missing", { consentRequired: true }, ada, false, "consent"],
-    ["prompt=none, nobody", { prompt: ["none"] }, undefined, false, "login_required"],
+    ["prompt=none, no one", { prompt: ["none"] }, undefined, false, "login_required"],
     ["prompt=none, all there", { prompt: ["none"] }, ada, false, "issue"],
     ["prompt=none, no consent", { prompt: ["none"], consentRequired: true }, ada, false, "consent_required"],
     ["prompt=none, sign-in too old", { prompt: ["none"], maxAge: 999 }, ada, false, "login_required"],
@@ -44,7 +44,7 @@ describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
     ["max_age exceeded", { maxAge: 999 }, ada, false, "sign_in"],
     ["max_age=0 asks always", { maxAge: 0 }, { ...ada, session: { ...ada.session, authTime: NOW } }, false, "sign_in"],
     ["max_age=0, signed in since", { maxAge: 0 }, ada, true, "issue"],
-    ["the hint names her", { hintedSub: "ada" }, ada, false, "issue"],
+    ["the hint names the user", { hintedSub: "ada" }, ada, false, "issue"],
     ["the hint names another", { hintedSub: "bob" }, ada, false, "login_required"],
     ["the hint, no one signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],
   ])("%s", ([, members, signedIn, renewed, expected]) => {

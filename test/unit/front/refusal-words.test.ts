@@ -8,10 +8,10 @@ describe("a refusal on a page", () => {
   test.for([
     ["en", "password_short", "Choose a password of at least 8 characters."],
     ["de", "password_short", "Wählen Sie ein Passwort mit mindestens 8 Zeichen."],
-    ["en", "never_heard_of", undefined],
-    ["de", "never_heard_of", undefined],
+    ["en", "unknown_reason", undefined],
+    ["de", "unknown_reason", undefined],
     ["de", "constructor", undefined],
-  ] as const)("in %s, %s, is told by its reason", ([language, reason, words]) => {
+  ] as const)("in %s, %s, is explained by its reason", ([language, reason, words]) => {
     expect(reasonWords(language, new Refusal("invalid_request", reason, forPrograms))).toBe(words);
   });
 
@@ -34,8 +34,8 @@ describe("the faults of a form", () => {
     ["body_shape", "en", ["Enter an e-mail address, such as name@example.com.", "This value is not valid."]],
     ["body_shape", "de", ["Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.com.", "Diese Angabe stimmt so nicht."]],
     ["email_taken", "de", ["Zu dieser E-Mail-Adresse gibt es schon ein Konto.", "Zu dieser E-Mail-Adresse gibt es schon ein Konto."]],
-    ["never_heard_of", "en", ["This value is not valid.", "This value is not valid."]],
-    ["never_heard_of", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
+    ["unknown_reason", "en", ["This value is not valid.", "This value is not valid."]],
+    ["unknown_reason", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
   ] as const)("%s in %s stand at the fields that the form has", ([reason, language, messages]) => {
     const faults = refusalFaults(language, new Refusal("invalid_request", reason, { issues }), ["email"]);
     expect(faults).toEqual([
@@ -47,7 +47,7 @@ describe("the faults of a form", () => {
   test.for([
     ["en", "This did not work. Check what you entered and try again."],
     ["de", "Das hat nicht geklappt. Bitte prüfen Sie Ihre Angaben und versuchen Sie es noch einmal."],
-  ] as const)("in %s, one without any words of its own is told in a general sentence", ([language, message]) => {
-    expect(refusalFaults(language, new Refusal("invalid_request", "never_heard_of"), [])).toEqual([{ message }]);
+  ] as const)("in %s, one without any words of its own is explained in a general sentence", ([language, message]) => {
+    expect(refusalFaults(language, new Refusal("invalid_request", "unknown_reason"), [])).toEqual([{ message }]);
   });
 });
