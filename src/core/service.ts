@@ -1,5 +1,6 @@
 import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
+import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
@@ -60,13 +61,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return loginTokens(request, core);
     },
 
-    async introspect({ client: credential, tokens }) {
-      const presented = presentedCredential(credential);
-      const prefetched = prefetchStates(tokens, whole);
-      const client = whole.clients.byClientId(presented.clientId);
-      const attempt = { presented, address: credential?.address ?? "", client, methodRule: anySecretMethod };
-      const caller = await authenticateAttempt(attempt, whole);
-      return { results: await Promise.all(prefetched.map((one) => introspect(one, caller, whole))) };
+    async introspect(request) {
+      return { results: await answerIntrospection(request, whole) };
     },
 
     async verifyApiKey({ client: credential, key }) {
@@ -80,9 +76,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return {};
     },
 
-    async verifyAccessToken({ accessToken, use }) {
-      return verifyBearer(accessToken, use, whole);
-    },
+    verifyAccessToken: ({ accessToken, use }) => verifyBearer(accessToken, use, whole),
 
     async publicKeys() {
       return { jwksJson: whole.keys.jwksJson() };
@@ -98,11 +92,25 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return validateLogout(request, whole);
     },
 
-    async explain({ subject, address }) {
-      if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, whole);
-      if (subject.case === "requestId") return explainRefusal(subject.value, whole);
-      if (subject.case === "authorizationRequest") return explainAuthorizationRequest(subject.value, address, whole);
-      throw new Refusal("invalid_request", "nothing_to_explain");
+    async explain(request) {
+      return explain(request, whole);
     },
   };
+}
+
+async function explain({ subject, address }: ExplainRequest, core: Core) {
+  if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
+  if (subject.case === "requestId") return explainRefusal(subject.value, core);
+  if (subject.case === "authorizationRequest") return explainAuthorizationRequest(subject.value, address, core);
+  throw new Refusal("invalid_request", "nothing_to_explain");
+}
+
+/** Authenticates the caller, then introspects every token in order. @throws {Refusal} invalid_client */
+async function answerIntrospection({ client: credential, tokens }: IntrospectRequest, core: Core) {
+  const presented = presentedCredential(credential);
+  const prefetched = prefetchStates(tokens, core);
+  const client = core.clients.byClientId(presented.clientId);
+  const attempt = { presented, address: credential?.address ?? "", client, methodRule: anySecretMethod };
+  const caller = await authenticateAttempt(attempt, core);
+  return Promise.all(prefetched.map((one) => introspect(one, caller, core)));
 }

@@ -1,7 +1,21 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import type { Migrator } from "@mikro-orm/migrations";
 import type { MikroORM } from "@mikro-orm/sql";
-import { MIGRATION_TABLE, MIGRATIONS } from "./migrations/all.ts";
 import { type Sql, statement } from "./sql.ts";
+
+const DIRECTORY = new URL("migrations/", import.meta.url);
+
+/** The names of all migrations, oldest first. A released name is never reused. */
+export const MIGRATIONS = readdirSync(DIRECTORY)
+  .map((file) => basename(file, ".sql"))
+  .sort();
+
+/** The statements of a migration; blank lines separate them. */
+export const statementsOf = (migration: string): string[] => readFileSync(new URL(`${migration}.sql`, DIRECTORY), "utf8").split("\n\n");
+
+/** Where the database keeps the names of those that have run. */
+export const MIGRATION_TABLE = "schema_migrations";
 
 const TABLE = statement("migration_table", "select to_regclass($1) is not null as exists");
 const APPLIED = statement("migrations_applied", `select name from ${MIGRATION_TABLE}`);
@@ -14,7 +28,7 @@ export async function isCurrent(sql: Sql): Promise<boolean> {
   const [table] = await sql.query<{ exists: boolean }>(TABLE, [MIGRATION_TABLE]);
   if (table?.exists !== true) return false;
   const applied = new Set((await sql.query<{ name: string }>(APPLIED, [])).map((row) => row.name));
-  return MIGRATIONS.every(({ name }) => applied.has(name));
+  return MIGRATIONS.every((name) => applied.has(name));
 }
 
 /** The advisory lock of migrations; no other part of the service uses the number. */

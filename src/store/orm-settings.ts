@@ -1,12 +1,12 @@
 import { Migration, Migrator } from "@mikro-orm/migrations";
-import { MIGRATION_TABLE, MIGRATIONS } from "./migrations/all.ts";
+import { MIGRATION_TABLE, MIGRATIONS, statementsOf } from "./migrate.ts";
 import { entities } from "./tables/entities.ts";
 
-const migrationsList = MIGRATIONS.map(({ name, statements }) => ({
+const migrationsList = MIGRATIONS.map((name) => ({
   name,
   class: class extends Migration {
     override up(): void {
-      for (const statement of statements) this.addSql(statement);
+      for (const statement of statementsOf(name)) this.addSql(statement);
     }
   },
 }));

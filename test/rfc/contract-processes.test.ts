@@ -191,7 +191,7 @@ describe("contract: provisioning", () => {
 
   test.for([
     ["no JSON", "{", "the file is not JSON"],
-    ["an unknown member", { clients: [], people: [] }, "file: has unknown members: people"],
+    ["an unknown member", { clients: [], groups: [] }, "file: has unknown members: groups"],
     ["a client without grants", { clients: [{ ...plan.clients[0], grantTypes: [] }] }, "clients.0.grantTypes: "],
     ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients: names a clientId twice"],
     [

@@ -96,7 +96,7 @@ describe("RFC 6749 §5.1: a token answer", () => {
 describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
   test.for([
     ["no grant_type", CREDENTIALS, 400, "invalid_request"],
-    ["an unknown grant, whoever asks", { grant_type: "password", client_id: "unknown" }, 400, "unsupported_grant_type"],
+    ["an unknown grant, for any client", { grant_type: "password", client_id: "unknown" }, 400, "unsupported_grant_type"],
     [
       "jwt-bearer while it is off",
       { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: "x", ...CREDENTIALS },

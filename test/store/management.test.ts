@@ -176,12 +176,12 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
   });
 
   test("users and realms change with their record", async () => {
-    const id = await addUser(database, "Person@example.test");
+    const id = await addUser(database, "Mixed@example.test");
     const users = managedUsers(database.sql);
     const entry = { ...audit, event: "user.changed", userId: id } as const;
     expect(await users.setEnabled(id, false, entry)).toMatchObject({ enabled: false });
     expect(await users.setRole(id, "operator", entry)).toMatchObject({ role: "operator", enabled: false });
-    expect((await users.list({ search: "person@", role: "operator", enabled: false }, 5)).items.map((user) => user.id)).toEqual([id]);
+    expect((await users.list({ search: "mixed@", role: "operator", enabled: false }, 5)).items.map((user) => user.id)).toEqual([id]);
     const trail = auditTrail(database.sql);
     expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, 5)).items).toHaveLength(2);
     const realms = managedRealms(database.sql);

@@ -18,8 +18,7 @@ const MIGRATIONS = new URL("../../src/store/migrations/", import.meta.url);
 /** A migrated data directory, made once for each state of the migrations and kept between runs. */
 async function template(): Promise<string> {
   const digest = createHash("sha256").update(readFileSync(new URL("../../package.json", import.meta.url))); // the version of PGlite
-  for (const file of readdirSync(MIGRATIONS, { recursive: true, encoding: "utf8" }).sort())
-    if (file.endsWith(".ts")) digest.update(readFileSync(new URL(file, MIGRATIONS)));
+  for (const file of readdirSync(MIGRATIONS).sort()) digest.update(readFileSync(new URL(file, MIGRATIONS)));
   const path = join(tmpdir(), `countersign-test-template-${digest.digest("hex").slice(0, 16)}`);
   if (existsSync(path)) return path;
   const making = mkdtempSync(join(tmpdir(), "countersign-test-making-"));
