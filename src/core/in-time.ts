@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
-import type { CallContext } from "./implementation.ts";
-import type { Core } from "./ports.ts";
+import type { CallContext, Core } from "./ports.ts";
 
 /**
  * The core as one call uses it: whatever the call consumes, issues or revokes carries the call's deadline into its statement, and is not
