@@ -8,7 +8,7 @@ import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { User } from "./ports.ts";
 import { assertMayMail, evenly, type MailLimits } from "./rates.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 const RESET_MINUTES = 30;
 
@@ -82,14 +82,7 @@ export async function resetPassword(token: string, password: string, ports: Forg
     tokenHashOf(token),
     await ports.passwords.hash(password, caller.limitKey),
     passwordChangedMail(caller.language, ports.issuer),
-    {
-      event: "password.changed",
-      outcome: "success",
-      reason: "by_mail",
-      actor: { type: "user", id: owner.id },
-      userId: owner.id,
-      ...auditOrigin(caller),
-    },
+    auditOfUser("password.changed", owner.id, caller, { reason: "by_mail" }),
   );
   if (!user) throw unusable("reset_unusable");
   await ports.attempts.clear(user.email, caller); // a user who forgot the password has failed a few times

@@ -8,7 +8,7 @@ import { deviceOf } from "./device.ts";
 import { passwordChangedMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
 export interface PasswordChanges {
@@ -79,13 +79,12 @@ export async function changePassword(user: User, change: NewPassword, ports: Pas
     place: { address: caller.address, ...deviceOf(caller.userAgent) },
   };
   const passwordHash = await passwords.hash(change.password, caller.limitKey);
-  const details = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...auditOrigin(caller) } as const;
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },
     passwordChangedMail(caller.language, issuer),
     {
-      change: { event: "password.changed", reason: "by_owner", ...details },
-      session: { event: "session.started", reason: "password_changed", ...details },
+      change: auditOfUser("password.changed", user.id, caller, { reason: "by_owner" }),
+      session: auditOfUser("session.started", user.id, caller, { reason: "password_changed" }),
     },
   );
   if (started) return secret;

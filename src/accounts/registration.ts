@@ -2,12 +2,13 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
+import type { NewName } from "./account.ts";
 import { verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
 import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 const VERIFICATION_HOURS = 24;
 
@@ -28,12 +29,10 @@ export interface RegistrationPorts {
   readonly issuer: string;
 }
 
-export interface SignUp {
+export interface SignUp extends NewName {
   readonly email: string;
   readonly password: string;
   readonly realmId?: string | undefined;
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
 }
 
 function newVerification(
@@ -81,7 +80,7 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
     },
     verification,
     mail,
-    { event: "user.registered", outcome: "success", actor: { type: "user", id }, userId: id, ...auditOrigin(caller) },
+    auditOfUser("user.registered", id, caller),
   );
   if (user) return user;
   const message = "There is already an account with this e-mail address.";

@@ -7,7 +7,7 @@ import type { Authenticator, ProvedAccount } from "./authenticators/authenticato
 import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { deviceOf } from "./device.ts";
 import type { Session, Sessions, User } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 export interface SignInPorts extends ProofPorts {
   readonly sessions: Sessions;
@@ -27,15 +27,6 @@ export interface NewSession {
   /** The value of the session cookie; only its hash is stored. */
   readonly secret: string;
 }
-
-const started = (user: User, authenticator: string, caller: Caller): AuditEntry => ({
-  event: "session.started",
-  outcome: "success",
-  reason: authenticator,
-  actor: { type: "user", id: user.id },
-  userId: user.id,
-  ...auditOrigin(caller),
-});
 
 /** Does not record the address that was typed: users type passwords in its place. */
 const refused = (reason: string, user: User | undefined, caller: Caller): AuditEntry => ({
@@ -66,7 +57,7 @@ async function startSession(
       generation,
       ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
     },
-    started(user, authenticator, caller),
+    auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };
 }
