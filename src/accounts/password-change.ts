@@ -1,14 +1,13 @@
 import type { AuditEntry } from "../audit.ts";
 import type { RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { newId } from "../identifier.ts";
-import { hashSecret, newSecret, type SecretHash } from "../secret.ts";
+import type { SecretHash } from "../secret.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
-import { deviceOf } from "./device.ts";
 import { passwordChangedMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
+import { newSession } from "./sign-in.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
 export interface PasswordChanges {
@@ -67,17 +66,10 @@ export interface NewPassword {
  * has been changed since
  */
 export async function changePassword(user: User, change: NewPassword, ports: PasswordChangePorts, caller: Caller): Promise<string> {
-  const { passwordChanges, passwords, clock, randomBytes, issuer, sessionTtl } = ports;
+  const { passwordChanges, passwords, issuer } = ports;
   await assertGoodPassword(change.password, user.email);
   const { generation } = await provePassword(user, change.currentPassword, "password.changed", ports, caller);
-  const secret = newSecret(randomBytes);
-  const session = {
-    id: newId(clock, randomBytes),
-    hash: hashSecret(secret),
-    userId: user.id,
-    ttl: sessionTtl,
-    place: { address: caller.address, ...deviceOf(caller.userAgent) },
-  };
+  const { secret, record: session } = newSession(user.id, ports, caller);
   const passwordHash = await passwords.hash(change.password, caller.limitKey);
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },

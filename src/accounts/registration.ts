@@ -3,7 +3,7 @@ import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
 import type { NewName } from "./account.ts";
-import { verificationMail } from "./mails.ts";
+import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
@@ -119,18 +119,13 @@ export async function resendVerification(email: string, ports: RegistrationPorts
   await evenly(work());
 }
 
-const VERIFICATION_TOKEN = /^[0-9a-fA-F]{64}$/;
-
 /**
  * Consumes a verification token and marks the address as verified.
  * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
  * @see docs/protocol.md#accounts
  */
 export async function verifyEmail(token: string, users: Users): Promise<User> {
-  const unusable = (reason: string) =>
-    new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
-  if (!VERIFICATION_TOKEN.test(token)) throw unusable("verification_malformed");
-  const user = await users.verifyEmail(hashSecret(token.toLowerCase()));
-  if (!user) throw unusable("verification_unusable");
+  const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"));
+  if (!user) throw unusableLink("verification_unusable");
   return user;
 }
