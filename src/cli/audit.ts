@@ -7,6 +7,7 @@ import { type ExportLine, headerLine, interleave } from "../audit-chain/export.t
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
 import { verification } from "../audit-chain/verify.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
+import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { running, type Terminal } from "./terminal.ts";
@@ -51,7 +52,6 @@ const lineCount = (text: string): number => {
   if (number > MAX_LINES) throw new InvalidArgumentError(`must be at most ${MAX_LINES}: for more there is \`audit export\``);
   return number;
 };
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /**
  * `countersign audit …`: shows, exports and verifies the audit trail.

@@ -25,7 +25,8 @@ export interface ClientOptions {
   readonly jwks?: string;
 }
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+/** The values of an option that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 const GRANT_NAMES: ReadonlyMap<string, GrantType> = new Map(
   GRANT_TYPES.flatMap((grant) => [
@@ -36,7 +37,7 @@ const GRANT_NAMES: ReadonlyMap<string, GrantType> = new Map(
 const grants = (value: string, before: readonly GrantType[] = []): readonly GrantType[] => {
   const grant = GRANT_NAMES.get(value);
   if (grant === undefined)
-    throw new InvalidArgumentError(`must be one of ${[...GRANT_TYPES].map((known) => known.split(":").at(-1)).join(", ")}`);
+    throw new InvalidArgumentError(`must be one of ${GRANT_TYPES.map((known) => known.split(":").at(-1)).join(", ")}`);
   return [...before, grant];
 };
 

@@ -1,109 +1,93 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { everyPage, managing } from "./management-api.ts";
-import { asJson, type Cell, record, table, when } from "./table.ts";
-import { running, type Terminal } from "./terminal.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+import { everyPage, managementCommands, type Output } from "./management-api.ts";
+import { type Cell, record, table, when } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 import { userId } from "./users-and-realms.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
 type Shown = (OwnClient | AnyClient) & { readonly clientSecret?: string };
-
-interface Common {
-  readonly json?: true;
-  readonly operator?: true;
-}
+type Common = Pick<ClientOptions, "operator">;
 
 /** `countersign clients …`. */
 export function registerClientCommands(program: Command, terminal: Terminal): void {
-  const clients = program
-    .command("clients")
-    .description("clients that you own; with --operator all clients; named by id or client_id")
-    .addHelpText("after", EXIT_CODES);
-  const command = (name: string, description: string) =>
-    clients
-      .command(name)
-      .description(description)
-      .option("--operator", "as an operator: any client, with the members that only operators see and set")
-      .option("--json", "as JSON");
-  const run = <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<void>) =>
-    running(terminal, async (...args: Args) => action(await managing(terminal), ...args));
-  const show = (client: Shown, { json }: Common): void => terminal.write(json ? asJson(client) : shown(client));
+  const description = "clients that you own; with --operator all clients; named by id or client_id";
+  const managed = managementCommands(program, terminal, "clients", description);
+  const command = <Args extends unknown[]>(
+    usage: string,
+    purpose: string,
+    action: (admin: AdminClient, ...args: Args) => Promise<Output>,
+  ) => managed(usage, purpose, action).option("--operator", "as an operator: any client, with the members that only operators see and set");
+  const named = <Options extends Common>(
+    usage: string,
+    purpose: string,
+    action: (admin: AdminClient, id: string, options: Options) => Promise<Shown>,
+  ) =>
+    command(usage, purpose, async (admin, name: string, options: Options) =>
+      output(await action(admin, await recordId(admin, name, options), options)),
+    );
 
-  command("list", "list clients, newest first").action(
-    run(async (admin, options: Common) => {
-      const listed = options.operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
-      terminal.write(options.json ? asJson(listed) : listing(listed));
+  command("list", "list clients, newest first", async (admin, { operator }: Common) => {
+    const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
+    return { value: clients, text: listing(clients) };
+  });
+  named(
+    "show <client>",
+    "show one client",
+    (admin, id, { operator }): Promise<Shown> => (operator ? admin.operator.clients.get.query({ id }) : admin.clients.get.query({ id })),
+  ).alias("get");
+  describing(
+    command("create <name>", "create a client; its secret is shown only once", async (admin, name: string, options: ClientOptions) => {
+      const client = await created(admin, name, options);
+      const needsKeys = client.tokenEndpointAuthMethod === "private_key_jwt" && !options.operator;
+      return { ...output(client), warning: () => (needsKeys ? NEEDS_KEYS : undefined) };
     }),
-  );
-  const named = <Options extends Common>(action: (admin: AdminClient, id: string, options: Options) => Promise<void>) =>
-    run(async (admin, given: string, options: Options) => action(admin, await recordId(admin, given, options), options));
-  command("show <client>", "show one client")
-    .alias("get")
-    .action(
-      named(async (admin, id, options) =>
-        show(options.operator ? await admin.operator.clients.get.query({ id }) : await admin.clients.get.query({ id }), options),
-      ),
-    );
-  describing(command("create <name>", "create a client; its secret is shown only once"))
+  )
     .option("--client-id <id>", "for operators: its client_id")
-    .option("--owner <user>", "for operators: the user who manages it, by id or e-mail address")
-    .action(
-      run(async (admin, name: string, options: Common & ClientOptions & { readonly clientId?: string; readonly owner?: string }) => {
-        const client = await created(admin, name, options);
-        show(client, options);
-        if (client.tokenEndpointAuthMethod === "private_key_jwt" && !options.operator)
-          terminal.complain("Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).");
-      }),
-    );
-  describing(command("update <client>", "change the given members, and no others"))
+    .option("--owner <user>", "for operators: the user who manages it, by id or e-mail address");
+  describing(named("update <client>", "change the given members, and no others", updated))
     .option("--name <name>", "its name")
     .option("--enable", "enable it again")
     .option("--disable", "disable it everywhere, at once")
-    .option("--owner <user>", "for operators: the user who manages it from now on, by id or e-mail address, or none")
-    .action(named(async (admin, id, options: Changes) => show(await updated(admin, id, options), options)));
-  command("enable <client>", "enable a client again").action(
-    named(async (admin, id, options) => show(await updated(admin, id, { ...options, enable: true }), options)),
+    .option("--owner <user>", "for operators: the user who manages it from now on, by id or e-mail address, or none");
+  named("enable <client>", "enable a client again", (admin, id, options) => updated(admin, id, { ...options, enable: true }));
+  named("disable <client>", "disable a client everywhere, at once", (admin, id, options) =>
+    updated(admin, id, { ...options, disable: true }),
   );
-  command("disable <client>", "disable a client everywhere, at once").action(
-    named(async (admin, id, options) => show(await updated(admin, id, { ...options, disable: true }), options)),
-  );
-  command("delete <client>", "delete a client with its keys, grants and tokens").action(
-    named(async (admin, id, { operator, json }) => {
-      await (operator ? admin.operator.clients.delete.mutate({ id }) : admin.clients.delete.mutate({ id }));
-      terminal.write(json ? asJson({ deleted: id }) : `deleted ${id}`);
-    }),
-  );
-  command("regenerate-secret <client>", "give a client a new secret, which is shown only once; the old one is invalid at once").action(
-    named(async (admin, id, options) => show(await withNewSecret(admin, id, options), options)),
+  command("delete <client>", "delete a client with its keys, grants and tokens", async (admin, name: string, options: Common) => {
+    const id = await recordId(admin, name, options);
+    await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
+    return { value: { deleted: id }, text: `deleted ${id}` };
+  });
+  named(
+    "regenerate-secret <client>",
+    "give a client a new secret, which is shown only once; the old one is invalid at once",
+    (admin, id, { operator }): Promise<Shown> => (operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }),
   );
 }
 
-const withNewSecret = (admin: AdminClient, id: string, { operator }: Common): Promise<Shown> =>
-  operator ? admin.operator.clients.regenerateSecret.mutate({ id }) : admin.clients.regenerateSecret.mutate({ id });
+const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).";
 
-async function created(
-  admin: AdminClient,
-  name: string,
-  options: Common & ClientOptions & { clientId?: string; owner?: string },
-): Promise<Shown> {
+const output = (client: Shown): Output => ({ value: client, text: shown(client) });
+
+async function created(admin: AdminClient, name: string, options: ClientOptions): Promise<Shown> {
   assertOwnOptions(options);
   if (!options.operator) return admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) }));
-  const { clientId, owner } = options;
-  const grantTypes = options.grant ?? ["authorization_code"];
+  const { clientId, owner, grant = ["authorization_code"] } = options;
   return admin.operator.clients.create.mutate({
     name,
     ...operatorMembers(options),
-    grantTypes: [...grantTypes],
+    grantTypes: [...grant],
     ...(clientId !== undefined && { clientId }),
     ...(owner !== undefined && { ownerId: await ownerId(admin, owner) }),
   });
 }
 
 /** Options of `update`. */
-type Changes = Common & ClientOptions & { readonly enable?: true; readonly disable?: true };
+type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };
 
 /** The user of `--owner`; null for none. @throws {CommandFailure} */
 const ownerId = async (admin: AdminClient, given: string): Promise<string | null> => (given === "none" ? null : userId(admin, given));
@@ -136,11 +120,10 @@ export async function recordId(admin: AdminClient, given: string, { operator }: 
 }
 
 const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>
-  everyPage(async (at) => {
-    const filter = search !== undefined && search !== "" ? { search } : {};
-    const { clients, nextCursor } = await admin.operator.clients.list.query({ limit: 200, ...filter, ...at });
-    return { items: clients, nextCursor };
-  });
+  everyPage(
+    (at) => admin.operator.clients.list.query({ ...(search && { search }), ...at }),
+    ({ clients }) => clients,
+  );
 
 const listing = (clients: readonly OwnClient[]): string =>
   table(

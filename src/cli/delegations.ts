@@ -1,76 +1,61 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { everyPage, managing } from "./management-api.ts";
-import { asJson, type Cell, printable, record, table, when } from "./table.ts";
-import { running, type Terminal } from "./terminal.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+import { everyPage, managementCommands } from "./management-api.ts";
+import { type Cell, printable, record, table, when } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];
 type Cut = ManagementInputs["operator"]["delegations"]["cut"];
 
-interface Filter {
+interface CutOptions {
   readonly user?: string;
   readonly agent?: string;
   readonly grant?: string;
+}
+
+interface Filter extends CutOptions {
   readonly live?: true;
   readonly ended?: true;
-  readonly json?: true;
 }
-
-interface CutOptions {
-  readonly agent?: string;
-  readonly grant?: string;
-  readonly user?: string;
-  readonly json?: true;
-}
-
-/** Delegations of one call. */
-const PAGE = 200;
 
 /** `countersign delegations …`, for operators. */
 export function registerDelegationCommands(program: Command, terminal: Terminal): void {
-  const delegations = program
-    .command("delegations")
-    .description("which agents act for which users, for operators; kept for a day after they expire")
-    .addHelpText("after", EXIT_CODES);
-  const command = (name: string, description: string) => delegations.command(name).description(description).option("--json", "as JSON");
+  const description = "which agents act for which users, for operators; kept for a day after they expire";
+  const command = managementCommands(program, terminal, "delegations", description);
 
-  command("list", "list delegations, newest first")
+  command("list", "list delegations, newest first", async (admin, filter: Filter) => {
+    const listed = await everyDelegation(admin, filter);
+    const { agent } = filter;
+    const unknown = listed.length === 0 && agent !== undefined && !(await isAgent(admin, agent));
+    return {
+      value: listed,
+      text: listing(listed),
+      warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
+    };
+  })
     .option("--user <user>", "only for this user, by id or e-mail address")
     .option("--agent <client_id>", "only those of this agent")
     .option("--grant <id>", "only those derived from this grant")
     .option("--live", "only valid ones")
-    .option("--ended", "only ended ones")
-    .action(
-      running(terminal, async (filter: Filter) => {
-        const admin = await managing(terminal);
-        const listed = await everyDelegation(admin, filter);
-        if (listed.length === 0 && filter.agent !== undefined && !(await isAgent(admin, filter.agent)))
-          terminal.complain(`${printable(filter.agent)}: no agent has this client_id`);
-        terminal.write(filter.json ? asJson(listed) : listing(listed));
-      }),
-    );
-  command("show <grant>", "show the tree of a grant")
-    .option("--live", "only valid delegations")
-    .action(
-      running(terminal, async (grantId: string, { live, json }: Filter) => {
-        const tree = await (await managing(terminal)).operator.delegations.tree.query({ grantId, ...(live && { live }) });
-        terminal.write(json ? asJson(tree) : shown(tree));
-      }),
-    );
-  command("cut [id]", "end a delegation, all of an agent, or a grant, with everything below it, at once and permanently")
+    .option("--ended", "only ended ones");
+  command("show <grant>", "show the tree of a grant", async ({ operator }, grantId: string, { live }: Filter) => {
+    const tree = await operator.delegations.tree.query({ grantId, ...(live && { live }) });
+    return { value: tree, text: shown(tree) };
+  }).option("--live", "only valid delegations");
+  command(
+    "cut [id]",
+    "end a delegation, all of an agent, or a grant, with everything below it, at once and permanently",
+    async (admin, id: string | undefined, options: CutOptions) => {
+      const cut = await admin.operator.delegations.cut.mutate(await cutOf(admin, id, options));
+      return { value: cut, text: `ended: ${cut.ended}` };
+    },
+  )
     .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
     .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
-    .option("--grant <id>", "this grant, with the application's own tokens")
-    .action(
-      running(terminal, async (id: string | undefined, options: CutOptions) => {
-        const admin = await managing(terminal);
-        const done = await admin.operator.delegations.cut.mutate(await cutOf(admin, id, options));
-        terminal.write(options.json ? asJson(done) : `ended: ${done.ended}`);
-      }),
-    );
+    .option("--grant <id>", "this grant, with the application's own tokens");
 }
 
 /** Whether an agent may exist. With more than a page of matches the answer is yes, rather than a wrong no. */
@@ -82,16 +67,15 @@ async function isAgent(admin: AdminClient, clientId: string): Promise<boolean> {
 async function everyDelegation(admin: AdminClient, { user, agent, grant, live, ended }: Filter): Promise<readonly Delegation[]> {
   if (live && ended) throw new CommandFailure(EXIT.failed, "Give --live or --ended, not both.");
   const filter = {
-    limit: PAGE,
     ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
     ...(agent !== undefined && { agent }),
     ...(grant !== undefined && { grantId: asId("--grant", grant) }),
     ...((live || ended) && { live: live === true }),
   };
-  return everyPage(async (at) => {
-    const { delegations, nextCursor } = await admin.operator.delegations.list.query({ ...filter, ...at });
-    return { items: delegations, nextCursor };
-  });
+  return everyPage(
+    (at) => admin.operator.delegations.list.query({ ...filter, ...at }),
+    ({ delegations }) => delegations,
+  );
 }
 
 /** @throws {CommandFailure} unless exactly one thing is named */
@@ -107,10 +91,8 @@ async function cutOf(admin: AdminClient, id: string | undefined, { agent, grant,
 /** Why and when something ended, and who cut it. */
 function endWords(ended: Delegation["ended"]): Cell {
   if (ended === null) return null;
-  const at = when(ended.at);
-  return [ended.reason, ...(at === null ? [] : [`at ${at}`]), ...(ended.by === null ? [] : [`by ${ended.by.type} ${ended.by.id}`])].join(
-    " ",
-  );
+  const { reason, at, by } = ended;
+  return [reason, at !== null && `at ${when(at)}`, by !== null && `by ${by.type} ${by.id}`].filter((part) => part !== false).join(" ");
 }
 
 const listing = (delegations: readonly Delegation[]): string =>

@@ -1,18 +1,59 @@
 import type { AdminClient } from "@countersign/admin";
-import type { Terminal } from "./terminal.ts";
+import type { Command } from "commander";
+import { EXIT_CODES } from "./failure.ts";
+import { asJson } from "./table.ts";
+import { running, type Terminal } from "./terminal.ts";
 
 /** The management API, loaded and signed in to when a command needs it. @throws {CommandFailure} */
 export const managing = async (terminal: Terminal): Promise<AdminClient> => (await import("./session.ts")).signedIn(terminal);
 
+/** What a command prints: `value` with `--json`, else `text`. */
+export interface Output {
+  readonly value: unknown;
+  readonly text: string;
+  /** A warning after the output. */
+  readonly warning?: () => Promise<string | undefined> | string | undefined;
+}
+
+/** Adds a command with `--json` that prints what `action` returns. */
+export function addCommand<Args extends unknown[]>(
+  parent: Command,
+  terminal: Terminal,
+  name: string,
+  description: string,
+  action: (...args: Args) => Promise<Output>,
+): Command {
+  const command = parent.command(name).description(description).option("--json", "as JSON");
+  return command.action(
+    running(terminal, async (...args: Args) => {
+      const { value, text, warning } = await action(...args);
+      terminal.write(command.opts().json ? asJson(value) : text);
+      const warned = await warning?.();
+      if (warned !== undefined) terminal.complain(warned);
+    }),
+  );
+}
+
+/** Adds a group, and returns how to add its commands. Each calls the management API as the user who is signed in. */
+export function managementCommands(program: Command, terminal: Terminal, name: string, description: string) {
+  const group = program.command(name).description(description).addHelpText("after", EXIT_CODES);
+  return <Args extends unknown[]>(
+    usage: string,
+    purpose: string,
+    action: (admin: AdminClient, ...args: Args) => Promise<Output>,
+  ): Command => addCommand(group, terminal, usage, purpose, async (...args: Args) => action(await managing(terminal), ...args));
+}
+
 /** All items of a paged list. @param page fetches the page at a cursor; undefined is the first page */
-export async function everyPage<Item>(
-  page: (at: { readonly cursor?: string }) => Promise<{ readonly items: readonly Item[]; readonly nextCursor: string | null }>,
+export async function everyPage<Page extends { readonly nextCursor: string | null }, Item>(
+  page: (at: { readonly limit: number; readonly cursor?: string }) => Promise<Page>,
+  itemsOf: (page: Page) => readonly Item[],
 ): Promise<readonly Item[]> {
   const all: Item[] = [];
   for (let cursor: string | undefined; ; ) {
-    const { items, nextCursor } = await page(cursor === undefined ? {} : { cursor });
-    all.push(...items);
-    if (nextCursor === null) return all;
-    cursor = nextCursor;
+    const next: Page = await page({ limit: 200, ...(cursor !== undefined && { cursor }) });
+    all.push(...itemsOf(next));
+    if (next.nextCursor === null) return all;
+    cursor = next.nextCursor;
   }
 }

@@ -1,18 +1,15 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { isUuid } from "../identifier.ts";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { everyPage, managing } from "./management-api.ts";
-import { asJson, printable, table } from "./table.ts";
-import { running, type Terminal } from "./terminal.ts";
+import { collect } from "./client-options.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+import { everyPage, managementCommands, type Output } from "./management-api.ts";
+import { printable, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
 type Role = User["role"];
-
-interface Options {
-  readonly json?: true;
-}
 
 const role = (value: string): Role => {
   if (value === "developer" || value === "operator") return value;
@@ -21,84 +18,69 @@ const role = (value: string): Role => {
 
 /** `countersign users …`, for operators. */
 export function registerUserCommands(program: Command, terminal: Terminal): void {
-  const users = program
-    .command("users")
-    .description("users, for operators; named by id or e-mail address")
-    .addHelpText("after", EXIT_CODES);
-  const command = (name: string, description: string) => users.command(name).description(description).option("--json", "as JSON");
-  const write = (listed: readonly User[], shown: unknown, { json }: Options): void => {
+  const command = managementCommands(program, terminal, "users", "users, for operators; named by id or e-mail address");
+  const output = (listed: readonly User[], value: unknown): Output => {
     const rows = listed.map(({ id, email, emailVerified, role: userRole, enabled }) => [id, email, emailVerified, userRole, enabled]);
-    terminal.write(json ? asJson(shown) : table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows));
+    return { value, text: table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows) };
   };
+  const changing =
+    (change: (users: AdminClient["operator"]["users"], id: string, newRole: Role) => Promise<User>) =>
+    async (admin: AdminClient, named: string, newRole: Role) => {
+      const user = await change(admin.operator.users, await userId(admin, named), newRole);
+      return output([user], user);
+    };
 
-  command("list", "list users, newest first")
-    .option("--search <text>", "only those with this text in name or address")
-    .action(
-      running(terminal, async ({ search, ...options }: Options & { readonly search?: string }) => {
-        const found = await everyUser(await managing(terminal), search);
-        write(found, found, options);
-      }),
-    );
-  const changing = <Args extends unknown[]>(change: (admin: AdminClient, id: string, ...args: Args) => Promise<User>) =>
-    running(terminal, async (named: string, ...args: [...Args, Options, Command]) => {
-      const admin = await managing(terminal);
-      const user = await change(admin, await userId(admin, named), ...(args.slice(0, -2) as Args)); // commander adds options and command
-      write([user], user, args.at(-2) as Options);
-    });
-  command("enable <user>", "let a user sign in again").action(changing((admin, id) => admin.operator.users.enable.mutate({ id })));
-  command("disable <user>", "disable a user everywhere, at once").action(
-    changing((admin, id) => admin.operator.users.disable.mutate({ id })),
+  command("list", "list users, newest first", async (admin, { search }: { readonly search?: string }) => {
+    const users = await everyUser(admin, search);
+    return output(users, users);
+  }).option("--search <text>", "only those with this text in name or address");
+  command(
+    "enable <user>",
+    "let a user sign in again",
+    changing((users, id) => users.enable.mutate({ id })),
   );
-  command("role <user>", "make a user a developer or an operator")
-    .argument("<role>", "developer or operator", role)
-    .action(changing((admin, id, newRole: Role) => admin.operator.users.setRole.mutate({ id, role: newRole })));
+  command(
+    "disable <user>",
+    "disable a user everywhere, at once",
+    changing((users, id) => users.disable.mutate({ id })),
+  );
+  command(
+    "role <user>",
+    "make a user a developer or an operator",
+    changing((users, id, newRole) => users.setRole.mutate({ id, role: newRole })),
+  ).argument("<role>", "developer or operator", role);
 }
 
 /** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
-  const realms = program.command("realms").description("realms, for operators").addHelpText("after", EXIT_CODES);
-  const write = (listed: readonly Realm[], shown: unknown, { json }: Options): void => {
+  const command = managementCommands(program, terminal, "realms", "realms, for operators");
+  const output = (listed: readonly Realm[], value: unknown): Output => {
     const rows = listed.map(({ id, name, dynamicRegistrationScopes: scopes }) => [id, name, scopes?.length === 0 ? "none" : scopes]);
-    terminal.write(json ? asJson(shown) : table(["ID", "NAME", "REGISTRATION SCOPES"], rows));
+    return { value, text: table(["ID", "NAME", "REGISTRATION SCOPES"], rows) };
   };
 
-  realms
-    .command("list")
-    .description("list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES")
-    .option("--json", "as JSON")
-    .action(
-      running(terminal, async (options: Options) => {
-        const { realms: listed } = await (await managing(terminal)).operator.realms.list.query();
-        write(listed, listed, options);
-      }),
-    );
-  realms
-    .command("update <realm>")
-    .description("set the scopes that open registration may grant in a realm, named by id or name")
-    .requiredOption(
-      "--scope <scope>",
-      "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
-      (value: string, before: readonly string[] = []) => [...before, value],
-    )
-    .option("--json", "as JSON")
-    .action(
-      running(terminal, async (named: string, { scope, ...options }: Options & { readonly scope: readonly string[] }) => {
-        const admin = await managing(terminal);
-        const { realms: known } = await admin.operator.realms.list.query();
-        const id = known.find((realm) => realm.id === named || realm.name === named)?.id ?? named;
-        const only = scope.length === 1 ? scope[0] : undefined;
-        const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
-        const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
-        write([realm], realm, options);
-      }),
-    );
+  command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }) => {
+    const { realms } = await operator.realms.list.query();
+    return output(realms, realms);
+  });
+  command(
+    "update <realm>",
+    "set the scopes that open registration may grant in a realm, named by id or name",
+    async ({ operator: { realms } }, named: string, { scope }: { readonly scope: readonly string[] }) => {
+      const id = (await realms.list.query()).realms.find((realm) => realm.id === named || realm.name === named)?.id ?? named;
+      const only = scope.length === 1 ? scope[0] : undefined;
+      const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
+      const realm = await realms.update.mutate({ id, dynamicRegistrationScopes });
+      return output([realm], realm);
+    },
+  ).requiredOption("--scope <scope>", "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)", collect);
 }
 
-const everyUser = (admin: AdminClient, search: string | undefined): Promise<readonly User[]> =>
-  everyPage(async (at) => {
-    const { users, nextCursor } = await admin.operator.users.list.query({ limit: 200, ...(search !== undefined && { search }), ...at });
-    return { items: users, nextCursor };
-  });
+const everyUser = ({ operator }: AdminClient, search: string | undefined): Promise<readonly User[]> =>
+  everyPage(
+    (at) => operator.users.list.query({ ...(search !== undefined && { search }), ...at }),
+    ({ users }) => users,
+  );
 
 /** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
 export function asId(option: string, value: string): string {

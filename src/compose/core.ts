@@ -122,10 +122,7 @@ async function composeCore(
     audit,
     clocks: watch,
     databaseNow: databaseClock.now,
-    lastEffect: () => {
-      const now = databaseClock.now();
-      return now === undefined ? undefined : lastEffect(now, STATEMENT_WAIT);
-    },
+    effectWindow: lastEffect(0, STATEMENT_WAIT),
     log,
   });
 }

@@ -10,12 +10,21 @@ export type Role = "all" | "front" | "core" | "command";
 export const isLoopback = (host: string) =>
   /^(.+\.)?localhost$/i.test(host) || (isIP(host) === 4 && host.startsWith("127.")) || host === "::1" || host === "[::1]";
 
-/** A rule over several settings. It returns the fault of `setting`, if any. */
+/** A rule over several settings, and the fault of `setting` where `isBroken`. */
 interface Rule {
   readonly setting: SettingName;
-  readonly roles?: readonly Role[];
-  readonly fault: (s: Partial<Settings>) => string | undefined | false;
+  readonly isBroken: (s: Partial<Settings>) => boolean | undefined;
+  readonly fault: string;
+  /** The parts of the service that it applies to; all without it. */
+  readonly roles: readonly Role[] | undefined;
 }
+
+const rule = (setting: SettingName, isBroken: Rule["isBroken"], fault: string, remedy: string, roles?: readonly Role[]): Rule => ({
+  setting,
+  isBroken,
+  fault: says(fault, remedy),
+  roles,
+});
 
 const SIGNERS: readonly Role[] = ["all", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
@@ -25,196 +34,169 @@ type CertificateSetting = "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT" | "WALLET_VERI
 type CertificateKeySetting = "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY" | "WALLET_VERIFIER_KEY";
 
 const together = (cert: CertificateSetting, key: CertificateKeySetting): readonly Rule[] => [
-  { setting: cert, fault: (s) => s[cert] !== undefined && s[key] === undefined && says(`has no ${key} beside it`, `set ${key} too`) },
-  { setting: key, fault: (s) => s[key] !== undefined && s[cert] === undefined && says(`has no ${cert} beside it`, `set ${cert} too`) },
-  {
-    setting: key,
-    fault: ({ [cert]: chain, [key]: privateKey }) =>
-      chain !== undefined &&
-      privateKey !== undefined &&
-      !certificateFits(chain, privateKey) &&
-      says(`is not the key of ${cert}`, "set a certificate and a key that belong together"),
-  },
+  rule(cert, (s) => s[cert] !== undefined && s[key] === undefined, `has no ${key} beside it`, `set ${key} too`),
+  rule(key, (s) => s[key] !== undefined && s[cert] === undefined, `has no ${cert} beside it`, `set ${cert} too`),
+  rule(
+    key,
+    ({ [cert]: chain, [key]: privateKey }) => chain !== undefined && privateKey !== undefined && !certificateFits(chain, privateKey),
+    `is not the key of ${cert}`,
+    "set a certificate and a key that belong together",
+  ),
 ];
 
 const RULES: readonly Rule[] = [
-  {
-    setting: "JWT_ISSUER",
-    fault: (s) =>
-      production(s) &&
-      s.JWT_ISSUER !== undefined &&
-      isRemoteHttp(s.JWT_ISSUER) &&
-      says("is plain http, which production refuses", "give an https URL"),
-  },
-  {
-    setting: "JWT_ISSUER",
-    roles: ["all", "front"],
-    fault: (s) =>
-      s.PORT === 0 && s.JWT_ISSUER === undefined && says("is not set while PORT is 0", "set it to the address that clients use"),
-  },
-  {
-    setting: "GRPC_PORT",
-    roles: ["all"],
-    fault: (s) => s.PORT !== 0 && s.PORT === s.GRPC_PORT && says("equals PORT", "give each listener its own port"),
-  },
-  {
-    // Tests open one embedded database and pass it to both parts.
-    setting: "DATABASE_URL",
-    roles: ["front", "core"],
-    fault: (s) =>
-      s.NODE_ENV !== "test" &&
-      s.DATABASE_URL === undefined &&
-      says(
-        "is not set, so front and core would each start with an empty database",
-        "give both the same PostgreSQL, or serve without --role",
-      ),
-  },
+  rule(
+    "JWT_ISSUER",
+    (s) => production(s) && s.JWT_ISSUER !== undefined && isRemoteHttp(s.JWT_ISSUER),
+    "is plain http, which production refuses",
+    "give an https URL",
+  ),
+  rule(
+    "JWT_ISSUER",
+    (s) => s.PORT === 0 && s.JWT_ISSUER === undefined,
+    "is not set while PORT is 0",
+    "set it to the address that clients use",
+    ["all", "front"],
+  ),
+  rule("GRPC_PORT", (s) => s.PORT !== 0 && s.PORT === s.GRPC_PORT, "equals PORT", "give each listener its own port", ["all"]),
+  // Tests open one embedded database and pass it to both parts.
+  rule(
+    "DATABASE_URL",
+    (s) => s.NODE_ENV !== "test" && s.DATABASE_URL === undefined,
+    "is not set, so front and core would each start with an empty database",
+    "give both the same PostgreSQL, or serve without --role",
+    ["front", "core"],
+  ),
   ...together("GRPC_TLS_CERT", "GRPC_TLS_KEY"),
   ...together("TOKEN_CORE_TLS_CERT", "TOKEN_CORE_TLS_KEY"),
-  {
-    setting: "GRPC_TLS_CLIENT_CA",
-    fault: (s) =>
-      s.GRPC_TLS_CLIENT_CA !== undefined &&
-      s.GRPC_TLS_CERT === undefined &&
-      says("asks for client certificates without TLS", "set GRPC_TLS_CERT and GRPC_TLS_KEY too"),
-  },
-  {
-    setting: "TOKEN_CORE_SECRET",
-    roles: ["core"],
-    fault: (s) =>
-      s.GRPC_HOST !== undefined &&
-      !isLoopback(s.GRPC_HOST) &&
-      s.TOKEN_CORE_SECRET === undefined &&
-      s.GRPC_TLS_CLIENT_CA === undefined &&
-      says("is not set, while this core listens beyond loopback", "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS"),
-  },
-  {
-    // Every other process and container in the machine's network can reach loopback.
-    setting: "TOKEN_CORE_SECRET",
-    roles: ["core"],
-    fault: (s) =>
+  rule(
+    "GRPC_TLS_CLIENT_CA",
+    (s) => s.GRPC_TLS_CLIENT_CA !== undefined && s.GRPC_TLS_CERT === undefined,
+    "asks for client certificates without TLS",
+    "set GRPC_TLS_CERT and GRPC_TLS_KEY too",
+  ),
+  rule(
+    "TOKEN_CORE_SECRET",
+    (s) => s.GRPC_HOST !== undefined && !isLoopback(s.GRPC_HOST) && s.TOKEN_CORE_SECRET === undefined && s.GRPC_TLS_CLIENT_CA === undefined,
+    "is not set, while this core listens beyond loopback",
+    "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
+    ["core"],
+  ),
+  // Every other process and container in the machine's network can reach loopback.
+  rule(
+    "TOKEN_CORE_SECRET",
+    (s) =>
       production(s) &&
       (s.GRPC_HOST === undefined || isLoopback(s.GRPC_HOST)) &&
       s.TOKEN_CORE_SECRET === undefined &&
-      s.GRPC_TLS_CLIENT_CA === undefined &&
-      says(
-        "is not set, but in production a core requires a credential from every front",
-        "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
-      ),
-  },
-  {
-    setting: "TOKEN_CORE_SECRET",
-    fault: (s) =>
-      production(s) &&
-      s.TOKEN_CORE_SECRET !== undefined &&
-      s.TOKEN_CORE_SECRET.length < 32 &&
-      says("is too short for production", "give at least 32 random characters"),
-  },
-  {
-    setting: "TOKEN_CORE_URL",
-    roles: ["front"],
-    fault: (s) =>
-      s.TOKEN_CORE_URL === undefined && says("is not set, and a front alone has no token core", "set it to the core's gRPC address"),
-  },
-  {
-    setting: "TOKEN_CORE_URL",
-    roles: ["all"],
-    fault: (s) =>
-      s.TOKEN_CORE_URL !== undefined && says("names a core, but this process runs its own", "remove it, or start with --role front"),
-  },
-  {
-    setting: "TOKEN_CORE_URL",
-    fault: (s) =>
-      s.TOKEN_CORE_URL?.startsWith("http:") === true &&
-      (s.TOKEN_CORE_TLS_CERT !== undefined || s.TOKEN_CORE_CA !== undefined) &&
-      says("is plain http, while TLS material for it is set", "give an https URL, or remove TOKEN_CORE_CA and TOKEN_CORE_TLS_CERT"),
-  },
-  {
-    setting: "JWT_PRIVATE_KEY",
-    roles: SIGNERS,
-    fault: (s) =>
-      production(s) &&
-      s.JWT_PRIVATE_KEY === undefined &&
-      says("is not set, and production generates no keys", "make one with `countersign keys generate`, and set it as PEM text or @path"),
-  },
-  {
-    setting: "JWT_PUBLIC_KEY",
-    roles: SIGNERS,
-    fault: (s) =>
-      s.JWT_PUBLIC_KEY !== undefined &&
-      s.JWT_PRIVATE_KEY === undefined &&
-      says("has no JWT_PRIVATE_KEY beside it", "set the private key, or remove this one"),
-  },
-  {
-    setting: "JWT_PREVIOUS_PRIVATE_KEY",
-    roles: SIGNERS,
-    fault: (s) =>
-      s.JWT_PREVIOUS_PRIVATE_KEY !== undefined &&
-      s.JWT_PRIVATE_KEY === undefined &&
-      says("has no JWT_PRIVATE_KEY beside it", "set the key that follows it, or name it JWT_PRIVATE_KEY"),
-  },
-  {
-    setting: "JWT_PUBLIC_KEY",
-    fault: (s) =>
-      s.JWT_PUBLIC_KEY !== undefined &&
-      s.JWT_PRIVATE_KEY !== undefined &&
-      !isPair(s.JWT_PRIVATE_KEY, s.JWT_PUBLIC_KEY) &&
-      says("does not belong to JWT_PRIVATE_KEY", "set both keys of one pair, or remove this one"),
-  },
-  {
-    setting: "JWT_RSA_PRIVATE_KEY",
-    roles: SIGNERS,
-    fault: (s) =>
-      production(s) &&
-      s.ID_TOKEN_SIGNING_ALG === "RS256" &&
-      s.JWT_RSA_PRIVATE_KEY === undefined &&
-      says("is not set, which RS256 needs in production", "set it, or ID_TOKEN_SIGNING_ALG=EdDSA"),
-  },
-  {
-    setting: "JWT_MLDSA_PRIVATE_KEY",
-    roles: SIGNERS,
-    fault: (s) =>
-      production(s) &&
-      s.HYBRID_SIGNING_ENABLED &&
-      s.JWT_MLDSA_PRIVATE_KEY === undefined &&
-      says("is not set, which hybrid signing needs in production", "set it, or HYBRID_SIGNING_ENABLED=false"),
-  },
-  {
-    setting: "PQC_TOKEN_DELIVERY",
-    fault: (s) =>
-      s.PQC_TOKEN_DELIVERY === "self-contained" &&
-      s.PQC_SELF_CONTAINED_ACK === false &&
-      says("is self-contained without its acknowledgement", "set PQC_SELF_CONTAINED_ACK=true, or deliver by reference"),
-  },
-  {
-    setting: "ID_JAG_TRUSTED_ISSUERS",
-    fault: (s) =>
-      s.JWT_ISSUER !== undefined &&
-      s.ID_JAG_TRUSTED_ISSUERS?.includes(s.JWT_ISSUER) &&
-      says("names this server itself", "remove its own issuer from the list"),
-  },
-  {
-    setting: "ID_JAG_TRUSTED_ISSUERS",
-    fault: (s) =>
-      s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : isRemoteHttp(issuer))) &&
-      says("names a plain-http issuer", "give https URLs; http is for loopback hosts outside production"),
-  },
-  {
-    setting: "WALLET_TRUSTED_ISSUERS",
-    fault: (s) =>
-      s.WALLET_TRUSTED_ISSUERS?.some((issuer) => issuer.startsWith("http:")) && says("names a plain-http issuer", "give https URLs"),
-  },
+      s.GRPC_TLS_CLIENT_CA === undefined,
+    "is not set, but in production a core requires a credential from every front",
+    "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
+    ["core"],
+  ),
+  rule(
+    "TOKEN_CORE_SECRET",
+    (s) => production(s) && s.TOKEN_CORE_SECRET !== undefined && s.TOKEN_CORE_SECRET.length < 32,
+    "is too short for production",
+    "give at least 32 random characters",
+  ),
+  rule(
+    "TOKEN_CORE_URL",
+    (s) => s.TOKEN_CORE_URL === undefined,
+    "is not set, and a front alone has no token core",
+    "set it to the core's gRPC address",
+    ["front"],
+  ),
+  rule(
+    "TOKEN_CORE_URL",
+    (s) => s.TOKEN_CORE_URL !== undefined,
+    "names a core, but this process runs its own",
+    "remove it, or start with --role front",
+    ["all"],
+  ),
+  rule(
+    "TOKEN_CORE_URL",
+    (s) => s.TOKEN_CORE_URL?.startsWith("http:") === true && (s.TOKEN_CORE_TLS_CERT !== undefined || s.TOKEN_CORE_CA !== undefined),
+    "is plain http, while TLS material for it is set",
+    "give an https URL, or remove TOKEN_CORE_CA and TOKEN_CORE_TLS_CERT",
+  ),
+  rule(
+    "JWT_PRIVATE_KEY",
+    (s) => production(s) && s.JWT_PRIVATE_KEY === undefined,
+    "is not set, and production generates no keys",
+    "make one with `countersign keys generate`, and set it as PEM text or @path",
+    SIGNERS,
+  ),
+  rule(
+    "JWT_PUBLIC_KEY",
+    (s) => s.JWT_PUBLIC_KEY !== undefined && s.JWT_PRIVATE_KEY === undefined,
+    "has no JWT_PRIVATE_KEY beside it",
+    "set the private key, or remove this one",
+    SIGNERS,
+  ),
+  rule(
+    "JWT_PREVIOUS_PRIVATE_KEY",
+    (s) => s.JWT_PREVIOUS_PRIVATE_KEY !== undefined && s.JWT_PRIVATE_KEY === undefined,
+    "has no JWT_PRIVATE_KEY beside it",
+    "set the key that follows it, or name it JWT_PRIVATE_KEY",
+    SIGNERS,
+  ),
+  rule(
+    "JWT_PUBLIC_KEY",
+    (s) => s.JWT_PUBLIC_KEY !== undefined && s.JWT_PRIVATE_KEY !== undefined && !isPair(s.JWT_PRIVATE_KEY, s.JWT_PUBLIC_KEY),
+    "does not belong to JWT_PRIVATE_KEY",
+    "set both keys of one pair, or remove this one",
+  ),
+  rule(
+    "JWT_RSA_PRIVATE_KEY",
+    (s) => production(s) && s.ID_TOKEN_SIGNING_ALG === "RS256" && s.JWT_RSA_PRIVATE_KEY === undefined,
+    "is not set, which RS256 needs in production",
+    "set it, or ID_TOKEN_SIGNING_ALG=EdDSA",
+    SIGNERS,
+  ),
+  rule(
+    "JWT_MLDSA_PRIVATE_KEY",
+    (s) => production(s) && s.HYBRID_SIGNING_ENABLED && s.JWT_MLDSA_PRIVATE_KEY === undefined,
+    "is not set, which hybrid signing needs in production",
+    "set it, or HYBRID_SIGNING_ENABLED=false",
+    SIGNERS,
+  ),
+  rule(
+    "PQC_TOKEN_DELIVERY",
+    (s) => s.PQC_TOKEN_DELIVERY === "self-contained" && s.PQC_SELF_CONTAINED_ACK === false,
+    "is self-contained without its acknowledgement",
+    "set PQC_SELF_CONTAINED_ACK=true, or deliver by reference",
+  ),
+  rule(
+    "ID_JAG_TRUSTED_ISSUERS",
+    (s) => s.JWT_ISSUER !== undefined && s.ID_JAG_TRUSTED_ISSUERS?.includes(s.JWT_ISSUER),
+    "names this server itself",
+    "remove its own issuer from the list",
+  ),
+  rule(
+    "ID_JAG_TRUSTED_ISSUERS",
+    (s) => s.ID_JAG_TRUSTED_ISSUERS?.some((issuer) => (production(s) ? issuer.startsWith("http:") : isRemoteHttp(issuer))),
+    "names a plain-http issuer",
+    "give https URLs; http is for loopback hosts outside production",
+  ),
+  rule(
+    "WALLET_TRUSTED_ISSUERS",
+    (s) => s.WALLET_TRUSTED_ISSUERS?.some((issuer) => issuer.startsWith("http:")),
+    "names a plain-http issuer",
+    "give https URLs",
+  ),
   ...together("WALLET_VERIFIER_CERT", "WALLET_VERIFIER_KEY"),
-  {
-    // Wallets send responses only to the host that the certificate names (OpenID4VP 1.0 §5.9.3).
-    setting: "WALLET_VERIFIER_CERT",
-    roles: ["all", "front"],
-    fault: (s) =>
+  // Wallets send responses only to the host that the certificate names (OpenID4VP 1.0 §5.9.3).
+  rule(
+    "WALLET_VERIFIER_CERT",
+    (s) =>
       s.WALLET_VERIFIER_CERT !== undefined &&
       s.WALLET_CLIENT_ID_PREFIX === "x509_san_dns" &&
-      !certificateNames(s.WALLET_VERIFIER_CERT, new URL(s.JWT_ISSUER ?? "http://localhost").hostname) &&
-      says("does not name the host of JWT_ISSUER", "give a certificate that does, or set WALLET_CLIENT_ID_PREFIX=x509_hash"),
-  },
+      !certificateNames(s.WALLET_VERIFIER_CERT, new URL(s.JWT_ISSUER ?? "http://localhost").hostname),
+    "does not name the host of JWT_ISSUER",
+    "give a certificate that does, or set WALLET_CLIENT_ID_PREFIX=x509_hash",
+    ["all", "front"],
+  ),
 ];
 
 /**
@@ -226,7 +208,7 @@ export function contradictions(
   faulty: ReadonlySet<string>,
   role: Role,
 ): { setting: SettingName; fault: string }[] {
-  return RULES.filter(({ roles }) => roles === undefined || roles.includes(role)).flatMap(({ setting, fault }) => {
+  return RULES.filter(({ roles }) => roles === undefined || roles.includes(role)).flatMap(({ setting, isBroken, fault }) => {
     let readsFaulty = faulty.has(setting);
     const watched = new Proxy(settings, {
       get: (target, name) => {
@@ -234,7 +216,6 @@ export function contradictions(
         return Reflect.get(target, name);
       },
     });
-    const found = fault(watched);
-    return found && !readsFaulty ? [{ setting, fault: found }] : [];
+    return isBroken(watched) && !readsFaulty ? [{ setting, fault }] : [];
   });
 }

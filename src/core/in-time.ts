@@ -13,12 +13,13 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
   const now = core.databaseNow?.();
   if (notAfter !== undefined && now !== undefined && notAfter < now)
     throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
-  const assertWanted = (): void => {
+  const lastMoment = (): number | undefined => {
     if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
+    if (notAfter !== undefined) return notAfter;
+    const moment = core.databaseNow?.();
+    return moment && moment + core.effectWindow;
   };
-  const lastMoment = (): number | undefined => notAfter ?? core.lastEffect?.();
   const dated = (audit: AuditEntry): AuditEntry => {
-    assertWanted();
     const latest = lastMoment();
     return latest === undefined ? audit : { ...audit, notAfter: latest };
   };
@@ -43,10 +44,7 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
     identityAssertions: identityAssertions && accepting(identityAssertions, dated),
     consumedIds: {
       ...consumedIds,
-      consume: async (kind, issuer, id, ttl) => {
-        assertWanted();
-        return consumedIds.consume(kind, issuer, id, ttl, lastMoment());
-      },
+      consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
     },
     audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
   };

@@ -8,8 +8,8 @@ import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { IssuedTokens } from "./signing/issued-tokens.ts";
+import type { Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
-import type { Sign } from "./signing/signer.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
 import type { NewGrant, Subject, TokenReference, TokenStates } from "./token-state.ts";
 import type { Confirmation } from "./tokens/access-token.ts";
@@ -218,8 +218,8 @@ export interface CorePorts {
   readonly clocks?: Pick<ClockWatch, "isTrue" | "assertTrue">;
   /** The database's clock in seconds since the epoch; undefined until it was read once. */
   readonly databaseNow?: () => number | undefined;
-  /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
-  readonly lastEffect?: () => number | undefined;
+  /** Seconds within which an effect must be written whose call names no last moment (CallContext.notAfter). */
+  readonly effectWindow: number;
   readonly log: Pick<Log, "info">;
 }
 

@@ -53,17 +53,20 @@ const encodeCancel = (id: number): Uint8Array => toBinary(ConverseRequestSchema,
 /** What every core answers at once, and from memory. */
 const PING: Question = { name: "publicKeys", request: {}, budget: 1_000 };
 
-/** @param onEnd called once, when nothing more can be asked and it was not the front that retired the stream, or when the stream is over */
-export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void): CoreStream {
-  let state: "opening" | "open" | "retired" = "opening";
-  let lastId = 0;
-  let hung = false;
-  const stream = client.makeBidiStreamRequest(
+const openConverse = (client: Client, metadata: Metadata) =>
+  client.makeBidiStreamRequest(
     methodPath(TokenCoreService.method.converse),
     asBuffer,
     (bytes: Buffer) => fromBinary(ConverseResponseSchema, bytes),
     metadata,
   );
+
+/** @param onEnd called once, when nothing more can be asked and it was not the front that retired the stream, or when the stream is over */
+export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void): CoreStream {
+  let state: "opening" | "open" | "retired" = "opening";
+  let lastId = 0;
+  let hung = false;
+  const stream = openConverse(client, metadata);
   const questions = outbox((batch, done) => stream.write(batch, done));
   const cancelWhenHungAndIdle = () => {
     if (hung && pending.isEmpty()) stream.cancel();

@@ -48,7 +48,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by r
     await page.getByLabel("E-mail address").fill(taken);
     await page.getByLabel("Password").fill("another horse battery");
     await click(page, "button", "Create account");
-    expect(await page.getByRole("alert").innerText()).toContain("There is already an account with this e-mail address already.");
+    expect(await page.getByRole("alert").innerText()).toContain("There is already an account with this e-mail address.");
     const email = visits.freshEmail();
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password").fill(PASSWORD);

@@ -1,83 +1,83 @@
 import { p256Private, tlsCertificate } from "../key-material.ts";
-import { DAY, describedIn, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, text } from "./forms.ts";
+import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, settingsOf, text } from "./forms.ts";
 
-const assertionsAndHybrid = describedIn("Identity assertions, post-quantum signatures");
+const features = settingsOf("Identity assertions, post-quantum signatures");
 
 export const FEATURE_SETTINGS = {
-  ID_JAG_ENABLED: flag()
-    .default(false)
-    .meta(assertionsAndHybrid("Whether identity assertions of other issuers are accepted (jwt-bearer grant).")),
-  ID_JAG_TRUSTED_ISSUERS: issuers()
-    .default([])
-    .meta(assertionsAndHybrid("Issuers whose identity assertions are accepted; an empty list rejects every assertion.")),
-  ID_JAG_MAX_ASSERTION_LIFETIME: seconds(1, DAY)
-    .default(300)
-    .meta(assertionsAndHybrid("Longest lifetime of an identity assertion in seconds; its `jti` is remembered for as long.")),
-  HYBRID_SIGNING_ENABLED: flag()
-    .default(false)
-    .meta(assertionsAndHybrid("Whether access tokens are signed with ML-DSA-65 in addition to Ed25519.")),
-  PQC_TOKEN_DELIVERY: oneOf(["reference", "self-contained"])
-    .default("reference")
-    .meta(assertionsAndHybrid("How the ML-DSA-65 signature reaches a verifier: by introspection, or in the token answer too.")),
-  PQC_SELF_CONTAINED_ACK: flag()
-    .default(false)
-    .meta(assertionsAndHybrid("Acknowledges the size of `self-contained` delivery, which is refused without it.")),
+  ID_JAG_ENABLED: features(flag().default(false), "Whether identity assertions of other issuers are accepted (jwt-bearer grant)."),
+  ID_JAG_TRUSTED_ISSUERS: features(
+    issuers().default([]),
+    "Issuers whose identity assertions are accepted; an empty list rejects every assertion.",
+  ),
+  ID_JAG_MAX_ASSERTION_LIFETIME: features(
+    seconds(1, DAY).default(300),
+    "Longest lifetime of an identity assertion in seconds; its `jti` is remembered for as long.",
+  ),
+  HYBRID_SIGNING_ENABLED: features(flag().default(false), "Whether access tokens are signed with ML-DSA-65 in addition to Ed25519."),
+  PQC_TOKEN_DELIVERY: features(
+    oneOf(["reference", "self-contained"]).default("reference"),
+    "How the ML-DSA-65 signature reaches a verifier: by introspection, or in the token answer too.",
+  ),
+  PQC_SELF_CONTAINED_ACK: features(
+    flag().default(false),
+    "Acknowledges the size of `self-contained` delivery, which is refused without it.",
+  ),
 };
 
-const wallets = describedIn("Wallets");
+const wallets = settingsOf("Wallets");
 
 /** Claims that describe the credential rather than its holder. */
 const NOT_SUBJECT: ReadonlySet<string> = new Set(["iss", "iat", "nbf", "exp", "cnf", "vct", "status", "_sd", "_sd_alg"]);
 
 export const WALLET_SETTINGS = {
-  WALLET_FEDERATION_ENABLED: flag()
-    .default(false)
-    .meta(wallets("Whether users may link the credential of a wallet to their account (OpenID4VP 1.0).")),
-  WALLET_TRUSTED_ISSUERS: issuers()
-    .default([])
-    .meta(wallets("Issuers (`iss`) whose credentials are accepted; an empty list rejects every credential.")),
-  WALLET_CREDENTIAL_TYPES: listOf(
-    SPACES_OR_COMMAS,
-    (type) => URL.canParse(type),
-    "contains something that is not a credential type",
-    "give the `vct` of each type, a URI, separated by spaces or commas",
-  )
-    .default(["urn:eudi:pid:1"])
-    .meta(wallets("Credential types (`vct`) that a wallet is asked for; any one of them is enough.")),
-  WALLET_SUBJECT_CLAIM: text(
-    (value) => /^[A-Za-z0-9_-]{1,64}$/.test(value) && !NOT_SUBJECT.has(value),
-    "is not a claim that can identify a user",
-    "give the name of one claim that the issuers keep stable and unique, and never reassign",
-  )
-    .default("sub")
-    .meta(wallets("Claim of the credential that identifies the user within its issuer: stable, unique, never reassigned.")),
-  WALLET_ISSUER_ROOTS: tlsCertificate()
-    .optional()
-    .meta(
-      wallets("Root certificates (PEM) that a credential's own certificate chain (`x5c`) must lead to.", {
-        unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
-        file: true,
-      }),
-    ),
-  WALLET_CREDENTIAL_STATUS: oneOf(["strict", "lenient"])
-    .default("strict")
-    .meta(
-      wallets(
-        "A credential whose status list cannot be fetched: rejected (`strict`) or accepted (`lenient`). A revoked or suspended credential is always rejected.",
-      ),
-    ),
-  WALLET_VERIFIER_CERT: tlsCertificate()
-    .optional()
-    .meta(
-      wallets("Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.", {
-        unset: "unsigned requests, which name only the address for the response",
-        file: true,
-      }),
-    ),
-  WALLET_VERIFIER_KEY: p256Private()
-    .optional()
-    .meta(wallets("Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true })),
-  WALLET_CLIENT_ID_PREFIX: oneOf(["x509_san_dns", "x509_hash"])
-    .default("x509_san_dns")
-    .meta(wallets("How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.")),
+  WALLET_FEDERATION_ENABLED: wallets(
+    flag().default(false),
+    "Whether users may link the credential of a wallet to their account (OpenID4VP 1.0).",
+  ),
+  WALLET_TRUSTED_ISSUERS: wallets(
+    issuers().default([]),
+    "Issuers (`iss`) whose credentials are accepted; an empty list rejects every credential.",
+  ),
+  WALLET_CREDENTIAL_TYPES: wallets(
+    listOf(
+      SPACES_OR_COMMAS,
+      (type) => URL.canParse(type),
+      "contains something that is not a credential type",
+      "give the `vct` of each type, a URI, separated by spaces or commas",
+    ).default(["urn:eudi:pid:1"]),
+    "Credential types (`vct`) that a wallet is asked for; any one of them is enough.",
+  ),
+  WALLET_SUBJECT_CLAIM: wallets(
+    text(
+      (value) => /^[A-Za-z0-9_-]{1,64}$/.test(value) && !NOT_SUBJECT.has(value),
+      "is not a claim that can identify a user",
+      "give the name of one claim that the issuers keep stable and unique, and never reassign",
+    ).default("sub"),
+    "Claim of the credential that identifies the user within its issuer: stable, unique, never reassigned.",
+  ),
+  WALLET_ISSUER_ROOTS: wallets(
+    tlsCertificate().optional(),
+    "Root certificates (PEM) that a credential's own certificate chain (`x5c`) must lead to.",
+    {
+      unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
+      file: true,
+    },
+  ),
+  WALLET_CREDENTIAL_STATUS: wallets(
+    oneOf(["strict", "lenient"]).default("strict"),
+    "A credential whose status list cannot be fetched: rejected (`strict`) or accepted (`lenient`). A revoked or suspended credential is always rejected.",
+  ),
+  WALLET_VERIFIER_CERT: wallets(
+    tlsCertificate().optional(),
+    "Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.",
+    {
+      unset: "unsigned requests, which name only the address for the response",
+      file: true,
+    },
+  ),
+  WALLET_VERIFIER_KEY: wallets(p256Private().optional(), "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true }),
+  WALLET_CLIENT_ID_PREFIX: wallets(
+    oneOf(["x509_san_dns", "x509_hash"]).default("x509_san_dns"),
+    "How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.",
+  ),
 };

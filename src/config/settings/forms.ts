@@ -12,13 +12,10 @@ export interface SettingMeta {
 }
 
 /** Describes settings of one group. A group is a section of docs/settings.md. */
-export const describedIn =
+export const settingsOf =
   (group: string) =>
-  (description: string, more: Omit<SettingMeta, "group" | "description"> = {}): SettingMeta & Record<string, unknown> => ({
-    group,
-    description,
-    ...more,
-  });
+  <Schema extends z.ZodType>(schema: Schema, description: string, more: Omit<SettingMeta, "group" | "description"> = {}): Schema =>
+    schema.meta({ group, description, ...more });
 
 /** Seconds. */
 export const DAY = 86_400;

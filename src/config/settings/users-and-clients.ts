@@ -1,44 +1,44 @@
-import { DAY, describedIn, flag, listOf, oneOf, seconds, whole } from "./forms.ts";
+import { DAY, flag, listOf, oneOf, seconds, settingsOf, whole } from "./forms.ts";
 
-const users = describedIn("Users");
+const users = settingsOf("Users");
 
 export const USER_SETTINGS = {
-  SIGN_UP_RATE_LIMIT: whole(1, 1_000_000, "a number of requests")
-    .default(10)
-    .meta(users("Accounts that one address may create in a window.")),
-  SIGN_UP_RATE_WINDOW: seconds(1, DAY).default(3600).meta(users("Seconds of that window.")),
+  SIGN_UP_RATE_LIMIT: users(whole(1, 1_000_000, "a number of requests").default(10), "Accounts that one address may create in a window."),
+  SIGN_UP_RATE_WINDOW: users(seconds(1, DAY).default(3600), "Seconds of that window."),
 };
 
-const clients = describedIn("Clients and registration");
+const clients = settingsOf("Clients and registration");
 
 /** One scope token. @see RFC 6749 §3.3 */
 const isScope = (word: string) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word);
 
 export const CLIENT_SETTINGS = {
-  DEFAULT_DYNAMIC_REGISTRATION_SCOPES: listOf(
-    / +/,
-    isScope,
-    "is not a list of scopes",
-    "give scope tokens (RFC 6749 section 3.3) separated by spaces",
-  )
-    .default(["openid", "profile", "email", "offline_access"])
-    .meta(clients("Scopes that a dynamically registered client may have, separated by spaces.")),
-  DYNAMIC_CLIENT_SCOPE: oneOf(["registered", "realm"])
-    .default("registered")
-    .meta(
-      clients(
-        "Allowlist of a dynamically registered client: what it registered, capped by the realm (`registered`), or all that the realm allows (`realm`).",
-      ),
-    ),
-  REGISTER_CLIENT_RATE_LIMIT: whole(1, 1_000_000, "a number of requests")
-    .default(30)
-    .meta(clients("Open registrations that one address may make in a window.")),
-  REGISTER_CLIENT_RATE_WINDOW: seconds(1, DAY).default(60).meta(clients("Seconds of that window.")),
-  DEFAULT_CLIENT_ENVIRONMENT: oneOf(["development", "staging", "production"])
-    .optional()
-    .meta(clients("Environment of clients that developers create.", { unset: "`development`; with NODE_ENV=production `production`" })),
-  CLIENT_ASSERTION_AUDIENCE: oneOf(["strict", "compat"])
-    .default("strict")
-    .meta(clients("Audience of client assertions: the issuer alone (`strict`), or the token endpoint's URL too (`compat`).")),
-  CIMD_ENABLED: flag().default(true).meta(clients("Whether an https URL may be a client_id (Client ID Metadata Documents).")),
+  DEFAULT_DYNAMIC_REGISTRATION_SCOPES: clients(
+    listOf(/ +/, isScope, "is not a list of scopes", "give scope tokens (RFC 6749 section 3.3) separated by spaces").default([
+      "openid",
+      "profile",
+      "email",
+      "offline_access",
+    ]),
+    "Scopes that a dynamically registered client may have, separated by spaces.",
+  ),
+  DYNAMIC_CLIENT_SCOPE: clients(
+    oneOf(["registered", "realm"]).default("registered"),
+    "Allowlist of a dynamically registered client: what it registered, capped by the realm (`registered`), or all that the realm allows (`realm`).",
+  ),
+  REGISTER_CLIENT_RATE_LIMIT: clients(
+    whole(1, 1_000_000, "a number of requests").default(30),
+    "Open registrations that one address may make in a window.",
+  ),
+  REGISTER_CLIENT_RATE_WINDOW: clients(seconds(1, DAY).default(60), "Seconds of that window."),
+  DEFAULT_CLIENT_ENVIRONMENT: clients(
+    oneOf(["development", "staging", "production"]).optional(),
+    "Environment of clients that developers create.",
+    { unset: "`development`; with NODE_ENV=production `production`" },
+  ),
+  CLIENT_ASSERTION_AUDIENCE: clients(
+    oneOf(["strict", "compat"]).default("strict"),
+    "Audience of client assertions: the issuer alone (`strict`), or the token endpoint's URL too (`compat`).",
+  ),
+  CIMD_ENABLED: clients(flag().default(true), "Whether an https URL may be a client_id (Client ID Metadata Documents)."),
 };

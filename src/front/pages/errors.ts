@@ -1,4 +1,4 @@
-import { CATALOGUE, type Refusal } from "../../errors.ts";
+import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
 import { setRetryHeaders } from "../http/errors.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { type Language, languageOf } from "../texts/language.ts";
@@ -37,7 +37,8 @@ const printer =
 function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {
   const texts = refusalsTexts[language];
   if (!refusal) return texts.fault;
-  const words = texts.pages[refusal.code] ?? texts.otherPage;
+  const pages: { readonly [C in RefusalCode]?: RefusalWords } = texts.pages;
+  const words = pages[refusal.code] ?? texts.otherPage;
   return { title: words.title, text: reasonWords(language, refusal) ?? words.text };
 }
 

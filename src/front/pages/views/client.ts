@@ -1,5 +1,5 @@
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
-import type { Catalogue, Language } from "../../texts/language.ts";
+import { catalogue, type Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 
 /** What a page shows of the application that asks. */
@@ -92,34 +92,18 @@ export function isOnThisDevice(uri: string): boolean {
 }
 
 /** What pages say about an application. */
-export interface ClientTexts {
-  /** For an application whose name has no visible characters. */
-  readonly nameless: string;
-  /** A client to which an application may hand on its access. */
-  readonly agent: (name: string) => string;
-  readonly application: (name: string) => string;
-  readonly publishedBy: string;
-  readonly verified: string;
-  readonly nameUnverified: string;
-  readonly sendsBackTo: string;
-  /** Between the host of the application and the host that the browser goes back to. */
-  readonly backTo: string;
-  readonly thisDevice: string;
-  readonly stage: string;
-  readonly stages: Readonly<Record<"development" | "staging", string>>;
-  readonly deviceCaution: string;
-  readonly unverifiedCaution: string;
-}
-
-export const clientTexts: Catalogue<ClientTexts> = {
+export const clientTexts = catalogue({
   en: {
+    /** For an application whose name has no visible characters. */
     nameless: "An application without a name",
-    agent: (name) => `${name} (agent)`,
-    application: (name) => `${name} (application)`,
+    /** A client to which an application may hand on its access. */
+    agent: (name: string) => `${name} (agent)`,
+    application: (name: string) => `${name} (application)`,
     publishedBy: "Published by",
     verified: "Verified",
     nameUnverified: "Name not verified",
     sendsBackTo: "Sends you back to",
+    /** Between the host of the application and the host that the browser goes back to. */
     backTo: "back to",
     thisDevice: "this device",
     stage: "Stage",
@@ -142,4 +126,4 @@ export const clientTexts: Catalogue<ClientTexts> = {
     deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",
     unverifiedCaution: "Wir haben nicht geprüft, von wem diese App stammt. Machen Sie nur weiter, wenn Sie dies selbst begonnen haben.",
   },
-};
+});

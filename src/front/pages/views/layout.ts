@@ -1,7 +1,7 @@
 import { FORM_TOKEN } from "../../http/form-guard.ts";
 import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext } from "../../http/routes.ts";
-import { type Catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
+import { catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import { type ReturnTo, returnToMembers, type Site } from "../site.ts";
@@ -108,21 +108,13 @@ export const day = (language: Language, seconds: number): Markup => time(seconds
 export const moment = (language: Language, seconds: number): Markup => time(seconds, shownMoment(language, seconds));
 
 /** What stands on every page, or in every form. */
-export interface FrameTexts {
-  /** Before the host, at the foot. */
-  readonly youAreAt: string;
-  readonly optional: string;
-  readonly problem: string;
-  /** The title of a page whose form has faults. */
-  readonly faultyTitle: (title: string) => string;
-}
-
-export const frameTexts: Catalogue<FrameTexts> = {
+const frameTexts = catalogue({
   en: {
+    /** Before the host, at the foot. */
     youAreAt: "You are at",
     optional: "(optional)",
     problem: "There is a problem",
-    faultyTitle: (title) => `Error: ${title}`,
+    faultyTitle: (title: string) => `Error: ${title}`,
   },
   de: {
     youAreAt: "Sie sind bei",
@@ -130,7 +122,7 @@ export const frameTexts: Catalogue<FrameTexts> = {
     problem: "Das hat noch nicht geklappt",
     faultyTitle: (title) => `Fehler: ${title}`,
   },
-};
+});
 
 /** Sends a page that is written in `languageOf(ctx)`. */
 export function sendPage(ctx: FrontContext, page: Markup, status = 200): void {

@@ -1,5 +1,5 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, wordingFor } from "../../../accounts/scope-descriptions.ts";
-import { type Catalogue, type Language, shownList } from "../../texts/language.ts";
+import { catalogue, type Language, shownList } from "../../texts/language.ts";
 
 /** A scope as it is shown. */
 export interface ScopeWords {
@@ -33,18 +33,13 @@ export function scopeWords(language: Language, scope: string, described: Describ
 }
 
 /** The details of a scope without a description. */
-export interface ScopesTexts {
-  readonly firstPartyPermission: string;
-  readonly permissionAt: (resources: string) => string;
-}
-
-export const scopesTexts: Catalogue<ScopesTexts> = {
+const scopesTexts = catalogue({
   en: {
     firstPartyPermission: "A permission of the application itself.",
-    permissionAt: (resources) => `A permission at ${resources}.`,
+    permissionAt: (resources: string) => `A permission at ${resources}.`,
   },
   de: {
     firstPartyPermission: "Eine Berechtigung der Anwendung selbst.",
     permissionAt: (resources) => `Eine Berechtigung bei ${resources}.`,
   },
-};
+});
