@@ -4,7 +4,7 @@ import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import type { Catalogue, Language } from "../texts/language.ts";
+import { type Catalogue, catalogue, type Language } from "../texts/language.ts";
 import { html, type Markup, type Part } from "./html.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
 import type { ReturnTo, Site } from "./site.ts";
@@ -95,16 +95,11 @@ ${content}`,
 export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
-export interface AccountNavTexts {
-  /** Names the list of account pages. */
-  readonly nav: string;
-  readonly signOut: string;
-}
-
-export const accountNavTexts: Catalogue<AccountNavTexts> = {
+/** `nav` names the list of account pages. */
+const accountNavTexts = catalogue({
   en: { nav: "Your account", signOut: "Sign out" },
   de: { nav: "Ihr Konto", signOut: "Abmelden" },
-};
+});
 
 /** A section of the account pages. */
 export interface AccountSection {

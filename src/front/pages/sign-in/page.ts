@@ -8,7 +8,7 @@ import { hasSignedInSince } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_START, returnToOf } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
+import { failedForm, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
 import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
@@ -77,8 +77,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.startSession(ctx, secret, ports.sessionTtl);
         cookies.endPendingAction(ctx);
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        return showForm(ctx, returnTo, { email, faults, status: failedForm(ctx, refusal) });
+        return showForm(ctx, returnTo, { email, ...failedForm(ctx, error, ["email", "password"]) });
       }
       sendRedirect(
         ctx,
