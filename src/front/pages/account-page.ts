@@ -105,8 +105,8 @@ const accountNavTexts = catalogue({
 export interface AccountSection {
   readonly path: string;
   readonly label: Catalogue<string>;
-  /** Whether this server has the page; without it every server has. */
-  readonly isOffered?: (site: Site) => boolean;
+  /** Whether only a server that links wallets has the page. */
+  readonly forWallets?: true;
 }
 
 /** The page after a sign-in without another destination. */
@@ -116,12 +116,12 @@ const SECTIONS: readonly AccountSection[] = [
   { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
-  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, forWallets: true },
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
 /** The account pages that this server has, in the order of the navigation. */
-export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ isOffered }) => isOffered?.(site) ?? true);
+export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);
 
 /** The account page whose path equals untrusted text exactly, else the first one, so that it can lead nowhere else. Pure. */
 export const namedSection = (site: Site, text: string | undefined): string =>

@@ -52,9 +52,7 @@ export const forgotSentPage =
   (ctx) =>
     sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
 
-/**
- * GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not.
- */
+/** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
 export function resetPage(kit: PageKit): Handlers {
   const { ports, guard, site } = kit;
   /** Shows the form for a valid link, else that it is not valid. */

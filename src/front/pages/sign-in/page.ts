@@ -24,9 +24,7 @@ interface Attempt {
 
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
-/**
- * GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one.
- */
+/** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
 
