@@ -126,7 +126,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
 
 /** Reads the database's clock now and then. */
 async function openClock(ready: Readiness, { failed, closing }: Essentials): Promise<DatabaseClock> {
-  const clock = databaseClock(ready.time, epochMillis, () => performance.now());
+  const clock = databaseClock(ready.time, epochMillis, performance.now.bind(performance));
   const read = () => clock.measure().catch(() => undefined); // an unreachable database is reported elsewhere
   await read();
   const reading = periodically(CLOCK_EVERY, read, failed);

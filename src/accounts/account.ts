@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
 import { accountClosedMail } from "./mails.ts";
 import type { MailMessage, User, Users } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 export interface NewName {
   readonly firstName?: string | undefined;
@@ -12,18 +12,8 @@ export interface NewName {
 
 /** Changes the name of a user. An empty part is stored as none, and an unchanged name is not recorded. */
 export async function rename(user: User, name: NewName, users: Users, caller: Caller): Promise<void> {
-  await users.rename(
-    user.id,
-    { firstName: name.firstName?.trim() || null, lastName: name.lastName?.trim() || null },
-    {
-      event: "user.changed",
-      outcome: "success",
-      reason: "name",
-      actor: { type: "user", id: user.id },
-      userId: user.id,
-      ...auditOrigin(caller),
-    },
-  );
+  const stored = { firstName: name.firstName?.trim() || null, lastName: name.lastName?.trim() || null };
+  await users.rename(user.id, stored, auditOfUser("user.changed", user.id, caller, { reason: "name" }));
 }
 
 export interface AccountClosing {
@@ -47,14 +37,8 @@ export interface ClosingPorts extends ProofPorts {
  */
 export async function closeAccount(user: User, password: string, ports: ClosingPorts, caller: Caller): Promise<void> {
   await provePassword(user, password, "user.deleted", ports, caller);
-  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, ports.issuer), {
-    event: "user.deleted",
-    outcome: "success",
-    reason: "by_owner",
-    actor: { type: "user", id: user.id },
-    userId: user.id,
-    ...auditOrigin(caller),
-  });
+  const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
+  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, ports.issuer), audit);
   if (outcome !== "last_operator") return;
   const description = "You are the last operator. Make another user an operator first.";
   throw new Refusal("conflict", "last_operator", { description });

@@ -1,7 +1,6 @@
-import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { AgentPauses, Cut, DelegationRepository } from "./delegations.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 /** What the pages need to show and stop the agents of a user. */
 export interface AgentPorts {
@@ -9,27 +8,19 @@ export interface AgentPorts {
   readonly agentPauses: AgentPauses;
 }
 
-const byUser = (event: AuditEvent, userId: string, caller: Caller): AuditEntry => ({
-  event,
-  outcome: "success",
-  actor: { type: "user", id: userId },
-  userId,
-  ...auditOrigin(caller),
-});
-
 /** Ends one delegation of a user or all of an agent. @throws {Refusal} not_found, also for another user's */
 export async function cutOwnDelegations(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {
-  const cut = await delegations.cut({ kind: "user", userId }, what, byUser("delegation.cut", userId, caller));
+  const cut = await delegations.cut({ kind: "user", userId }, what, auditOfUser("delegation.cut", userId, caller));
   if (cut === undefined) throw new Refusal("not_found", "delegation_unknown", { description: "There is no such delegation." });
 }
 
 /** Pauses an agent for a user until the user resumes it. @throws {Refusal} not_found */
 export async function pauseForUser(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
-  const paused = await agentPauses.pause({ kind: "user", userId }, agent, byUser("agent.paused", userId, caller));
+  const paused = await agentPauses.pause({ kind: "user", userId }, agent, auditOfUser("agent.paused", userId, caller));
   if (paused === undefined) throw new Refusal("not_found", "agent_unknown", { description: "There is no such agent." });
 }
 
 /** Ends a user's own pause of an agent. A pause by operators stays. */
 export async function resumeForUser(agent: string, userId: string, { agentPauses }: AgentPorts, caller: Caller): Promise<void> {
-  await agentPauses.resume({ kind: "user", userId }, agent, byUser("agent.resumed", userId, caller));
+  await agentPauses.resume({ kind: "user", userId }, agent, auditOfUser("agent.resumed", userId, caller));
 }

@@ -1,8 +1,8 @@
 import type { Clock, RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid, newId } from "../identifier.ts";
-import type { Consents, RefusalLog } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 export interface ConsentPorts {
   readonly consents: Consents;
@@ -10,30 +10,13 @@ export interface ConsentPorts {
   readonly randomBytes: RandomBytes;
 }
 
-export interface GivenConsent {
-  readonly userId: string;
-  readonly clientId: string;
-  readonly clientName: string;
-  readonly scopes: readonly string[];
-  readonly resources: readonly string[];
-}
+type GivenConsent = Omit<NewConsent, "id">;
 
 /** Stores what a user allowed, in addition to what they allowed before. */
 export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: ConsentPorts, caller: Caller): Promise<void> {
   const { userId, clientId, scopes, resources } = consent;
-  await consents.give(
-    { id: newId(clock, randomBytes), ...consent },
-    {
-      event: "consent.given",
-      outcome: "success",
-      actor: { type: "user", id: userId },
-      userId,
-      clientId,
-      scope: scopes.join(" "),
-      resources,
-      ...auditOrigin(caller),
-    },
-  );
+  const audit = auditOfUser("consent.given", userId, caller, { clientId, scope: scopes.join(" "), resources });
+  await consents.give({ id: newId(clock, randomBytes), ...consent }, audit);
 }
 
 /** Records that a user denied a request. The next request asks again. */
@@ -42,17 +25,8 @@ export async function denyConsent(
   refusals: RefusalLog,
   caller: Caller,
 ): Promise<void> {
-  await refusals.record({
-    event: "consent.denied",
-    outcome: "failure",
-    reason: "denied_by_user",
-    actor: { type: "user", id: userId },
-    userId,
-    clientId,
-    scope: scopes.join(" "),
-    resources,
-    ...auditOrigin(caller),
-  });
+  const about = { outcome: "failure", reason: "denied_by_user", clientId, scope: scopes.join(" "), resources } as const;
+  await refusals.record(auditOfUser("consent.denied", userId, caller, about));
 }
 
 /**
@@ -60,14 +34,6 @@ export async function denyConsent(
  * @throws {Refusal} not_found for an unknown consent and for another user's
  */
 export async function revokeConsent(id: string, userId: string, consents: Consents, caller: Caller): Promise<void> {
-  const revoked =
-    isUuid(id) &&
-    (await consents.revoke(id, userId, {
-      event: "consent.revoked",
-      outcome: "success",
-      actor: { type: "user", id: userId },
-      userId,
-      ...auditOrigin(caller),
-    }));
+  const revoked = isUuid(id) && (await consents.revoke(id, userId, auditOfUser("consent.revoked", userId, caller)));
   if (!revoked) throw new Refusal("not_found", "consent_unknown", { description: "There is no such consent." });
 }

@@ -54,18 +54,11 @@ export interface Delegation {
   readonly ended: End | null;
 }
 
-/** The grant at the root of a tree of delegations. Times in seconds since the epoch with their fraction. */
-export interface RootGrant {
-  readonly id: string;
-  readonly userId: string;
-  readonly email: string;
-  readonly application: NamedClient;
-  readonly scopes: readonly string[];
-  readonly audience: readonly string[];
-  readonly issuedAt: number;
-  /** When the user signed out: since then, exchanges are refused. */
+/** The grant at the root of a tree of delegations. */
+export interface RootGrant
+  extends Pick<Delegation, "id" | "userId" | "email" | "application" | "scopes" | "audience" | "issuedAt" | "ended"> {
+  /** When the user signed out, in seconds since the epoch: since then, exchanges are refused. */
   readonly signedOutAt: number | null;
-  readonly ended: End | null;
 }
 
 /** A grant with the delegations derived from it, parents before children. */
@@ -129,7 +122,7 @@ export interface AgentPauses {
   /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
   list(
     whose: Whose,
-    filter: { readonly agent?: string | undefined; readonly userId?: string | undefined },
+    filter: Pick<DelegationFilter, "agent" | "userId">,
     limit: number,
     after?: string,
   ): Promise<{ readonly items: readonly AgentPause[]; readonly next: string | null }>;

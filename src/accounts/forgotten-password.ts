@@ -1,14 +1,14 @@
 import type { RandomBytes } from "../clock.ts";
-import { isRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
-import { passwordChangedMail, resetMail } from "./mails.ts";
+import { isRefusal } from "../errors.ts";
+import { hashSecret, newHexSecret } from "../secret.ts";
+import { linkTokenHash, passwordChangedMail, resetMail, unusableLink } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordChanges } from "./password-change.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { User } from "./ports.ts";
 import { assertMayMail, evenly, type MailLimits } from "./rates.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 const RESET_MINUTES = 30;
 
@@ -44,20 +44,11 @@ export async function forgotPassword(email: string, ports: ForgottenPasswordPort
   await evenly(issued);
 }
 
-const RESET_TOKEN = /^[0-9a-fA-F]{64}$/;
-
-const unusable = (reason: string) =>
-  new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
-
 /** Whether an error is due to the link. */
 export const isStaleReset = (error: unknown): boolean =>
   isRefusal(error) && (error.reason === "reset_malformed" || error.reason === "reset_unusable");
 
-/** @throws {Refusal} invalid_request for a malformed token */
-function tokenHashOf(token: string): SecretHash {
-  if (!RESET_TOKEN.test(token)) throw unusable("reset_malformed");
-  return hashSecret(token.toLowerCase());
-}
+const tokenHashOf = (token: string) => linkTokenHash(token, "reset_malformed");
 
 /**
  * The user of a link. The link stays unused.
@@ -65,7 +56,7 @@ function tokenHashOf(token: string): SecretHash {
  */
 export async function ownerOfReset(token: string, { passwordChanges }: Pick<ForgottenPasswordPorts, "passwordChanges">): Promise<User> {
   const user = await passwordChanges.ownerOfReset(tokenHashOf(token));
-  if (!user) throw unusable("reset_unusable");
+  if (!user) throw unusableLink("reset_unusable");
   return user;
 }
 
@@ -82,16 +73,9 @@ export async function resetPassword(token: string, password: string, ports: Forg
     tokenHashOf(token),
     await ports.passwords.hash(password, caller.limitKey),
     passwordChangedMail(caller.language, ports.issuer),
-    {
-      event: "password.changed",
-      outcome: "success",
-      reason: "by_mail",
-      actor: { type: "user", id: owner.id },
-      userId: owner.id,
-      ...auditOrigin(caller),
-    },
+    auditOfUser("password.changed", owner.id, caller, { reason: "by_mail" }),
   );
-  if (!user) throw unusable("reset_unusable");
+  if (!user) throw unusableLink("reset_unusable");
   await ports.attempts.clear(user.email, caller); // a user who forgot the password has failed a few times
   return user;
 }

@@ -1,4 +1,6 @@
+import { Refusal } from "../errors.ts";
 import type { Catalogue, Language } from "../language.ts";
+import { hashSecret, type SecretHash } from "../secret.ts";
 import type { MailMessage } from "./ports.ts";
 
 /** @param issuer base URL of the service */
@@ -6,6 +8,16 @@ export const verificationLink = (issuer: string, token: string): string => `${is
 
 /** @param issuer base URL of the service */
 export const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
+
+/** A link that cannot be used, or not again. */
+export const unusableLink = (reason: string): Refusal =>
+  new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
+
+/** The hash of the token in a link. @throws {Refusal} invalid_request with the reason `malformed` */
+export function linkTokenHash(token: string, malformed: string): SecretHash {
+  if (!/^[0-9a-fA-F]{64}$/.test(token)) throw unusableLink(malformed);
+  return hashSecret(token.toLowerCase());
+}
 
 const hostOf = (issuer: string): string => new URL(issuer).host;
 

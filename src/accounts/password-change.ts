@@ -1,14 +1,13 @@
 import type { AuditEntry } from "../audit.ts";
 import type { RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { newId } from "../identifier.ts";
-import { hashSecret, newSecret, type SecretHash } from "../secret.ts";
+import type { SecretHash } from "../secret.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
-import { deviceOf } from "./device.ts";
 import { passwordChangedMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
+import { newSession } from "./sign-in.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
 export interface PasswordChanges {
@@ -67,25 +66,17 @@ export interface NewPassword {
  * has been changed since
  */
 export async function changePassword(user: User, change: NewPassword, ports: PasswordChangePorts, caller: Caller): Promise<string> {
-  const { passwordChanges, passwords, clock, randomBytes, issuer, sessionTtl } = ports;
+  const { passwordChanges, passwords, issuer } = ports;
   await assertGoodPassword(change.password, user.email);
   const { generation } = await provePassword(user, change.currentPassword, "password.changed", ports, caller);
-  const secret = newSecret(randomBytes);
-  const session = {
-    id: newId(clock, randomBytes),
-    hash: hashSecret(secret),
-    userId: user.id,
-    ttl: sessionTtl,
-    place: { address: caller.address, ...deviceOf(caller.userAgent) },
-  };
+  const { secret, record: session } = newSession(user.id, ports, caller);
   const passwordHash = await passwords.hash(change.password, caller.limitKey);
-  const details = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id, ...auditOrigin(caller) } as const;
   const started = await passwordChanges.change(
     { userId: user.id, generation, passwordHash, session },
     passwordChangedMail(caller.language, issuer),
     {
-      change: { event: "password.changed", reason: "by_owner", ...details },
-      session: { event: "session.started", reason: "password_changed", ...details },
+      change: auditOfUser("password.changed", user.id, caller, { reason: "by_owner" }),
+      session: auditOfUser("session.started", user.id, caller, { reason: "password_changed" }),
     },
   );
   if (started) return secret;

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../secret.ts";
+import type { Device } from "./device.ts";
 
 export type Role = "developer" | "operator";
 
@@ -50,14 +51,7 @@ export interface Outbox {
   abandoned(id: string): Promise<void>;
 }
 
-export interface NewUser {
-  readonly id: string;
-  readonly email: string;
-  readonly realmId: string;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly role: Role;
-  readonly emailVerified: boolean;
+export interface NewUser extends Omit<User, "enabled" | "createdAt" | "updatedAt"> {
   /** Encoded argon2id hash. */
   readonly passwordHash: string;
 }
@@ -92,7 +86,7 @@ export interface Users {
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
   /** Replaces the hash by one of the same password. */
   replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
-  rename(userId: string, name: { readonly firstName: string | null; readonly lastName: string | null }, audit: AuditEntry): Promise<void>;
+  rename(userId: string, name: Pick<User, "firstName" | "lastName">, audit: AuditEntry): Promise<void>;
 }
 
 /** Failures that a budget allows, and the seconds in which they count. */
@@ -129,14 +123,10 @@ export interface SignInFailures {
   clear(pair: SecretHash): Promise<void>;
 }
 
-/** Where a session was started, in words that its user recognizes. */
-export interface SessionOrigin {
+/** Where a session was started. */
+export interface SessionOrigin extends Device {
   /** Network address. */
   readonly address: string;
-  /** Browser or program, such as `Firefox`. */
-  readonly browser: string | null;
-  /** Operating system, such as `Linux`. */
-  readonly system: string | null;
 }
 
 export interface NewSessionRecord {
@@ -153,9 +143,7 @@ export interface NewSessionRecord {
 }
 
 /** A live session as its user sees it. Times in seconds since the epoch. */
-export interface LiveSession {
-  readonly id: string;
-  readonly authTime: number;
+export interface LiveSession extends Pick<Session, "id" | "authTime"> {
   /** Accurate to some minutes. */
   readonly lastSeenAt: number;
   readonly address: string | null;
@@ -205,21 +193,13 @@ export interface Consent {
   readonly lastUsedAt: number | null;
 }
 
+export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt">;
+
 export interface Consents {
   /** Active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
   /** Creates the consent of a user for a client, or adds scopes and resources to it. */
-  give(
-    consent: {
-      readonly id: string;
-      readonly userId: string;
-      readonly clientId: string;
-      readonly clientName: string;
-      readonly scopes: readonly string[];
-      readonly resources: readonly string[];
-    },
-    audit: AuditEntry,
-  ): Promise<void>;
+  give(consent: NewConsent, audit: AuditEntry): Promise<void>;
   /** Revokes a consent, and every grant of this user to that client with its refresh families. @returns false for another user's consent */
   revoke(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
 }

@@ -2,12 +2,13 @@ import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { newId } from "../identifier.ts";
 import { hashSecret, newHexSecret } from "../secret.ts";
-import { verificationMail } from "./mails.ts";
+import type { NewName } from "./account.ts";
+import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
 import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./sessions.ts";
 
 const VERIFICATION_HOURS = 24;
 
@@ -28,12 +29,10 @@ export interface RegistrationPorts {
   readonly issuer: string;
 }
 
-export interface SignUp {
+export interface SignUp extends NewName {
   readonly email: string;
   readonly password: string;
   readonly realmId?: string | undefined;
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
 }
 
 function newVerification(
@@ -81,7 +80,7 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
     },
     verification,
     mail,
-    { event: "user.registered", outcome: "success", actor: { type: "user", id }, userId: id, ...auditOrigin(caller) },
+    auditOfUser("user.registered", id, caller),
   );
   if (user) return user;
   const message = "There is already an account with this e-mail address.";
@@ -120,18 +119,13 @@ export async function resendVerification(email: string, ports: RegistrationPorts
   await evenly(work());
 }
 
-const VERIFICATION_TOKEN = /^[0-9a-fA-F]{64}$/;
-
 /**
  * Consumes a verification token and marks the address as verified.
  * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
  * @see docs/protocol.md#accounts
  */
 export async function verifyEmail(token: string, users: Users): Promise<User> {
-  const unusable = (reason: string) =>
-    new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
-  if (!VERIFICATION_TOKEN.test(token)) throw unusable("verification_malformed");
-  const user = await users.verifyEmail(hashSecret(token.toLowerCase()));
-  if (!user) throw unusable("verification_unusable");
+  const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"));
+  if (!user) throw unusableLink("verification_unusable");
   return user;
 }

@@ -1,9 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { AuditEntry } from "../audit.ts";
+import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { Language } from "../language.ts";
-import type { SecretHash } from "../secret.ts";
-import { hashSecret } from "../secret.ts";
+import { hashSecret, type SecretHash } from "../secret.ts";
 import type { Sessions, SignedIn } from "./ports.ts";
 
 /** The sender of a request, for limits, audit records and messages. */
@@ -21,6 +20,16 @@ export interface Caller {
 
 /** The part of an audit record that identifies the request. */
 export const auditOrigin = ({ address, requestId }: Caller): Pick<AuditEntry, "address" | "requestId"> => ({ address, requestId });
+
+/** The audit record of what a user did in a request. */
+export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, about?: Partial<AuditEntry>): AuditEntry => ({
+  event,
+  outcome: "success",
+  actor: { type: "user", id: userId },
+  userId,
+  ...auditOrigin(caller),
+  ...about,
+});
 
 /** A cookie secret: 32 random bytes in base64url. */
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
@@ -69,15 +78,8 @@ export async function readSession(secret: string | undefined, sessions: Sessions
 }
 
 /** @param clientId of the access token in the request */
-const sessionEnded = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry => ({
-  event: "session.ended",
-  outcome: "success",
-  reason,
-  actor: { type: "user", id: userId },
-  userId,
-  ...(clientId !== undefined && { clientId }),
-  ...auditOrigin(caller),
-});
+const sessionEnded = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry =>
+  auditOfUser("session.ended", userId, caller, { reason, ...(clientId !== undefined && { clientId }) });
 
 /** Ends the session of a cookie. */
 export async function signOut(hash: SecretHash, userId: string, sessions: Sessions, caller: Caller): Promise<void> {

@@ -6,8 +6,8 @@ import { hashSecret, newSecret } from "../secret.ts";
 import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
 import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { deviceOf } from "./device.ts";
-import type { Session, Sessions, User } from "./ports.ts";
-import { auditOrigin, type Caller } from "./sessions.ts";
+import type { NewSessionRecord, Session, Sessions, User } from "./ports.ts";
+import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 export interface SignInPorts extends ProofPorts {
   readonly sessions: Sessions;
@@ -28,15 +28,6 @@ export interface NewSession {
   readonly secret: string;
 }
 
-const started = (user: User, authenticator: string, caller: Caller): AuditEntry => ({
-  event: "session.started",
-  outcome: "success",
-  reason: authenticator,
-  actor: { type: "user", id: user.id },
-  userId: user.id,
-  ...auditOrigin(caller),
-});
-
 /** Does not record the address that was typed: users type passwords in its place. */
 const refused = (reason: string, user: User | undefined, caller: Caller): AuditEntry => ({
   event: "session.refused",
@@ -47,26 +38,29 @@ const refused = (reason: string, user: User | undefined, caller: Caller): AuditE
   ...auditOrigin(caller),
 });
 
+/** A session for the browser of a request, with the secret of which it stores the hash. */
+export function newSession(
+  userId: string,
+  { clock, randomBytes, sessionTtl }: Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl">,
+  caller: Caller,
+): { readonly secret: string; readonly record: NewSessionRecord } {
+  const secret = newSecret(randomBytes);
+  const place = { address: caller.address, ...deviceOf(caller.userAgent) };
+  return { secret, record: { id: newId(clock, randomBytes), hash: hashSecret(secret), userId, ttl: sessionTtl, place } };
+}
+
 /** Starts a session for a proved account. @returns undefined for a disabled user, or when the password was just changed */
 async function startSession(
   { account: { user, generation } }: ProvedAccount,
   authenticator: string,
-  { sessions, clock, randomBytes, sessionTtl }: SignInPorts,
+  ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession | undefined> {
-  const secret = newSecret(randomBytes);
-  const session = await sessions.start(
-    {
-      id: newId(clock, randomBytes),
-      hash: hashSecret(secret),
-      userId: user.id,
-      ttl: sessionTtl,
-      place: { address: caller.address, ...deviceOf(caller.userAgent) },
-      generation,
-      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
-    },
-    started(user, authenticator, caller),
+  const { secret, record } = newSession(user.id, ports, caller);
+  const session = await ports.sessions.start(
+    { ...record, generation, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };
 }

@@ -16,10 +16,8 @@ export interface ApiKey {
 }
 
 /** A new key. It is shown only once. */
-export interface MintedApiKey {
+export interface MintedApiKey extends Pick<ApiKey, "prefix" | "last4"> {
   readonly key: string;
-  readonly prefix: string;
-  readonly last4: string;
   readonly hash: SecretHash;
 }
 

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../secret.ts";
-import type { ApiKey } from "./api-key.ts";
-import type { Client, ClientOrigin, ClientSettings, Environment } from "./client.ts";
+import type { ApiKey, MintedApiKey } from "./api-key.ts";
+import type { Client, ClientSettings } from "./client.ts";
 
 /** Finds registered clients. Concurrent look-ups share one query; nothing is cached. */
 export interface ClientDirectory {
@@ -51,12 +51,9 @@ export interface Page<Item> {
   readonly next: string | null;
 }
 
-export interface ClientFilter {
-  readonly ownerId?: string | undefined;
-  readonly origin?: ClientOrigin | undefined;
-  readonly environment?: Environment | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly isAgent?: boolean | undefined;
+type FilteredMember = "ownerId" | "origin" | "environment" | "enabled" | "isAgent";
+
+export interface ClientFilter extends Readonly<{ [Member in FilteredMember]?: NonNullable<Client[Member]> | undefined }> {
   /** A part of the name or of the client_id, without regard to case. */
   readonly search?: string | undefined;
 }
@@ -101,20 +98,12 @@ export interface LiveApiKey {
   readonly client: Client;
 }
 
+/** A key as it is first stored, without its secret. */
+export type NewApiKey = Omit<MintedApiKey, "key"> & Pick<ApiKey, "id" | "clientId" | "name">;
+
 export interface ApiKeys {
   /** Stores a key, if the client is in reach and in development at that moment. @returns undefined otherwise */
-  create(
-    key: {
-      readonly id: string;
-      readonly clientId: string;
-      readonly name: string;
-      readonly prefix: string;
-      readonly last4: string;
-      readonly hash: SecretHash;
-    },
-    reach: Reach,
-    audit: AuditEntry,
-  ): Promise<ApiKey | undefined>;
+  create(key: NewApiKey, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;
   /** All keys of a client, revoked ones too, newest first. */
   ofClient(clientId: string, reach: Reach): Promise<readonly ApiKey[]>;
   /** Idempotent: a revoked key keeps its time of revocation. @returns undefined for a key out of reach */

@@ -51,14 +51,11 @@ export function authenticationThrottle(
 const MAX_RECORDED = 512;
 
 /** The audit record of a throttled pair. Single failures are only counted, since anyone can cause any number of them. */
-export const clientShutOut = (clientId: string, address: string): AuditEntry => {
-  const named = clientId.slice(0, MAX_RECORDED);
-  return {
-    event: "client.refused",
-    outcome: "failure",
-    reason: "client_authentication_throttled",
-    actor: { type: "service", id: "client-authentication" },
-    clientId: named,
-    ...(address !== "" && { address }),
-  };
-};
+export const clientShutOut = (clientId: string, address: string): AuditEntry => ({
+  event: "client.refused",
+  outcome: "failure",
+  reason: "client_authentication_throttled",
+  actor: { type: "service", id: "client-authentication" },
+  clientId: clientId.slice(0, MAX_RECORDED),
+  ...(address !== "" && { address }),
+});

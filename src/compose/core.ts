@@ -10,7 +10,7 @@ import { assertionAudiences } from "../core/client-assertion.ts";
 import type { DatabaseClock } from "../core/clocks.ts";
 import { clockWatch } from "../core/clocks.ts";
 import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
-import type { TokenCoreImplementation } from "../core/implementation.ts";
+import type { TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/successor.ts";
@@ -122,10 +122,7 @@ async function composeCore(
     audit,
     clocks: watch,
     databaseNow: databaseClock.now,
-    lastEffect: () => {
-      const now = databaseClock.now();
-      return now === undefined ? undefined : lastEffect(now, STATEMENT_WAIT);
-    },
+    effectWindow: lastEffect(0, STATEMENT_WAIT),
     log,
   });
 }

@@ -4,7 +4,7 @@ import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
 import { stateHolds } from "./introspection.ts";
 import type { Core } from "./ports.ts";
-import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
+import { type AccessTokenClaims, audienceList, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 const refuse = (reason: string): never => {
   throw new Refusal("invalid_token", reason);
@@ -45,8 +45,7 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
-  const verified = core.issuedTokens.verify(token, "at+jwt");
-  const claims = verified && asAccessToken(verified);
+  const claims = verifiedAccessToken(token, core);
   if (claims === undefined) return refuse("not_an_access_token");
   if (claims.cnf !== undefined) refuse("token_bound"); // a bearer does not prove possession of the key
   const reference = tokenReference(claims);

@@ -162,38 +162,18 @@ export interface AuthenticationPorts extends AssertionPorts {
   readonly throttle: AuthenticationThrottle;
 }
 
-type Throttle = Pick<AuthenticationPorts, "throttle">;
-
-/** Runs `work`; an `invalid_client` counts as a failed authentication. @throws {Refusal} too_many_requests in its place after many of them */
-async function countingFailures<Answer>(
+/** Counts an `invalid_client` as a failed authentication. @throws the error; after many of them {Refusal} too_many_requests in its place */
+export async function countFailure(
+  error: unknown,
   clientId: string,
   address: string,
-  { throttle }: Throttle,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isRefusal(error) || error.code !== "invalid_client") throw error;
+  { throttle }: Pick<AuthenticationPorts, "throttle">,
+): Promise<never> {
+  if (isRefusal(error) && error.code === "invalid_client") {
     throttle.assertOpen(clientId, address);
     await throttle.failed(clientId, address);
-    throw error;
   }
-}
-
-/**
- * Runs `work`, which refuses public clients with an audit record. Each such refusal counts as failed authentication and is throttled before
- * `work` begins: anyone can send requests in the name of a public client.
- */
-export async function throttlingPublicClient<Answer>(
-  client: Client,
-  address: string,
-  ports: Throttle,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
-  const { clientId } = client;
-  if (!isConfidential(client)) ports.throttle.assertOpen(clientId, address);
-  return countingFailures(clientId, address, ports, work);
+  throw error;
 }
 
 /**
@@ -202,14 +182,17 @@ export async function throttlingPublicClient<Answer>(
  * the budget of their address.
  * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests in its place after many failures
  */
-export const authenticateAttempt = (attempt: ClientAttempt, ports: Omit<AuthenticationPorts, "clients">): Promise<Client> =>
-  countingFailures(attempt.presented.clientId, attempt.address, ports, () =>
-    evaluateClient(attempt, {
+export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<AuthenticationPorts, "clients">): Promise<Client> {
+  try {
+    return await evaluateClient(attempt, {
       trace: ENFORCED,
       proveBy: (assertion, client) => authenticateByAssertion(assertion, client, ports),
       assumesProof: false,
-    }),
-  );
+    });
+  } catch (error) {
+    return countFailure(error, attempt.presented.clientId, attempt.address, ports);
+  }
+}
 
 /** Reads a credential and authenticates its client. @throws {Refusal} as `presentedCredential` and `authenticateAttempt` */
 export async function authenticateClient(

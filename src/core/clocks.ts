@@ -50,7 +50,6 @@ export interface ClockWatch {
  */
 export function clockWatch(offset: () => Promise<number>, warn: (seconds: number) => void): ClockWatch {
   let apart = 0;
-  const isTrue = (): boolean => apart <= MAX_OFFSET;
   return {
     async look() {
       const measured = await offset().catch(() => undefined);
@@ -58,9 +57,9 @@ export function clockWatch(offset: () => Promise<number>, warn: (seconds: number
       apart = Math.abs(measured);
       if (apart > WARN_OFFSET) warn(Math.round(measured));
     },
-    isTrue,
+    isTrue: () => apart <= MAX_OFFSET,
     assertTrue() {
-      if (!isTrue()) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
+      if (apart > MAX_OFFSET) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
     },
   };
 }

@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
-import type { CallContext } from "./implementation.ts";
-import type { Core } from "./ports.ts";
+import type { CallContext, Core } from "./ports.ts";
 
 /**
  * The core as one call uses it: whatever the call consumes, issues or revokes carries the call's deadline into its statement, and is not
@@ -13,12 +12,13 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
   const now = core.databaseNow?.();
   if (notAfter !== undefined && now !== undefined && notAfter < now)
     throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
-  const assertWanted = (): void => {
+  const lastMoment = (): number | undefined => {
     if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
+    if (notAfter !== undefined) return notAfter;
+    const moment = core.databaseNow?.();
+    return moment && moment + core.effectWindow;
   };
-  const lastMoment = (): number | undefined => notAfter ?? core.lastEffect?.();
   const dated = (audit: AuditEntry): AuditEntry => {
-    assertWanted();
     const latest = lastMoment();
     return latest === undefined ? audit : { ...audit, notAfter: latest };
   };
@@ -43,10 +43,7 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
     identityAssertions: identityAssertions && accepting(identityAssertions, dated),
     consumedIds: {
       ...consumedIds,
-      consume: async (kind, issuer, id, ttl) => {
-        assertWanted();
-        return consumedIds.consume(kind, issuer, id, ttl, lastMoment());
-      },
+      consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
     },
     audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
   };

@@ -1,15 +1,17 @@
+import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import type { RemoteKeys } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
+import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { IssuedTokens } from "./signing/issued-tokens.ts";
+import type { Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
-import type { Sign } from "./signing/signer.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
 import type { NewGrant, Subject, TokenReference, TokenStates } from "./token-state.ts";
 import type { Confirmation } from "./tokens/access-token.ts";
@@ -218,8 +220,8 @@ export interface CorePorts {
   readonly clocks?: Pick<ClockWatch, "isTrue" | "assertTrue">;
   /** The database's clock in seconds since the epoch; undefined until it was read once. */
   readonly databaseNow?: () => number | undefined;
-  /** The last moment for an effect that is about to be written, where its call names none (CallContext.notAfter). */
-  readonly lastEffect?: () => number | undefined;
+  /** Seconds within which an effect must be written whose call names no last moment (CallContext.notAfter). */
+  readonly effectWindow: number;
   readonly log: Pick<Log, "info">;
 }
 
@@ -272,3 +274,22 @@ export interface Core extends CorePorts {
   /** The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
   readonly successor: (request: SuccessorInput) => string;
 }
+
+/** The unary methods. The core stream only carries the same calls. */
+type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
+
+/** What accompanies the message of a call. */
+export interface CallContext {
+  /** Aborted when the caller has gone or its deadline has passed. */
+  readonly signal?: AbortSignal | undefined;
+  /** Seconds since the epoch by the database's clock: after it this call must have no effect, because its caller has given up. */
+  readonly notAfter?: number | undefined;
+}
+
+/** The service's implementation: one function a method, from a full message to the members of the answer. */
+export type TokenCoreImplementation = {
+  readonly [M in keyof Method]: (
+    request: MessageShape<Method[M]["input"]>,
+    context: CallContext,
+  ) => Promise<MessageInitShape<Method[M]["output"]>>;
+};

@@ -2,7 +2,7 @@ import { isConfidential } from "../clients/client.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, RefusedTokenExchange } from "../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS, TOKEN_EXCHANGE } from "../protocol/grants.ts";
-import { presentedCredential, throttlingPublicClient } from "./client-authentication.ts";
+import { countFailure, presentedCredential } from "./client-authentication.ts";
 import type { GrantRequest, RefusalAudit } from "./grants/grant.ts";
 import { isVerdict } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";
@@ -14,8 +14,9 @@ const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_rep
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
 
 /**
- * Runs the work of a token request whose client has authenticated; a refusal is thrown once its record is written. Refusals of a public
- * client are only counted, unless the grant says otherwise: anyone could fill the log in its name.
+ * Runs the work of a token request whose client has authenticated; a refusal is thrown once its record is written. Anyone can send requests
+ * in the name of a public client, and could fill the log: its refusals have no record, unless the grant says otherwise, and then an
+ * `invalid_client` counts as failed authentication and is throttled before `work` begins.
  * @throws {Refusal} that of the work
  */
 export async function auditingRefusals<Answer>(
@@ -25,17 +26,17 @@ export async function auditingRefusals<Answer>(
   core: Core,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
-  const { client } = request;
-  const recorded = async (): Promise<Answer> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (isVerdict(error) && (publicClients || isConfidential(client)) && !ALREADY_RECORDED.includes(error.reason))
-        await core.audit.record({ ...recordOf(error, client.clientId, request), event });
-      throw error;
-    }
-  };
-  return publicClients ? throttlingPublicClient(client, address, core, recorded) : recorded();
+  const confidential = isConfidential(request.client);
+  const { clientId } = request.client;
+  if (publicClients && !confidential) core.throttle.assertOpen(clientId, address);
+  try {
+    return await work();
+  } catch (error) {
+    if (isVerdict(error) && (publicClients || confidential) && !ALREADY_RECORDED.includes(error.reason))
+      await core.audit.record({ ...recordOf(error, clientId, request), event });
+    if (publicClients) await countFailure(error, clientId, address, core);
+    throw error;
+  }
 }
 
 const recordOf = (
@@ -89,18 +90,10 @@ async function recordUnauthenticated(
   await audit.recordUnproven(entry, credential?.address ?? "");
 }
 
-/** Runs the authentication of an exchange's agent; a failure is thrown once it is recorded, or counted. */
-export async function auditingAuthentication<Answer>(
-  exchange: UnauthenticatedExchange,
-  ports: Pick<Core, "audit">,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
-  try {
-    return await work();
-  } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_client") await recordUnauthenticated(error, exchange, ports);
-    throw error;
-  }
+/** Records or counts the failed authentication of an exchange's agent. @throws the error, always */
+export async function refuseUnauthenticated(error: unknown, exchange: UnauthenticatedExchange, ports: Pick<Core, "audit">): Promise<never> {
+  if (isRefusal(error) && error.code === "invalid_client") await recordUnauthenticated(error, exchange, ports);
+  throw error;
 }
 
 const REASON = /^[a-z][a-z0-9_]{0,63}$/;

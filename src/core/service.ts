@@ -4,40 +4,38 @@ import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
-import { explainAuthorizationRequest } from "./explain/authorization-request.ts";
-import { explainRefusal } from "./explain/refusal.ts";
-import { explainTokenRequest } from "./explain/token-request.ts";
+import { explainAuthorizationRequest, explainRefusal, explainTokenRequest } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
-import type { CallContext, TokenCoreImplementation } from "./implementation.ts";
 import { inTime } from "./in-time.ts";
 import { introspect, prefetchStates, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
-import type { Core, CorePorts } from "./ports.ts";
+import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";
 import { revoke } from "./revocation.ts";
 import { issuedTokens } from "./signing/issued-tokens.ts";
-import { createSigner } from "./signing/signer.ts";
+import { createSigner } from "./signing/jws.ts";
 import { successorOf } from "./signing/successor.ts";
 import { answerTokenRequest } from "./token-request.ts";
 
+const coreOf = (ports: CorePorts): Core => ({
+  ...ports,
+  sign: createSigner(),
+  issuedTokens: issuedTokens(ports.issuer, ports.keys),
+  successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
+});
+
+/** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or when the call comes too late */
+function issuing(whole: Core, context: CallContext): Core {
+  const core = inTime(whole, context);
+  core.clocks?.assertTrue();
+  return core;
+}
+
 /** The token core: one function for each method of TokenCoreService. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
-  const whole: Core = {
-    ...ports,
-    sign: createSigner(),
-    issuedTokens: issuedTokens(ports.issuer, ports.keys),
-    successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
-  };
-
-  /** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or when the call comes too late */
-  const issuing = (context: CallContext): Core => {
-    const core = inTime(whole, context);
-    core.clocks?.assertTrue();
-    return core;
-  };
-
+  const whole = coreOf(ports);
   return {
     async token(request, context) {
-      return answerTokenRequest(request, issuing(context));
+      return answerTokenRequest(request, issuing(whole, context));
     },
 
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
@@ -52,11 +50,11 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async issueCode(request, context) {
-      return { code: await issueCode(request, issuing(context)) };
+      return { code: await issueCode(request, issuing(whole, context)) };
     },
 
     async loginTokens(request, context) {
-      const core = issuing(context);
+      const core = issuing(whole, context);
       core.keys.signing().hybrid?.assertOpen();
       return loginTokens(request, core);
     },

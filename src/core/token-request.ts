@@ -8,7 +8,7 @@ import { authenticateAttempt, presentedCredential, registeredMethod } from "./cl
 import type { Prefetched, TokenAnswer } from "./grants/grant.ts";
 import { grantOf } from "./grants/registry.ts";
 import type { CodeBinding, Core, CorePorts } from "./ports.ts";
-import { auditingAuthentication, auditingRefusals, refuseUnreadable } from "./refusal-audit.ts";
+import { auditingRefusals, refuseUnauthenticated, refuseUnreadable } from "./refusal-audit.ts";
 
 /**
  * Begins to read the records of a token request, all at once, so that the request waits for the database once.
@@ -39,6 +39,13 @@ export function prefetch(
   return { client: find(), code, family };
 }
 
+async function authenticate(grant: TokenRequest["grant"], credential: TokenRequest["client"], core: Core) {
+  const presented = presentedCredential(credential);
+  const prefetched = prefetch(grant, presented.clientId, core);
+  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
+  return { prefetched, client: await authenticateAttempt(attempt, core) };
+}
+
 /**
  * Answers a token request: authenticates its client, then hands it to the row of its grant.
  * @throws {Refusal} as the grant and the authentication refuse, once that is recorded; unsupported_grant_type, temporarily_unavailable
@@ -48,19 +55,15 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   const unauthenticated = { credential, requestId };
   if (grant.case === "refusedTokenExchange") return refuseUnreadable(grant.value, unauthenticated, core);
   core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
-  const address = credential?.address ?? "";
-  const authenticate = async () => {
-    const presented = presentedCredential(credential);
-    const prefetched = prefetch(grant, presented.clientId, core);
-    const attempt = { presented, address, client: prefetched.client, methodRule: registeredMethod };
-    return { prefetched, client: await authenticateAttempt(attempt, core) };
-  };
+  const authenticating = authenticate(grant, credential, core);
   if (grant.case === undefined) {
-    await authenticate();
+    await authenticating;
     throw new Refusal("unsupported_grant_type", "grant_missing");
   }
   const { refusalAudit, issue } = grantOf(grant);
-  const authenticated = await (refusalAudit.unauthenticated ? auditingAuthentication(unauthenticated, core, authenticate) : authenticate());
+  const authenticated = await (refusalAudit.unauthenticated
+    ? authenticating.catch((error: unknown) => refuseUnauthenticated(error, unauthenticated, core))
+    : authenticating);
   const request = { ...authenticated, grant, requestId, refusalDetails: {} };
-  return auditingRefusals(refusalAudit, request, address, core, () => issue(request, core));
+  return auditingRefusals(refusalAudit, request, credential?.address ?? "", core, () => issue(request, core));
 }

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditEvent } from "../audit.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Page } from "../clients/ports.ts";
@@ -11,16 +11,10 @@ export interface AuditRecord extends AuditEntry {
   readonly link: Link | null;
 }
 
-export interface AuditFilter {
-  readonly event?: AuditEvent | undefined;
-  readonly outcome?: "success" | "failure" | undefined;
+type FilteredMember = "event" | "outcome" | "reason" | "userId" | "clientId" | "grantId" | "jti" | "requestId";
+
+export interface AuditFilter extends Readonly<{ [Member in FilteredMember]?: AuditEntry[Member] | undefined }> {
   readonly actorId?: string | undefined;
-  readonly userId?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly grantId?: string | undefined;
-  readonly jti?: string | undefined;
-  readonly requestId?: string | undefined;
-  readonly reason?: string | undefined;
   /** Seconds since the epoch; `since` is included, `until` is not. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;

@@ -7,16 +7,12 @@ import { hashSecret } from "../secret.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
 
-/** @throws {Refusal} invalid_request, with an issue for each member at fault */
-function assertCoherent(settings: ClientSettings): void {
-  assertNone(incoherences(settings));
-}
-
 /** @throws {Refusal} invalid_request for a client with a grant that it could never use */
 export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
   assertNone(uselessGrants(settings));
 }
 
+/** @throws {Refusal} invalid_request, with an issue for each member at fault */
 function assertNone(issues: readonly Incoherence[]): void {
   if (issues.length > 0)
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
@@ -60,7 +56,7 @@ export function mergedChange(client: Client, patch: OperatorClientPatch): Client
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
   const implied = patch.grantTypes && { responseTypes: impliedResponseTypes(patch.grantTypes) };
   const settings: ClientSettings = { ...given(client), ...implied, ...given(patch) };
-  assertCoherent(settings);
+  assertNone(incoherences(settings));
   return { settings, secret: usesSecret(settings.tokenEndpointAuthMethod) ? "kept" : "dropped" };
 }
 
@@ -79,7 +75,7 @@ export function newSettings(members: GivenSettings): ClientSettings {
     ...given(members),
     responseTypes: members.responseTypes ?? impliedResponseTypes(members.grantTypes),
   };
-  assertCoherent(settings);
+  assertNone(incoherences(settings));
   return settings;
 }
 

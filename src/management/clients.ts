@@ -2,14 +2,14 @@ import { z } from "zod";
 import { isApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
-import type { NewClient } from "../clients/ports.ts";
+import type { NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { newClientId, newId } from "../identifier.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { assertSelfServiceScopes, assertUsable, developerChange, type GivenSettings, newSettings } from "./client-rules.ts";
 import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
-import { authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
+import { type AuditNote, authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
 import { clientView } from "./views.ts";
 
 const ById = z.strictObject({ id: RecordId });
@@ -33,27 +33,30 @@ async function readableClient(ctx: ManagementContext, id: string): Promise<Clien
 }
 
 /** @throws {Refusal} invalid_request for a client whose authentication method has no secret */
-export function assertHasSecret(client: Client): void {
+function assertHasSecret(client: Client): void {
   if (!client.tokenEndpointAuthMethod.startsWith("client_secret")) {
     throw new Refusal("invalid_request", "client_has_no_secret", { description: "This client does not authenticate with a secret." });
   }
 }
 
-export interface MintedClient {
-  readonly client: NewClient;
-  /** Plain text, for the one response that shows it; undefined where the authentication method has no secret. */
-  readonly clientSecret: string | undefined;
+/** What the procedures for developers and those for operators have in common. */
+interface ClientCall {
+  readonly ports: ManagementPorts;
+  readonly reach: Reach;
+  readonly audit: AuditNote;
 }
 
 /**
- * A new client, with a generated client_id and secret.
- * @throws {Refusal} invalid_request
+ * Registers a client with a generated secret, and a generated client_id if none is given.
+ * @returns the client as `view` shows it, with its secret if its authentication method uses one
+ * @throws {Refusal} invalid_request, conflict
  */
-export async function mintClient(
+export async function createClient<View extends object>(
   given: GivenSettings & { readonly clientId?: string | undefined },
   origin: NewClient["origin"],
-  { realms, clock, randomBytes }: ManagementPorts,
-): Promise<MintedClient> {
+  view: (client: Client) => View,
+  { ports: { realms, registry, clock, randomBytes }, audit }: ClientCall,
+): Promise<View & { readonly clientSecret?: string }> {
   const settings = newSettings(given);
   assertUsable(settings);
   const clientSecret = usesSecret(settings.tokenEndpointAuthMethod) ? newSecret(randomBytes) : undefined;
@@ -65,7 +68,22 @@ export async function mintClient(
     realmId: (await realms.default()).id,
     secretHash: clientSecret === undefined ? null : hashSecret(clientSecret),
   };
-  return { client, clientSecret };
+  const stored = await registry.register(client, audit("client.registered", { clientId: client.clientId }));
+  return { ...view(stored), ...(clientSecret !== undefined && { clientSecret }) };
+}
+
+/** @throws {Refusal} not_found */
+export async function deleteClient(id: string, { ports, reach, audit }: ClientCall): Promise<void> {
+  found((await ports.clients.delete(id, reach, audit("client.deleted"))) || undefined);
+}
+
+/** @returns the client as `view` shows it, with its new secret  @throws {Refusal} not_found, invalid_request */
+export async function regenerateSecret<View extends object>(id: string, view: (client: Client) => View, call: ClientCall) {
+  const { ports, reach, audit } = call;
+  assertHasSecret(found(await ports.clients.byId(id, reach)));
+  const clientSecret = newSecret(ports.randomBytes);
+  const client = await ports.clients.replaceSecret(id, reach, hashSecret(clientSecret), audit("client.secret_replaced"));
+  return { ...view(found(client)), clientSecret };
 }
 
 /** The clients that a developer owns. @see docs/protocol.md#clients */
@@ -76,11 +94,8 @@ export const clientsRouter = router({
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
     assertSelfServiceScopes(input.scopes, []);
-    const { defaultEnvironment: environment, registry } = ctx.ports;
-    const minted = await mintClient({ ...input, ownerId: ctx.caller.userId, environment }, "developer", ctx.ports);
-    const client = await registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
-    const { clientSecret } = minted;
-    return { ...clientView(client), ...(clientSecret !== undefined && { clientSecret }) };
+    const settings = { ...input, ownerId: ctx.caller.userId, environment: ctx.ports.defaultEnvironment };
+    return createClient(settings, "developer", clientView, ctx);
   }),
 
   get: procedure.input(ById).query(async ({ ctx, input }) => clientView(found(await readableClient(ctx, input.id)))),
@@ -90,16 +105,7 @@ export const clientsRouter = router({
     return clientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),
 
-  delete: developerProcedure.input(ById).mutation(async ({ ctx, input }) => {
-    const deleted = await ctx.ports.clients.delete(input.id, ctx.reach, ctx.audit("client.deleted"));
-    found(deleted || undefined);
-  }),
+  delete: developerProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
 
-  regenerateSecret: developerProcedure.input(ById).mutation(async ({ ctx, input }) => {
-    const { clients, randomBytes } = ctx.ports;
-    assertHasSecret(found(await clients.byId(input.id, ctx.reach)));
-    const clientSecret = newSecret(randomBytes);
-    const client = await clients.replaceSecret(input.id, ctx.reach, hashSecret(clientSecret), ctx.audit("client.secret_replaced"));
-    return { ...clientView(found(client)), clientSecret };
-  }),
+  regenerateSecret: developerProcedure.input(ById).mutation(({ ctx, input }) => regenerateSecret(input.id, clientView, ctx)),
 });

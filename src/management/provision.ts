@@ -52,42 +52,20 @@ const client = z
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
 
-const distinct =
-  <Entry>(key: (entry: Entry) => string) =>
-  (entries: readonly Entry[]): boolean =>
-    new Set(entries.map(key)).size === entries.length;
+/** A list that has each key once; empty when left out. */
+const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>
+  z
+    .array(entry)
+    .refine((values) => new Set(values.map(key)).size === values.length, message)
+    .default([]);
 
 /** A provisioning file: realms, users, clients and scope descriptions to create or change. Members that are left out stay unchanged. */
 export const ProvisionFile = z.strictObject({
-  realms: z
-    .array(realm)
-    .refine(
-      distinct<z.infer<typeof realm>>((entry) => entry.name),
-      "names a realm twice",
-    )
-    .default([]),
-  users: z
-    .array(user)
-    .refine(
-      distinct<z.infer<typeof user>>((entry) => entry.email.toLowerCase()),
-      "names an e-mail address twice",
-    )
-    .default([]),
-  clients: z
-    .array(client)
-    .refine(
-      distinct<z.infer<typeof client>>((entry) => entry.clientId),
-      "names a clientId twice",
-    )
-    .default([]),
+  realms: listOf(realm, ({ name }) => name, "names a realm twice"),
+  users: listOf(user, ({ email }) => email.toLowerCase(), "names an e-mail address twice"),
+  clients: listOf(client, ({ clientId }) => clientId, "names a clientId twice"),
   /** Descriptions for users; of the default realm where none is named. */
-  scopes: z
-    .array(describedScope)
-    .refine(
-      distinct<z.infer<typeof describedScope>>((entry) => `${entry.realm ?? "default"} ${entry.name}`),
-      "describes a scope twice",
-    )
-    .default([]),
+  scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "describes a scope twice"),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 

@@ -3,7 +3,7 @@ import type { User } from "../accounts/ports.ts";
 import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import { mayHoldApiKey } from "../clients/client.ts";
-import type { Page, Realm } from "../clients/ports.ts";
+import type { Page } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
 import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
 import { operatorAttributes } from "./members.ts";
@@ -44,43 +44,23 @@ export const operatorClientView = (client: Client) => ({ ...clientView(client), 
 const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
   Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
-/** A static API key without the key. */
-export const apiKeyView = (key: ApiKey) => ({
-  id: key.id,
-  clientId: key.clientId,
-  name: key.name,
-  prefix: key.prefix,
-  last4: key.last4,
-  createdAt: milliseconds(key.createdAt),
-  lastUsedAt: millisecondsOrNull(key.lastUsedAt),
-  revokedAt: millisecondsOrNull(key.revokedAt),
+export const apiKeyView = ({ createdAt, lastUsedAt, revokedAt, ...key }: ApiKey) => ({
+  ...key,
+  createdAt: milliseconds(createdAt),
+  lastUsedAt: millisecondsOrNull(lastUsedAt),
+  revokedAt: millisecondsOrNull(revokedAt),
 });
 
-export const userView = (user: User) => ({
-  id: user.id,
-  email: user.email,
-  emailVerified: user.emailVerified,
-  realmId: user.realmId,
-  firstName: user.firstName,
-  lastName: user.lastName,
-  role: user.role,
-  enabled: user.enabled,
-  createdAt: milliseconds(user.createdAt),
-  updatedAt: millisecondsOrNull(user.updatedAt),
+export const userView = ({ createdAt, updatedAt, ...user }: User) => ({
+  ...user,
+  createdAt: milliseconds(createdAt),
+  updatedAt: millisecondsOrNull(updatedAt),
 });
 
-export const realmView = (realm: Realm) => ({
-  id: realm.id,
-  name: realm.name,
-  dynamicRegistrationScopes: realm.dynamicRegistrationScopes,
-});
-
-export const publishedKeyView = (key: PublishedKey) => ({
-  kid: key.kid,
-  jwk: key.jwk,
-  publishedAt: milliseconds(key.publishedAt),
-  inUseAt: millisecondsOrNull(key.inUseAt),
-  state: key.state,
+export const publishedKeyView = ({ publishedAt, inUseAt, ...key }: PublishedKey) => ({
+  ...key,
+  publishedAt: milliseconds(publishedAt),
+  inUseAt: millisecondsOrNull(inUseAt),
 });
 
 /**

@@ -28,7 +28,13 @@ export function parseParameters(text: string): Parameters {
     if (end > start) {
       count += 1;
       if (count > MAX_PARAMETERS) throw new Refusal("invalid_request", "too_many_parameters", { description: "Too many parameters." });
-      addPair(parameters, text.slice(start, end));
+      const pair = text.slice(start, end);
+      const equals = pair.indexOf("=");
+      const name = decodeFormText(equals === -1 ? pair : pair.slice(0, equals));
+      const value = equals === -1 ? "" : decodeFormText(pair.slice(equals + 1));
+      const values = parameters.get(name);
+      if (values === undefined) parameters.set(name, [value]);
+      else values.push(value);
     }
     start = end + 1;
   }
@@ -61,25 +67,12 @@ export const formOf = (parameters: Parameters): Form => ({
  * @throws {Refusal} invalid_request
  */
 export function decodeFormText(text: string): string {
-  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
-  const decoded = spaced.includes("%") ? decodePercent(spaced) : spaced;
-  if (decoded.includes("\0")) throw new Refusal("invalid_request", "nul_in_parameter", { description: "A parameter contains NUL." });
-  return decoded;
-}
-
-function addPair(parameters: Map<string, string[]>, pair: string): void {
-  const equals = pair.indexOf("=");
-  const name = decodeFormText(equals === -1 ? pair : pair.slice(0, equals));
-  const value = equals === -1 ? "" : decodeFormText(pair.slice(equals + 1));
-  const values = parameters.get(name);
-  if (values === undefined) parameters.set(name, [value]);
-  else values.push(value);
-}
-
-function decodePercent(text: string): string {
+  let decoded = text.includes("+") ? text.replaceAll("+", " ") : text;
   try {
-    return decodeURIComponent(text);
+    if (decoded.includes("%")) decoded = decodeURIComponent(decoded);
   } catch (cause) {
     throw new Refusal("invalid_request", "bad_percent_encoding", { description: "A parameter is not properly encoded.", cause });
   }
+  if (decoded.includes("\0")) throw new Refusal("invalid_request", "nul_in_parameter", { description: "A parameter contains NUL." });
+  return decoded;
 }

@@ -3,7 +3,7 @@ import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { record } from "./audit-rows.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
-import { MAIL_INPUT, mailRow, queueMail } from "./outbox.ts";
+import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
 import { endAllSessions } from "./session-revocation.ts";
@@ -79,9 +79,6 @@ const MARK_DELETED = statement(
    where id = $1::uuid`,
 );
 
-/** Seconds for which the last mail is worth sending. */
-const NOTICE_TTL = 86_400;
-
 export const accountClosing = (sql: Sql): AccountClosing => ({
   close: async (userId, mail, audit) => {
     if (!isUuid(userId)) return "gone";
@@ -108,7 +105,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
 });
 
 const queueLastMail = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
-  tx.query(LAST_MAIL, [userId, jsonRows([{ ...mailRow(mail), ttl: NOTICE_TTL }])]);
+  tx.query(LAST_MAIL, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
 /** Closes an account of any size at once; its rows, and what others allowed its clients, are deleted after the commit. */
 async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {

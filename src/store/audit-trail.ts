@@ -1,4 +1,4 @@
-import type { AuditActor, AuditEntry } from "../audit.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
 import type { AuditFilter, AuditRecord, AuditTrail } from "../management/audit-ports.ts";
@@ -6,7 +6,7 @@ import { hashText, sealedRecord } from "./audit-rows.ts";
 import { before, listRows, pageOf } from "./list-query.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
-import { without } from "./tables/table.ts";
+import { type RowOf, without } from "./tables/table.ts";
 
 const SELECT = `${AUDIT_RECORDS.select(without(AUDIT_RECORDS.members, ["hash"]))}, ${hashText("hash")} as hash`;
 
@@ -40,14 +40,8 @@ const filtering = ({ since, until, outcome, ...members }: AuditFilter) => ({
 
 const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_records");
 
-interface AuditRow extends Omit<AuditEntry, "actor"> {
-  readonly id: string;
-  readonly at: number;
-  readonly actorType: AuditActor["type"];
-  readonly actorId: string;
-  readonly seq: number | null;
-  readonly hash: string | null;
-}
+type AuditRow = Omit<AuditEntry, "actor"> &
+  Pick<RowOf<typeof AUDIT_RECORDS>, "id" | "at" | "actorType" | "actorId" | "seq"> & { readonly hash: string | null };
 
 /** A record without the members that the row has no value for. */
 function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRecord {

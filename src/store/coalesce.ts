@@ -20,29 +20,44 @@ interface Waiting<Item, Answer> {
 /**
  * Runs one batch at a time; calls that arrive while it runs form the next one, so that no call is answered by a query that began before it.
  * Calls of one turn of the event loop share the first batch. There is no timer: an idle store adds no latency.
+ * @param answer returns one answer for each item, in their order
+ * @param isDivisible whether the items of a batch that failed so are tried one by one
  */
-function coalesce<Item, Answer>(limits: CoalesceLimits, answer: (batch: readonly Waiting<Item, Answer>[]) => Promise<void>) {
+function coalesce<Item, Answer>(
+  limits: CoalesceLimits,
+  answer: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  isDivisible: (error: unknown) => boolean,
+): (item: Item) => Promise<Answer> {
   const queue: Waiting<Item, Answer>[] = [];
   let running = false;
 
+  const settle = async (batch: readonly Waiting<Item, Answer>[]): Promise<void> => {
+    try {
+      const answers = await answer(batch.map(({ item }) => item));
+      if (answers.length !== batch.length) throw new Error("a batch was answered with another number of verdicts");
+      for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer);
+    } catch (error) {
+      if (batch.length > 1 && isDivisible(error)) for (const one of batch) await settle([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  };
   const drain = async (): Promise<void> => {
     running = true;
     while (queue.length > 0) {
       await endOfTurn(); // waits for all calls of this turn of the event loop
-      await answer(queue.splice(0, limits.batch));
+      await settle(queue.splice(0, limits.batch));
     }
     running = false;
   };
 
-  return (item: Item): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      if (queue.length >= limits.queue) {
-        reject(new Refusal("temporarily_unavailable", "storage_queue_full", { retryAfter: 1 }));
-        return;
-      }
-      queue.push({ item, resolve, reject });
-      if (!running) void drain();
-    });
+  return (item) => {
+    if (queue.length >= limits.queue)
+      return Promise.reject(new Refusal("temporarily_unavailable", "storage_queue_full", { retryAfter: 1 }));
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    queue.push({ item, resolve, reject });
+    if (!running) void drain();
+    return promise;
+  };
 }
 
 /**
@@ -55,17 +70,14 @@ export function coalesceReads<Key, Value>(
   keyOf: (key: Key) => string,
   limits: CoalesceLimits = LIMITS,
 ): (key: Key) => Promise<Value | undefined> {
-  return coalesce<Key, Value | undefined>(limits, async (batch) => {
-    try {
-      const texts = batch.map(({ item }) => keyOf(item));
-      const found = await load([...new Map(batch.map(({ item }, at) => [texts[at], item])).values()]);
-      batch.forEach(({ resolve }, at) => {
-        resolve(found.get(texts[at] ?? ""));
-      });
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  });
+  const loadAll = async (keys: readonly Key[]) => {
+    const distinct = new Map<string, Key>();
+    const texts = keys.map(keyOf);
+    for (const [index, text] of texts.entries()) distinct.set(text, keys[index] as Key);
+    const found = await load([...distinct.values()]);
+    return texts.map((text) => found.get(text));
+  };
+  return coalesce(limits, loadAll, () => false);
 }
 
 /**
@@ -74,21 +86,7 @@ export function coalesceReads<Key, Value>(
  * may have taken effect, and nothing is repeated.
  * @param apply one statement for all rows; its verdicts are in the order of the rows
  */
-export function coalesceWrites<Row, Verdict>(
+export const coalesceWrites = <Row, Verdict>(
   apply: (rows: readonly Row[]) => Promise<readonly Verdict[]>,
   limits: CoalesceLimits = LIMITS,
-): (row: Row) => Promise<Verdict> {
-  const settle = async (batch: readonly Waiting<Row, Verdict>[]): Promise<void> => {
-    try {
-      const verdicts = await apply(batch.map(({ item }) => item));
-      if (verdicts.length !== batch.length) throw new Error("a batch was answered with another number of verdicts");
-      batch.forEach(({ resolve }, index) => {
-        resolve(verdicts[index] as Verdict);
-      });
-    } catch (error) {
-      if (batch.length > 1 && changedNothing(error)) for (const one of batch) await settle([one]);
-      else for (const { reject } of batch) reject(error);
-    }
-  };
-  return coalesce(limits, settle);
-}
+): ((row: Row) => Promise<Verdict>) => coalesce(limits, apply, changedNothing);

@@ -1,5 +1,4 @@
 import type { Delegation, DelegationRepository, EndReason, RootGrant } from "../accounts/delegations.ts";
-import type { AuditActor } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { delegationCuts } from "./delegation-cuts.ts";
 import { brokenAbove, pausedAbove, pausedFor, userOf } from "./delegation-rows.ts";
@@ -8,6 +7,7 @@ import { before, listRows, pageOf } from "./list-query.ts";
 import { isStorable, preciseSeconds, type Sql, type Statement, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 import { GRANTS } from "./tables/grants.ts";
+import type { RowOf } from "./tables/table.ts";
 
 /** The most delegations of one tree that are returned. */
 const MOST = 1_000;
@@ -87,13 +87,9 @@ interface RootRow extends Omit<RootGrant, "ended"> {
   readonly reason: EndReason | null;
 }
 
-interface NodeRow extends Omit<Delegation, "ended"> {
-  readonly revokedAt: number | null;
-  readonly reason: EndReason | null;
-  readonly cutAt: number | null;
-  readonly cutByType: AuditActor["type"] | null;
-  readonly cutBy: string | null;
-}
+type NodeRow = Omit<Delegation, "ended"> &
+  Pick<RootRow, "revokedAt" | "reason"> &
+  Pick<RowOf<typeof DELEGATIONS>, "cutAt" | "cutByType" | "cutBy">;
 
 const rootOf = ({ revokedAt, reason, ...root }: RootRow): RootGrant => ({
   ...root,

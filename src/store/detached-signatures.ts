@@ -18,18 +18,12 @@ const OF = statement(
 /** A row takes 4.5 kB in a statement, so that a batch stays below a third of a megabyte. */
 const LIMITS = { batch: 64, queue: 4_096 };
 
-interface Kept {
-  readonly jti: string;
-  readonly kept: DetachedSignature;
-  readonly expiresAt: number;
-}
-
 export function detachedSignatures(sql: Sql): DetachedSignatures {
-  const keep = coalesceWrites(async (batch: readonly Kept[]) => {
-    const rows = batch.map(({ jti, kept, expiresAt }) => ({
+  const keep = coalesceWrites(async (batch: readonly Parameters<DetachedSignatures["keep"]>[]) => {
+    const rows = batch.map(([jti, { alg, signature }, expiresAt]) => ({
       jti,
-      alg: kept.alg,
-      signature: Buffer.from(kept.signature).toString("base64"),
+      alg,
+      signature: Buffer.from(signature).toString("base64"),
       expires_at: expiresAt,
     }));
     await sql.query(KEEP, [jsonRows(rows)]);
@@ -43,5 +37,5 @@ export function detachedSignatures(sql: Sql): DetachedSignatures {
     (jti) => jti,
     LIMITS,
   );
-  return { keep: (jti, kept, expiresAt) => keep({ jti, kept, expiresAt }), of: load };
+  return { keep: (...kept) => keep(kept), of: load };
 }

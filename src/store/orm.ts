@@ -1,6 +1,4 @@
-import type { PGlite } from "@electric-sql/pglite";
 import type { MikroORM } from "@mikro-orm/sql";
-import type { Pool } from "pg";
 import { embeddedDatabase } from "./embedded.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
@@ -56,60 +54,39 @@ export const connectDatabase = ({ url, dir }: DatabaseLocation, poolSize = 8): P
 
 async function openPostgres(url: string, poolSize: number): Promise<Database> {
   const { postgresPool, postgresSql } = await import("./sql-postgres.ts");
-  const pool: Pool = postgresPool(url, poolSize);
-  const orm = once(async () => {
+  const pool = postgresPool(url, poolSize);
+  const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/postgresql"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, clientUrl: url, driverOptions: { connectionString: url }, pool: { min: 0, max: 2 } });
-  });
-  return {
-    kind: "postgresql",
-    sql: postgresSql(pool),
-    orm: orm.get,
-    migrate: async () => applyMigrations(await orm.get(), url),
-    close: async () => {
-      await orm.end((opened) => opened.close());
-      await pool.end();
-    },
   };
+  return databaseOf("postgresql", postgresSql(pool), init, () => pool.end(), url);
 }
 
 async function openEmbedded(dir: string | undefined): Promise<Database> {
-  const embedded = await embeddedDatabase(dir);
-  return overPglite(embedded.pglite, embedded.close);
-}
-
-/** An open PGlite as a database. @param close closes it */
-function overPglite(pglite: PGlite, close: () => Promise<void>): Database {
-  const orm = once(async () => {
+  const { pglite, close } = await embeddedDatabase(dir);
+  const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/pglite"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });
-  });
-  return {
-    kind: "embedded",
-    sql: pgliteSql(pglite),
-    orm: orm.get,
-    migrate: async () => applyMigrations(await orm.get()),
-    close: async () => {
-      await orm.end((opened) => opened.close());
-      await close();
-    },
   };
+  return databaseOf("embedded", pgliteSql(pglite), init, close);
 }
 
-/** Makes a resource at the first call of `get`; `end` closes it if it was made. */
-function once<Resource>(make: () => Promise<Resource>): {
-  get: () => Promise<Resource>;
-  end: (close: (resource: Resource) => Promise<void>) => Promise<void>;
-} {
-  let resource: Promise<Resource> | undefined;
+/** @param init opens MikroORM over the same database  @param end closes the connection  @param url of a PostgreSQL server */
+function databaseOf(kind: Database["kind"], sql: Sql, init: () => Promise<MikroORM>, end: () => Promise<void>, url?: string): Database {
+  let opened: Promise<MikroORM> | undefined;
+  const orm = () => {
+    opened ??= init();
+    return opened;
+  };
   return {
-    get: () => {
-      resource ??= make();
-      return resource;
-    },
-    end: async (close) => {
-      const made = await resource?.catch(() => undefined);
-      if (made !== undefined) await close(made);
+    kind,
+    sql,
+    orm,
+    migrate: async () => applyMigrations(await orm(), url),
+    close: async () => {
+      const made = await opened?.catch(() => undefined);
+      await made?.close();
+      await end();
     },
   };
 }

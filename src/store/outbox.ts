@@ -1,10 +1,11 @@
-import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
-import { deleteInOrder, type Json, type Sql, statement } from "./sql.ts";
+import type { Outbox, QueuedMail } from "../accounts/ports.ts";
+import { deleteInOrder, type Sql, statement } from "./sql.ts";
 
-/** The columns of mailRow, for jsonb_to_recordset. */
+/** The members of a MailMessage, for jsonb_to_recordset. */
 export const MAIL_INPUT = "subject text, text text, html text";
 
-export const mailRow = ({ subject, text, html }: MailMessage): { readonly [member: string]: Json } => ({ subject, text, html });
+/** Seconds for which a notice is worth sending. */
+export const NOTICE_TTL = 86_400;
 
 /** A statement that deletes the unsent mails of one kind to a user. @param userId SQL expression, or a query in brackets */
 export const unsend = (userId: string, about: "reset"): string =>

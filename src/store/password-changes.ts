@@ -3,7 +3,7 @@ import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import { insertAudit, record } from "./audit-rows.ts";
-import { MAIL_INPUT, mailRow, queueMail, unsend } from "./outbox.ts";
+import { MAIL_INPUT, NOTICE_TTL, queueMail, unsend } from "./outbox.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
@@ -49,7 +49,8 @@ const CONSUME = statement(
    select ${USERS.select(USER)} from used join users on users.id = used.user_id`,
 );
 const VERIFY = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
-const SET = statement(
+/** Sets a user's password, whether or not there was one. */
+export const SET_PASSWORD = statement(
   "password_set",
   `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
    on conflict (user_id, type) do update set
@@ -72,11 +73,8 @@ const NOTIFY = statement(
    ${queueMail("account", "notice")}`,
 );
 
-/** Seconds for which a notice is worth sending. */
-const NOTICE_TTL = 86_400;
-
 const notify = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
-  tx.query(NOTIFY, [userId, jsonRows([{ ...mailRow(mail), ttl: NOTICE_TTL }])]);
+  tx.query(NOTIFY, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
 /** Verifies the address: the link came by mail. */
 async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
@@ -88,7 +86,7 @@ async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: Audi
 export const passwordChanges = (sql: Sql): PasswordChanges => ({
   issueReset: async (email, { tokenHash, ttl }, mail, audit) => {
     const key = isStorable(email) ? emailKey(email) : null;
-    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mailRow(mail), audit }])]);
+    await sql.query(ISSUE, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mail, audit }])]);
   },
   ownerOfReset: async (tokenHash) => (await sql.query<User>(OWNER, [tokenHash]))[0],
   reset: (tokenHash, passwordHash, mail, audit) =>
@@ -97,7 +95,7 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
       const [user] = await tx.query<User>(CONSUME, [tokenHash]);
       if (user === undefined) return undefined;
       if (owner?.email_verified === false) await verifyAddress(tx, user.id, audit);
-      await tx.query(SET, [user.id, passwordHash]);
+      await tx.query(SET_PASSWORD, [user.id, passwordHash]);
       await endSignIns(tx, user.id);
       await notify(tx, user.id, mail);
       await record(tx, audit);

@@ -3,6 +3,7 @@ import type { AuditActor } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-rows.ts";
+import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
@@ -33,13 +34,6 @@ const INSERT = statement(
 const UPDATE = statement(
   "provision_update_user",
   "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
-);
-
-const REPLACE_PASSWORD = statement(
-  "provision_password",
-  `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
-   on conflict (user_id, type) do update set
-     password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );
 
 /** A user of the file with the password hash to be stored; none where the stored one matches. */
@@ -83,7 +77,7 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
   if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file proves the address
   if (!same) await tx.query(UPDATE, [before.id, verified, firstName, lastName, role]);
   if (passwordHash !== undefined) {
-    await tx.query(REPLACE_PASSWORD, [before.id, passwordHash]);
+    await tx.query(SET_PASSWORD, [before.id, passwordHash]);
     await endSignIns(tx, before.id); // a new password ends what the old one opened
   }
   if (same && passwordHash === undefined) return "unchanged";

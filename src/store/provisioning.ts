@@ -51,10 +51,7 @@ async function applyRealm({ name, dynamicRegistrationScopes: scopes }: FileRealm
   return done.outcome;
 }
 
-interface Issue {
-  readonly path: string;
-  readonly message: string;
-}
+type Issue = NonNullable<Refusal["detail"]["issues"]>[number];
 
 const OWNER = statement("provision_owner", "select id::text as id from users where email_key = $1");
 
@@ -107,14 +104,12 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
     async apply(file, actor = PROVISIONING) {
       const users: PreparedUser[] = [];
       for (const user of file.users) users.push(await prepareUser(sql, passwords, user));
-      await finishRemovalOfClients(
-        sql,
-        file.clients.map(({ clientId }) => clientId),
-      );
+      const clientIds = file.clients.map(({ clientId }) => clientId);
+      await finishRemovalOfClients(sql, clientIds);
       return sql.transaction(async (tx) => {
         await tx.query(LOCK, []);
         await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
-        await tx.query(LOCK_CLIENTS, [file.clients.map(({ clientId }) => clientId)]);
+        await tx.query(LOCK_CLIENTS, [clientIds]);
         const realms: Outcome[] = [];
         for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
         const accounts: Outcome[] = [];

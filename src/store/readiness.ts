@@ -32,18 +32,14 @@ export interface WatchedSql {
 /** Notes writes that fail because disk or quota are full. Reads still succeed then, so they do not show it. */
 export function watchWrites(sql: Sql): WatchedSql {
   const full = { since: false };
-  const watched = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await work();
-    } catch (error) {
-      full.since ||= isOutOfRoom(error);
-      throw error;
-    }
+  const noted = (error: unknown): never => {
+    full.since ||= isOutOfRoom(error);
+    throw error;
   };
   return {
     sql: {
-      query: (one, parameters) => watched(() => sql.query(one, parameters)),
-      transaction: (work) => watched(() => sql.transaction(work)),
+      query: (one, parameters) => sql.query<never>(one, parameters).catch(noted),
+      transaction: (work) => sql.transaction(work).catch(noted),
     },
     full,
   };

@@ -1,27 +1,17 @@
 import { type Sql, type Statement, statement } from "./sql.ts";
-import type { RemovalKind } from "./tables/records.ts";
+import type { REMOVALS, RemovalKind } from "./tables/records.ts";
+import type { RowOf } from "./tables/table.ts";
 
 /** The most rows of one step: so many fit well within the deadline of a statement and block no one for long. */
 export const REMOVAL_BATCH = 500;
 
 /** Rows of a client (`key` is its client_id) or user (its id) to be removed: those of an earlier epoch than `epoch`. */
-export interface Removal {
-  readonly kind: RemovalKind;
-  readonly key: string;
-  readonly epoch: number;
-  /** The last grant that was processed; null at the start. */
-  readonly afterClientId: string | null;
-  readonly afterId: string | null;
-}
+export type Removal = Omit<RowOf<typeof REMOVALS>, "id" | "removed" | "createdAt">;
 
 /** Counts of removed rows by kind, and the removal as the next batch continues it; undefined when nothing is left. */
 export interface RemovalBatch {
   readonly removed: Readonly<Record<string, number>>;
   readonly next: Removal | undefined;
-}
-
-interface Counted {
-  readonly n: number;
 }
 
 /** A step that deletes rows until it finds fewer than a batch. Parameters: key, epoch. */
@@ -138,12 +128,10 @@ const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "sig
   );
 };
 
-interface Page {
+interface Page extends Pick<Removal, "afterClientId" | "afterId"> {
   readonly seen: number;
   readonly grants: number;
   readonly families: number;
-  readonly afterClientId: string | null;
-  readonly afterId: string | null;
 }
 
 interface Plan {
@@ -167,8 +155,8 @@ async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statemen
   const { key, epoch, afterClientId, afterId } = removal;
   const [row] = await tx.query<Page>(page, [key, epoch, afterClientId, afterId]);
   if (row === undefined) throw new Error("a page of grants has one row");
-  const next = row.seen < REMOVAL_BATCH ? undefined : { ...removal, afterClientId: row.afterClientId, afterId: row.afterId };
-  return { removed: { grants: row.grants, families: row.families }, next };
+  const { seen, grants, families, ...last } = row;
+  return { removed: { grants, families }, next: seen < REMOVAL_BATCH ? undefined : { ...removal, ...last } };
 }
 
 /** One batch of a removal, within a transaction. */
@@ -176,7 +164,7 @@ export async function removeBatch(tx: Pick<Sql, "query">, removal: Removal): Pro
   const { deletions, grants, last } = PLANS[removal.kind];
   const removed: Record<string, number> = {};
   for (const { name, statement: step } of deletions) {
-    const [row] = await tx.query<Counted>(step, [removal.key, removal.epoch]);
+    const [row] = await tx.query<{ n: number }>(step, [removal.key, removal.epoch]);
     removed[name] = row?.n ?? 0;
     if (row?.n === REMOVAL_BATCH) return { removed, next: removal };
   }

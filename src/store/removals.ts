@@ -2,7 +2,7 @@ import { insertAudit } from "./audit-rows.ts";
 import { type Removal, removeBatch } from "./removal-steps.ts";
 import { type Sql, statement } from "./sql.ts";
 import { REMOVALS, type RemovalKind } from "./tables/records.ts";
-import { without } from "./tables/table.ts";
+import { type RowOf, without } from "./tables/table.ts";
 import { storageUnavailable } from "./unavailable.ts";
 
 type Tx = Pick<Sql, "query">;
@@ -76,10 +76,7 @@ export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disab
   if (ended !== undefined) await enqueueRemoval(tx, { ...next, epoch: ended.epoch });
 }
 
-interface RemovalRow extends Removal {
-  readonly id: string;
-  readonly removed: Readonly<Record<string, number>>;
-}
+type RemovalRow = Omit<RowOf<typeof REMOVALS>, "createdAt">;
 
 function sum(one: Readonly<Record<string, number>>, other: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
   const total = { ...one };

@@ -3,6 +3,7 @@ import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../identifier.ts";
 import type { ManagedScopes } from "../management/ports.ts";
 import { entriesIn, insertAudit } from "./audit-rows.ts";
+import type { Outcome } from "./provisioned-users.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
 const OF = statement(
@@ -36,8 +37,6 @@ const REMOVE = statement(
      logged as (${insertAudit(`removed, ${entriesIn("$3")}`)})
    select name from removed`,
 );
-
-type Outcome = "created" | "changed" | "unchanged";
 
 /** Stores a description, with its record. @returns undefined for an unknown realm */
 export async function describeScope(

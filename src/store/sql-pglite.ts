@@ -1,9 +1,14 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
 import type { Parameter, Sql, Statement } from "./sql.ts";
-import { repeatedOnce, storageUnavailable, translated } from "./unavailable.ts";
+import { asUnavailable, repeatedOnce, storageUnavailable } from "./unavailable.ts";
 
-const run = <Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
-  translated(async () => (await on.query<Row>(text, [...parameters])).rows);
+async function run<Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+  try {
+    return (await on.query<Row>(text, [...parameters])).rows;
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
 
 /**
  * The embedded database: one connection, on which statements and transactions wait for each other. Inside a transaction only its `tx` may be

@@ -8,22 +8,17 @@ import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
-import { USER } from "./users.ts";
+import { USER, userById } from "./users.ts";
 
-const BY_ID = statement("user_admin_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
-
-const SET_ENABLED = statement(
-  "user_set_enabled",
-  `with changed as (update users set enabled = $2::boolean, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${USERS.select(USER, "changed")} from changed`,
-);
-const SET_ROLE = statement(
-  "user_set_role",
-  `with changed as (update users set role = $2, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${USERS.select(USER, "changed")} from changed`,
-);
+const setting = (name: string, assignment: string) =>
+  statement(
+    name,
+    `with changed as (update users set ${assignment}, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
+     logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+     select ${USERS.select(USER, "changed")} from changed`,
+  );
+const SET_ENABLED = setting("user_set_enabled", "enabled = $2::boolean");
+const SET_ROLE = setting("user_set_role", "role = $2");
 
 export const managedUsers = (sql: Sql): ManagedUsers => ({
   list: async ({ role, enabled, search }, limit, after) => {
@@ -37,7 +32,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
     return pageOf(users, limit);
   },
 
-  byId: async (id) => (isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined),
+  byId: (id) => userById(sql, id),
 
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;

@@ -1,7 +1,7 @@
 import type { Account, User, Users } from "../accounts/ports.ts";
 import { isUuid } from "../identifier.ts";
 import { entriesIn, insertAudit } from "./audit-rows.ts";
-import { MAIL_INPUT, mailRow, queueMail } from "./outbox.ts";
+import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 
@@ -54,6 +54,9 @@ const REGISTER = statement(
 );
 
 const BY_ID = statement("user_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
+
+export const userById = async (sql: Pick<Sql, "query">, id: string): Promise<User | undefined> =>
+  isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined;
 
 const BY_EMAIL = statement(
   "user_by_email",
@@ -111,12 +114,12 @@ export const users = (sql: Sql): Users => ({
       token_hash: hex(verification.tokenHash),
       ttl: verification.ttl,
       recipient: mail.to,
-      ...mailRow(mail),
+      ...mail,
       audit,
     };
     return (await sql.query<User>(REGISTER, [jsonRows([row])]))[0];
   },
-  byId: async (id) => (isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined),
+  byId: (id) => userById(sql, id),
   byEmail: async (email) => {
     if (!isStorable(email)) return undefined;
     const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation">>(BY_EMAIL, [emailKey(email)]);

@@ -1,9 +1,9 @@
 import { isUuid } from "../identifier.ts";
-import type { SecretHash } from "../secret.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-rows.ts";
 import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
+import type { RowOf } from "./tables/table.ts";
 
 /** The most links of one user that are kept, whatever their state; the oldest is deleted. */
 const KEPT = 16;
@@ -61,9 +61,7 @@ const EXPIRE = statement(
    select 1 as one from expired`,
 );
 
-interface Presented extends WalletIdentity {
-  readonly userId: string;
-}
+type Presented = WalletIdentity & Pick<WalletLink, "userId">;
 
 // The caller that locks the row completes the link. What others have written since is seen by the statements that follow, not within one.
 const HOLD = statement(
@@ -98,10 +96,7 @@ const UNLINK = statement(
    select 1 as one from removed`,
 );
 
-interface LinkRow extends Omit<WalletLink, "reason" | "returnHash"> {
-  readonly reason: string | null;
-  readonly returnHash: SecretHash | null;
-}
+type LinkRow = Pick<RowOf<typeof WALLET_LINKS>, (typeof LINK)[number]> & Pick<WalletLink, "expired">;
 
 const linkOf = ([row]: readonly LinkRow[]): WalletLink | undefined =>
   row && { ...row, reason: row.reason ?? undefined, returnHash: row.returnHash ?? undefined };
@@ -118,15 +113,8 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
     sql.transaction(async (tx) => {
       if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account has just been deleted
       await tx.query(DROP_OLDER, [userId]);
-      const [row] = await tx.query<{ expiresAt: number }>(START, [
-        handleHash,
-        stateHash,
-        userId,
-        sessionId,
-        sameDevice,
-        ttl,
-        jsonRows([audit]),
-      ]);
+      const parameters = [handleHash, stateHash, userId, sessionId, sameDevice, ttl, jsonRows([audit])];
+      const [row] = await tx.query<{ expiresAt: number }>(START, parameters);
       return row?.expiresAt ?? 0;
     }),
   byHandle: async (handleHash) => linkOf(await sql.query<LinkRow>(BY_HANDLE, [handleHash])),
@@ -139,7 +127,7 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
   reject: async (stateHash, reason, returnHash, audit) => {
     await sql.query(REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]);
   },
-  complete: (handleHash: SecretHash, audit) =>
+  complete: (handleHash, audit) =>
     sql.transaction(async (tx) => {
       const [presented] = await tx.query<Presented>(HOLD, [handleHash]);
       if (presented === undefined) return undefined;

@@ -1,47 +1,11 @@
 import pino from "pino";
 import { descriptorSink, type LogSink } from "./stdout.ts";
 
-/** What may stand in a line besides its event. Everything else is dropped: this is a list of what is allowed, not of what is hidden. */
-export interface LogFields {
-  readonly requestId?: string;
-  readonly route?: string;
-  readonly method?: string;
-  readonly status?: number;
-  readonly durationMs?: number;
-  readonly surface?: string;
-  readonly outcome?: string;
-  readonly code?: string;
-  readonly reason?: string;
-  readonly grant?: string;
-  readonly clientId?: string;
-  /** Scope tokens, which are printable words. */
-  readonly scope?: string;
-  /** Name of a rule, as `explain` has it. */
-  readonly rule?: string;
-  readonly userId?: string;
-  /** The id of a message in the outbox, which is the local part of its Message-ID. */
-  readonly mailId?: string;
-  readonly address?: string;
-  /** Which secret it was about: `secretTag` of it, never the secret. */
-  readonly hash?: string;
-  readonly service?: string;
-  readonly state?: string;
-  readonly signal?: string;
-  readonly count?: number;
-  readonly seconds?: number;
-  readonly attempt?: number;
-  readonly host?: string;
-  readonly port?: number;
-  readonly pid?: number;
-  readonly path?: string;
-  /** Name of a setting, never its value. */
-  readonly setting?: string;
-  readonly version?: string;
-  /** Logged as kind, code and source location; error messages may quote what was sent, so they are left out. */
-  readonly error?: unknown;
-}
-
-const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number">> = {
+/**
+ * What may stand in a line besides its event, and how it is written. Everything else is dropped: this is a list of what is allowed, not of
+ * what is hidden.
+ */
+const FORM = {
   requestId: "text",
   route: "text",
   method: "text",
@@ -53,11 +17,15 @@ const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number"
   reason: "text",
   grant: "text",
   clientId: "text",
+  /** Scope tokens, which are printable words. */
   scope: "text",
+  /** Name of a rule, as `explain` has it. */
   rule: "text",
   userId: "text",
+  /** The id of a message in the outbox, which is the local part of its Message-ID. */
   mailId: "text",
   address: "text",
+  /** Which secret it was about: `secretTag` of it, never the secret. */
   hash: "text",
   service: "text",
   state: "text",
@@ -69,8 +37,16 @@ const FORM: Readonly<Record<Exclude<keyof LogFields, "error">, "text" | "number"
   port: "number",
   pid: "number",
   path: "text",
+  /** Name of a setting, never its value. */
   setting: "text",
   version: "text",
+} as const satisfies Readonly<Record<string, "text" | "number">>;
+
+export type LogFields = {
+  readonly [Name in keyof typeof FORM]?: (typeof FORM)[Name] extends "number" ? number : string;
+} & {
+  /** Logged as kind, code and source location; error messages may quote what was sent, so they are left out. */
+  readonly error?: unknown;
 };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";

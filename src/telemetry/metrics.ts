@@ -2,8 +2,6 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client
 import { CATALOGUE, type RefusalCode } from "../errors.ts";
 import { FORWARDED_IGNORED } from "./metric-names.ts";
 
-export type AuthenticationSurface = "token" | "introspection" | "revocation" | "login" | "session" | "bearer" | "api_key" | "core";
-
 /** What the service counts. Every label value comes from a fixed set: no request can add a series. */
 export interface Metrics {
   /**
@@ -27,16 +25,8 @@ export interface Metrics {
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-const SURFACES: readonly AuthenticationSurface[] = [
-  "token",
-  "introspection",
-  "revocation",
-  "login",
-  "session",
-  "bearer",
-  "api_key",
-  "core",
-];
+const SURFACES = ["token", "introspection", "revocation", "login", "session", "bearer", "api_key", "core"] as const;
+export type AuthenticationSurface = (typeof SURFACES)[number];
 
 /** Values from a fixed list; whatever else comes is `other`. */
 const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
@@ -76,13 +66,8 @@ function tally<Label extends string>(counter: Counter<Label>, names: readonly La
   };
 }
 
-/**
- * @param routes every route pattern that the front serves; a front adds its own when it has built them
- * @param grants every label of `tokenIssued`
- */
-export function createMetrics(routes: ReadonlySet<string>, grants: readonly string[]): Metrics {
-  const register = new Registry();
-  processMetrics(register);
+/** The counters and the histogram, in one registry. */
+function seriesOf(register: Registry) {
   const registers = [register];
   const requests = new Counter({
     name: "countersign_http_requests_total",
@@ -122,7 +107,17 @@ export function createMetrics(routes: ReadonlySet<string>, grants: readonly stri
     labelNames: ["work"],
     registers,
   });
+  return { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures };
+}
 
+/**
+ * @param routes every route pattern that the front serves; a front adds its own when it has built them
+ * @param grants every label of `tokenIssued`
+ */
+export function createMetrics(routes: ReadonlySet<string>, grants: readonly string[]): Metrics {
+  const register = new Registry();
+  processMetrics(register);
+  const { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures } = seriesOf(register);
   for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
   for (const grant of grants) tokens.inc({ grant }, 0);
   for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);

@@ -1,6 +1,6 @@
 import type { RateLimiter, SignedIn } from "../accounts/ports.ts";
 import { assertWithin } from "../accounts/rates.ts";
-import { auditOrigin, type Caller } from "../accounts/sessions.ts";
+import { auditOfUser, type Caller } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
@@ -30,10 +30,7 @@ export interface LinkingPorts {
 }
 
 /** A link as its owner sees it; `expiresAt` in seconds since the epoch. */
-export interface SeenLink extends LinkStatus {
-  readonly sameDevice: boolean;
-  readonly expiresAt: number;
-}
+export interface SeenLink extends LinkStatus, Pick<WalletLink, "sameDevice" | "expiresAt"> {}
 
 /** A started link; `expiresAt` in seconds since the epoch. */
 export interface StartedLink {
@@ -42,14 +39,8 @@ export interface StartedLink {
   readonly expiresAt: number;
 }
 
-const auditEntry = (event: AuditEntry["event"], userId: string, caller: Caller, reason?: string): AuditEntry => ({
-  event,
-  outcome: event === "wallet.refused" ? "failure" : "success",
-  ...(reason !== undefined && { reason }),
-  actor: { type: "user", id: userId },
-  userId,
-  ...auditOrigin(caller),
-});
+const refusedEntry = (userId: string, caller: Caller, reason: string): AuditEntry =>
+  auditOfUser("wallet.refused", userId, caller, { outcome: "failure", reason });
 
 const noLink = () => new Refusal("not_found", "link_unknown", { description: "There is no such link." });
 
@@ -71,7 +62,7 @@ export async function startLink(
   const state = stateOf(handle);
   const expiresAt = await links.start(
     { handleHash: hashSecret(handle), stateHash: hashSecret(state), userId: user.id, sessionId: session.id, sameDevice, ttl: LINK_TTL },
-    auditEntry("wallet.link_started", user.id, caller, sameDevice ? "same_device" : "cross_device"),
+    auditOfUser("wallet.link_started", user.id, caller, { reason: sameDevice ? "same_device" : "cross_device" }),
   );
   return { handle, invocationUri: await requests.invocationUri(state), expiresAt };
 }
@@ -114,7 +105,7 @@ export async function takeResponse(
     await links.present(stateHash, await verifiedIdentity(response, nonceOf(state), verify), returnHash);
   } catch (error) {
     if (!isRefusal(error) || error.code !== "access_denied") throw error;
-    await links.reject(stateHash, error.reason, returnHash, auditEntry("wallet.refused", userId, caller, error.reason));
+    await links.reject(stateHash, error.reason, returnHash, refusedEntry(userId, caller, error.reason));
   }
   return returned;
 }
@@ -161,13 +152,11 @@ async function advance(link: WalletLink, poller: Poller, { links }: LinkingPorts
   const decision = decidePoll(link, poller);
   if (decision.kind === "status") return decision;
   if (decision.kind === "expire") {
-    await links.expire(handleHash, auditEntry("wallet.refused", userId, caller, "link_expired"));
+    await links.expire(handleHash, refusedEntry(userId, caller, "link_expired"));
     return { status: "expired", reason: "link_expired" };
   }
   const done = await links.complete(handleHash, (completion) =>
-    completion.state === "linked"
-      ? auditEntry("wallet.linked", userId, caller)
-      : auditEntry("wallet.refused", userId, caller, completion.reason),
+    completion.state === "linked" ? auditOfUser("wallet.linked", userId, caller) : refusedEntry(userId, caller, completion.reason),
   );
   if (done !== undefined) return { status: done.state, reason: "reason" in done ? done.reason : undefined };
   // Another call completed it, or it expired, since it was read.
@@ -178,5 +167,5 @@ async function advance(link: WalletLink, poller: Poller, { links }: LinkingPorts
 
 /** Removes the linked wallet. @throws {Refusal} not_found when there is none */
 export async function unlinkWallet({ user }: SignedIn, { wallets }: LinkingPorts, caller: Caller): Promise<void> {
-  if (!(await wallets.unlink(user.id, auditEntry("wallet.unlinked", user.id, caller)))) throw noLink();
+  if (!(await wallets.unlink(user.id, auditOfUser("wallet.unlinked", user.id, caller)))) throw noLink();
 }

@@ -39,14 +39,7 @@ export type Completion =
 export interface WalletLinks {
   /** @param link its `ttl` in seconds  @returns when it expires, seconds since the epoch */
   start(
-    link: {
-      readonly handleHash: SecretHash;
-      readonly stateHash: SecretHash;
-      readonly userId: string;
-      readonly sessionId: string;
-      readonly sameDevice: boolean;
-      readonly ttl: number;
-    },
+    link: Pick<WalletLink, "handleHash" | "userId" | "sessionId" | "sameDevice"> & { readonly stateHash: SecretHash; readonly ttl: number },
     audit: AuditEntry,
   ): Promise<number>;
   byHandle(handleHash: SecretHash): Promise<WalletLink | undefined>;

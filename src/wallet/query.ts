@@ -1,7 +1,7 @@
 import { DcqlPresentationResult, DcqlQuery, type DcqlSdJwtVcPresentation } from "dcql";
 import type { Form } from "../protocol/form.ts";
 import type { CredentialPolicy } from "./ports.ts";
-import { refuse } from "./presentation.ts";
+import { isMembers, refuse } from "./presentation.ts";
 
 /** The id of the one credential in the query, in request and response. */
 export const QUERY_ID = "link";
@@ -63,9 +63,8 @@ export const walletErrorReason = (error: string): string =>
  */
 export function presentationOf(vpToken: string): unknown {
   const token = parsed(vpToken);
-  const presentations = typeof token === "object" && token !== null ? (token as Record<string, unknown>)[QUERY_ID] : undefined;
-  const others = typeof token === "object" && token !== null ? Object.keys(token).length - 1 : 0;
-  if (!Array.isArray(presentations) || presentations.length !== 1 || others !== 0) return refuse("vp_token_malformed");
+  const { [QUERY_ID]: presentations, ...others } = isMembers(token) ? token : {};
+  if (!Array.isArray(presentations) || presentations.length !== 1 || Object.keys(others).length > 0) return refuse("vp_token_malformed");
   return presentations[0];
 }
 

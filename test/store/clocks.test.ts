@@ -2,8 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { signJwt } from "../../src/core/signing/jws.ts";
-import { createSigner } from "../../src/core/signing/signer.ts";
+import { createSigner, signJwt } from "../../src/core/signing/jws.ts";
 import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts";
 import { isRefusal } from "../../src/errors.ts";
 import {

@@ -38,6 +38,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
       authorizationCode: 60,
     },
     clock,
+    effectWindow: 2,
     randomBytes,
     keys: await openKeys({ accessToken: [key] }, keyRegister(sql, 86_400)),
     clients: clientDirectory(sql),

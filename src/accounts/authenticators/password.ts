@@ -4,7 +4,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import type { PasswordAttempts } from "../password-attempts.ts";
 import type { PasswordHashing } from "../password-hash.ts";
 import type { Account, RefusalLog, User, Users } from "../ports.ts";
-import { auditOrigin, type Caller } from "../sessions.ts";
+import { auditOfUser, type Caller } from "../sessions.ts";
 import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
 
 export interface PasswordPorts {
@@ -73,15 +73,7 @@ export async function provePassword(user: User, password: string, event: AuditEv
   const ownAccount = async ({ account }: ProvedAccount) => (account.user.id === user.id ? account : undefined);
   const outcome = await passwordAuthenticator(ports).verify(user.email, password, caller, ownAccount);
   if (outcome.kind === "proved") return outcome.result;
-  const actor = { type: "user", id: user.id } as const;
-  await ports.refusals.record({
-    event,
-    outcome: "failure",
-    reason: "password_wrong",
-    actor,
-    userId: user.id,
-    ...auditOrigin(caller),
-  });
+  await ports.refusals.record(auditOfUser(event, user.id, caller, { outcome: "failure", reason: "password_wrong" }));
   const message = "That password is not right.";
   throw new Refusal("unauthenticated", "own_password_wrong", { description: message, issues: [{ path: CURRENT_PASSWORD, message }] });
 }

@@ -42,19 +42,19 @@ export const named = ({ name }: RuleHead, refusal: Refusal): Refusal => {
 
 /** @param record called with the outcome of each rule that is evaluated */
 export function ruleTrace(
-  record: (rule: RuleHead, outcome: RuleOutcome) => void,
+  record?: (rule: RuleHead, outcome: RuleOutcome) => void,
   mask: (refusal: Refusal) => Refusal = (refusal) => refusal,
 ): RuleTrace {
   const failed = (rule: RuleHead, thrown: unknown): unknown => {
     if (!isVerdict(thrown)) return thrown;
     const refusal = mask(named(rule, thrown));
-    record(rule, refusal);
+    record?.(rule, refusal);
     return refusal;
   };
   const check: RuleTrace["check"] = (rule, facts) => {
     try {
       const value = rule.check(facts);
-      record(rule, "passed");
+      record?.(rule, "passed");
       return value;
     } catch (error) {
       throw failed(rule, error);
@@ -65,7 +65,7 @@ export function ruleTrace(
     async settle(rule, work) {
       try {
         const value = await work;
-        record(rule, "passed");
+        record?.(rule, "passed");
         return value;
       } catch (error) {
         throw failed(rule, error);
@@ -80,10 +80,10 @@ export function ruleTrace(
         throw error;
       }
     },
-    assume: (rule) => record(rule, "assumed"),
+    assume: (rule) => record?.(rule, "assumed"),
     masked: (outer) => ruleTrace(record, outer),
   };
 }
 
 /** Runs rules and keeps nothing: the trace of every real request. */
-export const ENFORCED: RuleTrace = ruleTrace(() => undefined);
+export const ENFORCED: RuleTrace = ruleTrace();

@@ -101,8 +101,8 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
   return requested;
 }
 
-/** The scope that asks for an agent mode. */
-const agentScope = (mode: AgentMode): string => `agent:${mode}`;
+/** The scopes that ask for the agent modes, the lowest first. */
+const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
 
 /**
  * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling bounds which of them may be requested.
@@ -111,6 +111,6 @@ const agentScope = (mode: AgentMode): string => `agent:${mode}`;
  */
 export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
   const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);
-  const above = AGENT_MODES.slice(highest + 1).map(agentScope);
+  const above = AGENT_SCOPES.slice(highest + 1);
   return (scope) => !above.includes(scope);
 }

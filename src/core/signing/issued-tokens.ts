@@ -1,10 +1,9 @@
 import { hash, timingSafeEqual, verify } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { headerSegment, type ParsedJwt, parseJwt, type TokenType } from "./jws.ts";
+import { headerSegment, type ParsedJwt, parseJwt, signNow, type TokenType } from "./jws.ts";
 import type { Keys } from "./key-ring.ts";
 import type { SigningKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
-import { signNow } from "./signer.ts";
 
 /** Claims of a token that this issuer signed, of the kind asked for. Its times and its state are the caller's to judge. */
 export type VerifiedClaims = Readonly<Record<string, unknown>>;

@@ -37,4 +37,7 @@ const unmapped = (address: string): string => (address.startsWith("::ffff:") && 
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"] as const;
 
 /** Whether a request came through a proxy, or claims so. */
-export const hasForwardedHeaders = ({ headers }: IncomingMessage): boolean => FORWARDED.some((name) => headers[name] !== undefined);
+export function hasForwardedHeaders({ headers }: IncomingMessage): boolean {
+  for (const name of FORWARDED) if (headers[name] !== undefined) return true;
+  return false;
+}

@@ -70,12 +70,10 @@ function sanitizedText(text: string): string {
   return text;
 }
 
-const mediaType = (req: IncomingMessage): string | undefined => req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
-
 /** The body as text. Koa's context is read by koa-body, a hot one directly; the checks around are the same. */
 async function readText(ctx: FrontContext | HotContext, type: string, limit: number, mediaTypeCode: RefusalCode): Promise<string> {
   const { req, state } = ctx;
-  if (mediaType(req) !== type) throw wrongType(type, mediaTypeCode);
+  if (req.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() !== type) throw wrongType(type, mediaTypeCode);
   const coding = req.headers["content-encoding"];
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });

@@ -24,9 +24,12 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
   const deadlines = commonDeadline(deadline);
   const receive: Receive = async (body) => {
     size -= 1;
-    const received = await body().finally(() => {
+    let received: Awaited<ReturnType<typeof body>>;
+    try {
+      received = await body();
+    } finally {
       size += 1;
-    });
+    }
     if (size > cap) throw overloaded();
     return received;
   };
@@ -37,10 +40,18 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
     async run(work, essential) {
       if (size >= cap && !essential) throw overloaded();
       size += 1;
+      const abort = new AbortController();
+      const overdue = Promise.withResolvers<never>();
+      const slot = deadlines.begin(() => {
+        const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
+        abort.abort(refusal);
+        overdue.reject(refusal);
+      });
       try {
-        await beforeDeadline((signal) => work(signal, receive), deadlines);
+        await Promise.race([work(abort.signal, receive), overdue.promise]);
       } finally {
         size -= 1;
+        deadlines.end(slot);
       }
     },
   };
@@ -91,24 +102,3 @@ function commonDeadline(milliseconds: number): Deadlines {
     },
   };
 }
-
-const beforeDeadline = (work: (signal: AbortSignal) => Promise<void> | void, deadlines: Deadlines): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const abort = new AbortController();
-    const slot = deadlines.begin(() => {
-      const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
-      abort.abort(refusal);
-      reject(refusal);
-    });
-    const settle = async () => work(abort.signal);
-    settle().then(
-      () => {
-        deadlines.end(slot);
-        resolve();
-      },
-      (error) => {
-        deadlines.end(slot);
-        reject(error);
-      },
-    );
-  });

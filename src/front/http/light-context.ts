@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FrontState, HotContext } from "./routes.ts";
 
 /** Statuses whose responses have no content (RFC 9110 §6.4.1). */
@@ -9,28 +9,20 @@ const CONTENT_HEADERS = ["content-type", "content-length", "transfer-encoding"];
 export class LightContext implements HotContext {
   readonly req: IncomingMessage;
   readonly state: FrontState;
+  readonly method: string;
+  status: number;
   body: string | Buffer | undefined;
   readonly #res: ServerResponse;
   /** By lower-case name: the name as it was given, and its value. */
-  readonly #headers = new Map<string, [name: string, value: string]>();
-  #status: number | undefined;
+  readonly #headers: Map<string, [name: string, value: string]>;
 
   constructor(req: IncomingMessage, res: ServerResponse, state: FrontState) {
     this.req = req;
     this.#res = res;
     this.state = state;
-  }
-
-  get method(): string {
-    return this.req.method ?? "";
-  }
-
-  get status(): number {
-    return this.#status ?? (this.body === undefined ? 404 : 200);
-  }
-
-  set status(status: number) {
-    this.#status = status;
+    this.method = req.method ?? "";
+    this.status = 200;
+    this.#headers = new Map();
   }
 
   set(name: string, value: string): void {
@@ -46,27 +38,14 @@ export class LightContext implements HotContext {
     const res = this.#res;
     if (res.headersSent || !res.writable) return;
     const { status } = this;
-    if (EMPTY.has(status)) {
-      for (const name of CONTENT_HEADERS) this.#headers.delete(name);
-      res.writeHead(status, this.#lines()).end();
-      return;
+    let body: string | Buffer | undefined;
+    if (EMPTY.has(status)) for (const name of CONTENT_HEADERS) this.#headers.delete(name);
+    else {
+      body = this.body ?? "";
+      this.set("Content-Length", String(Buffer.byteLength(body)));
     }
-    const body = this.body ?? this.#statusText(status);
-    this.set("Content-Length", String(Buffer.byteLength(body)));
-    res.writeHead(status, this.#lines());
+    res.writeHead(status, [...this.#headers.values()].flat());
     if (this.method === "HEAD") res.end();
     else res.end(body);
-  }
-
-  #statusText(status: number): string {
-    this.set("Content-Type", "text/plain; charset=utf-8");
-    return STATUS_CODES[status] ?? String(status);
-  }
-
-  /** Names and values in turn. */
-  #lines(): string[] {
-    const lines: string[] = [];
-    for (const [name, value] of this.#headers.values()) lines.push(name, value);
-    return lines;
   }
 }

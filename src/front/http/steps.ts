@@ -34,7 +34,13 @@ export const observing =
     ctx.set("X-Content-Type-Options", "nosniff");
     if (lifecycle.isDraining()) ctx.set("Connection", "close");
     await next();
-    telemetry.observe(state.route, methodLabel(ctx.method), ctx.status, (performance.now() - started) / 1000, state.requestId);
+    telemetry.observe(
+      state.route,
+      METHODS.has(ctx.method) ? ctx.method : "other",
+      ctx.status,
+      (performance.now() - started) / 1000,
+      state.requestId,
+    );
   };
 
 /** The middleware of one route: errors are printed in its shape, then limits apply, then it answers. */
@@ -104,7 +110,6 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 }
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-const methodLabel = (method: string): string => (METHODS.has(method) ? method : "other");
 
 /** Whether this front still accepts traffic. One per process. */
 export interface Lifecycle {

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { type Client, ENVIRONMENTS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { hashSecret, newSecret } from "../../secret.ts";
 import { operatorChange } from "../client-rules.ts";
-import { assertHasSecret, found, mintClient } from "../clients.ts";
+import { createClient, deleteClient, found, regenerateSecret } from "../clients.ts";
 import { OperatorClientPatch, OperatorCreateClientInput, paging, RecordId, search } from "../inputs.ts";
 import type { ManagedUsers } from "../ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
@@ -41,10 +40,7 @@ export const operatorClientsRouter = router({
 
   create: operatorProcedure.input(OperatorCreateClientInput).mutation(async ({ ctx, input }) => {
     await assertOwnerExists(input.ownerId, ctx.ports.users);
-    const minted = await mintClient(input, "operator", ctx.ports);
-    const client = await ctx.ports.registry.register(minted.client, ctx.audit("client.registered", { clientId: minted.client.clientId }));
-    const { clientSecret } = minted;
-    return { ...operatorClientView(client), ...(clientSecret !== undefined && { clientSecret }) };
+    return createClient(input, "operator", operatorClientView, ctx);
   }),
 
   update: operatorProcedure.input(z.strictObject({ id: RecordId, patch: OperatorClientPatch })).mutation(async ({ ctx, input }) => {
@@ -53,16 +49,7 @@ export const operatorClientsRouter = router({
     return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),
 
-  delete: operatorProcedure.input(ById).mutation(async ({ ctx, input }) => {
-    const deleted = await ctx.ports.clients.delete(input.id, ctx.reach, ctx.audit("client.deleted"));
-    found(deleted || undefined);
-  }),
+  delete: operatorProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
 
-  regenerateSecret: operatorProcedure.input(ById).mutation(async ({ ctx, input }) => {
-    const { clients, randomBytes } = ctx.ports;
-    assertHasSecret(found(await clients.byId(input.id, ctx.reach)));
-    const clientSecret = newSecret(randomBytes);
-    const client = await clients.replaceSecret(input.id, ctx.reach, hashSecret(clientSecret), ctx.audit("client.secret_replaced"));
-    return { ...operatorClientView(found(client)), clientSecret };
-  }),
+  regenerateSecret: operatorProcedure.input(ById).mutation(({ ctx, input }) => regenerateSecret(input.id, operatorClientView, ctx)),
 });

@@ -95,7 +95,7 @@ export const SESSIONS = table("sessions", {
   userEpoch: epoch(),
 });
 
-const VERIFICATION_TOKENS = table("verification_tokens", {
+export const VERIFICATION_TOKENS = table("verification_tokens", {
   tokenHash: bytes<SecretHash>({ primary: true }),
   userId: reference("users", { index: true }),
   createdAt: createdAt(),
@@ -104,7 +104,7 @@ const VERIFICATION_TOKENS = table("verification_tokens", {
 });
 
 /** The link for a forgotten password: at most one for each user. */
-const PASSWORD_RESETS = table("password_resets", {
+export const PASSWORD_RESETS = table("password_resets", {
   userId: reference("users", { primary: true }),
   tokenHash: bytes<SecretHash>({ unique: true }),
   createdAt: createdAt(),
@@ -112,7 +112,7 @@ const PASSWORD_RESETS = table("password_resets", {
 });
 
 /** Failed and running attempts to sign in, per digest of account and address, or of the address alone. */
-const SIGN_IN_FAILURES = table("sign_in_failures", {
+export const SIGN_IN_FAILURES = table("sign_in_failures", {
   key: bytes({ primary: true }),
   failures: integer(),
   windowEndsAt: time({ index: true }),
@@ -135,7 +135,7 @@ export const PENDING_REQUESTS = table(
 );
 
 /** Mails to be sent. A row is deleted when the mail server has taken it, and with it the link that it holds. */
-const OUTBOX = table(
+export const OUTBOX = table(
   "outbox",
   {
     id: id(),
@@ -176,7 +176,7 @@ export const CONSENTS = table(
 );
 
 /** What a scope allows, in the operators' words for users. */
-const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
+export const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
   realmId: reference("realms", { primary: true }),
   name: text({ primary: true }),
   title: json<Wording>(),
@@ -211,18 +211,3 @@ export const WALLET_LINKS = table(
     },
   },
 );
-
-export const accountTables = [
-  REALMS,
-  USERS,
-  CREDENTIALS,
-  SESSIONS,
-  VERIFICATION_TOKENS,
-  PASSWORD_RESETS,
-  SIGN_IN_FAILURES,
-  PENDING_REQUESTS,
-  OUTBOX,
-  CONSENTS,
-  SCOPE_DESCRIPTIONS,
-  WALLET_LINKS,
-];

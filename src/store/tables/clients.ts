@@ -62,5 +62,3 @@ export const API_KEYS = table("api_keys", {
   lastUsedAt: nullable(time()),
   revokedAt: nullable(time()),
 });
-
-export const clientTables = [CLIENTS, API_KEYS];

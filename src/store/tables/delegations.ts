@@ -53,11 +53,9 @@ export const AGENT_PAUSES = table(
 );
 
 /** A user as another issuer names them. The pair is the identity: a third-party subject is never compared with a local id. */
-const IDENTITY_LINKS = table("identity_links", {
+export const IDENTITY_LINKS = table("identity_links", {
   issuer: text({ primary: true }),
   subject: text({ primary: true }),
   userId: reference("users", { index: true }),
   createdAt: createdAt(),
 });
-
-export const delegationTables = [DELEGATIONS, AGENT_PAUSES, IDENTITY_LINKS];

@@ -1,12 +1,13 @@
 import { defineEntity, type EntitySchema, p } from "@mikro-orm/core";
-import { accountTables } from "./accounts.ts";
-import { clientTables } from "./clients.ts";
-import { delegationTables } from "./delegations.ts";
-import { grantTables } from "./grants.ts";
-import { recordTables } from "./records.ts";
+import * as accounts from "./accounts.ts";
+import * as clients from "./clients.ts";
+import * as delegations from "./delegations.ts";
+import * as grants from "./grants.ts";
+import * as records from "./records.ts";
 import type { AnyTable, Column } from "./table.ts";
 
-const tables: readonly AnyTable[] = [...accountTables, ...clientTables, ...delegationTables, ...grantTables, ...recordTables];
+/** These modules export nothing but tables and types. */
+const tables: readonly AnyTable[] = [accounts, clients, delegations, grants, records].flatMap((one) => Object.values<AnyTable>(one));
 
 const TYPES = {
   uuid: () => p.uuid(),

@@ -100,14 +100,14 @@ export const REFRESH_FAMILIES = table(
 );
 
 /** Every used token of a family, as long as the family is kept: a token found here is a replay, any other unknown one was never issued. */
-const REFRESH_TOKENS = table("refresh_tokens", {
+export const REFRESH_TOKENS = table("refresh_tokens", {
   tokenHash: bytes<SecretHash>({ primary: true }),
   familyId: reference("refresh_families", { index: true }),
   usedAt: createdAt(),
 });
 
 /** Access tokens that were revoked one by one, until they would have expired. */
-const REVOCATIONS = table("revocations", {
+export const REVOCATIONS = table("revocations", {
   jti: text({ primary: true }),
   clientId: text(),
   revokedAt: createdAt(),
@@ -115,7 +115,7 @@ const REVOCATIONS = table("revocations", {
 });
 
 /** What was revoked before it expired, for resource servers that verify tokens themselves. Written by triggers (docs/decisions/0010). */
-const REVOCATION_EVENTS = table(
+export const REVOCATION_EVENTS = table(
   "revocation_events",
   {
     id: bigint({ primary: true, autoincrement: true }),
@@ -136,7 +136,7 @@ const REVOCATION_EVENTS = table(
 );
 
 /** Identifiers of accepted assertions, per use; none is accepted twice. */
-const CONSUMED_IDS = table("consumed_ids", {
+export const CONSUMED_IDS = table("consumed_ids", {
   kind: text({ primary: true }),
   /** Digest of issuer and identifier. */
   idHash: bytes({ primary: true }),
@@ -144,20 +144,9 @@ const CONSUMED_IDS = table("consumed_ids", {
 });
 
 /** Second signatures of access tokens, until the tokens expire. */
-const DETACHED_SIGNATURES = table("detached_signatures", {
+export const DETACHED_SIGNATURES = table("detached_signatures", {
   jti: text({ primary: true }),
   alg: text(),
   signature: bytes(),
   expiresAt: time({ index: true }),
 });
-
-export const grantTables = [
-  GRANTS,
-  AUTHORIZATION_CODES,
-  REFRESH_FAMILIES,
-  REFRESH_TOKENS,
-  REVOCATIONS,
-  REVOCATION_EVENTS,
-  CONSUMED_IDS,
-  DETACHED_SIGNATURES,
-];

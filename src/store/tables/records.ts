@@ -56,7 +56,7 @@ export const AUDIT_RECORDS = table(
 );
 
 /** Signed statements of the head of the audit chain. */
-const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
+export const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
   seq: bigint({ primary: true }),
   hash: bytes(),
   at: wholeTime({ default: "now()" }),
@@ -65,7 +65,7 @@ const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
 });
 
 /** Refused exchanges of unauthenticated agents, counted by the minute; only the first of a minute has an audit record of its own. */
-const REFUSED_EXCHANGES = table(
+export const REFUSED_EXCHANGES = table(
   "refused_exchanges",
   {
     clientId: text({ primary: true }),
@@ -116,5 +116,3 @@ export const REMOVALS = table(
     },
   },
 );
-
-export const recordTables = [AUDIT_RECORDS, AUDIT_CHECKPOINTS, REFUSED_EXCHANGES, SIGNING_KEYS, REMOVALS];

@@ -16,18 +16,18 @@ function aCore(members: Partial<Core> = {}) {
 }
 
 test("an effect carries the moment that its call names", async () => {
-  const { core, moments } = aCore({ lastEffect: () => 7 });
+  const { core, moments } = aCore({ databaseNow: () => 3, effectWindow: 4 });
   await inTime(core, { notAfter: 5 }).families.rotate("f", from, to, 60, entry);
   expect(moments).toEqual([5]);
 });
 
 test("where the call names none, the moment is reckoned when the effect is written", async () => {
   let now = 1;
-  const { core, moments } = aCore({ lastEffect: () => now });
+  const { core, moments } = aCore({ databaseNow: () => now, effectWindow: 2 });
   const view = inTime(core, {});
   now = 9;
   await view.families.rotate("f", from, to, 60, entry);
-  expect(moments).toEqual([9]);
+  expect(moments).toEqual([11]);
 });
 
 test("a call whose caller has left begins no effect", async () => {

@@ -3,11 +3,10 @@ import fc from "fast-check";
 import { createLocalJWKSet, jwtVerify, SignJWT } from "jose";
 import { beforeAll, expect, test } from "vitest";
 import { issuedTokens } from "../../../src/core/signing/issued-tokens.ts";
-import { headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt } from "../../../src/core/signing/jws.ts";
+import { createSigner, headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt, signNow } from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
-import { createSigner, signNow } from "../../../src/core/signing/signer.ts";
 
 const ISSUER = "https://issuer.example.test";
 const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString();

@@ -9,8 +9,8 @@ import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts"
 import { introspect, prefetchStates } from "../../../src/core/introspection.ts";
 import type { Core, FamilyState, NewDelegation } from "../../../src/core/ports.ts";
 import { issuedTokens } from "../../../src/core/signing/issued-tokens.ts";
+import { createSigner } from "../../../src/core/signing/jws.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
-import { createSigner } from "../../../src/core/signing/signer.ts";
 import { type AccessTokenClaims, type Confirmation, newJti } from "../../../src/core/tokens/access-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";

@@ -246,5 +246,5 @@ test("a text of one media type is read under the same rules, and asked for by it
   expect(await text(url("client.example.test"), { loopbackAllowed: false })).toBe("address_not_public");
   expect(await text(`http://${HOST}:${site.port}/`)).toBe("scheme_not_https");
   site.serveJson({});
-  expect(await text(url())).toBe("media_type_not_wanted");
+  expect(await text(url())).toBe("media_type_not_expected");
 });
