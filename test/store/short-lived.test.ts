@@ -21,7 +21,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
 
     test("of one holder's requests the oldest above the limit go, and no one else's", async () => {
       const store = pendingRequests(database.sql);
-      const [mine, other] = [{ holder: `user ${aHash()}`, limit: 3 }, aHash()];
+      const [mine, other] = [{ holder: `user ${Buffer.from(aHash()).toString("hex")}`, limit: 3 }, aHash()];
       await store.put(other, "x=1", 600, BOUND);
       const ids = Array.from({ length: 5 }, () => aHash());
       for (const id of ids) await store.put(id, "x=1", 600, mine);
