@@ -22,7 +22,7 @@ export const clientView = (client: Client) => ({
 const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
 
 /** How long a client can use what it is granted. Pure. @returns seconds */
-export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
+const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
   accessToken,
   ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
 });

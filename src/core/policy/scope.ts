@@ -109,7 +109,7 @@ const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
  * @param ceiling null: no agent mode at all
  * @see docs/protocol.md#agents
  */
-export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
+function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
   const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);
   const above = AGENT_SCOPES.slice(highest + 1);
   return (scope) => !above.includes(scope);
