@@ -27,10 +27,7 @@ export function admissionOf(requests: readonly object[]): Admission | undefined 
   return undefined;
 }
 
-/**
- * The principal of a request that a guard let in.
- * @throws {Error} when no guard saw the request: a route was left unguarded by mistake
- */
+/** The principal of a request that a guard let in. @throws {Error} when no guard saw the request: a route was left unguarded by mistake */
 export function principalOfRequest(request: object): Principal {
   const admission = admissionOf([request]);
   if (admission === undefined) throw new Error("no principal: this request did not pass the guard");

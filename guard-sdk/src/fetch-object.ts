@@ -8,10 +8,7 @@ export interface ObjectRequest {
   readonly body?: string;
 }
 
-/**
- * Asks for a JSON object.
- * @throws when it is not answered with 200, in time, with at most 256 KiB, or is no JSON object
- */
+/** Asks for a JSON object. @throws when it is not answered with 200, in time, with at most 256 KiB, or is no JSON object */
 export async function fetchObject(
   url: string,
   fetch: typeof globalThis.fetch,

@@ -9,10 +9,7 @@ export interface ResourceServer {
 /** What the options of every way of asking have in common. */
 export const ASKING = { clientId: needed(TEXT), clientSecret: needed(TEXT), timeoutSeconds: NUMBER };
 
-/**
- * The value of `Authorization` for HTTP and gRPC alike; both halves are form-encoded.
- * @see RFC 6749 §2.3.1, RFC 7617
- */
+/** The value of `Authorization` for HTTP and gRPC alike; both halves are form-encoded. @see RFC 6749 §2.3.1, RFC 7617 */
 export function basicCredential({ clientId, clientSecret }: ResourceServer): string {
   return `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
 }

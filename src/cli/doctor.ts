@@ -14,14 +14,16 @@ const fault = (sentence: string): Finding => ({ verdict: "fault", sentence });
 const warning = (sentence: string): Finding => ({ verdict: "warning", sentence });
 const check = (holds: boolean, sentence: string, otherwise: Finding): Finding => (holds ? good(sentence) : otherwise);
 
+type Json = Readonly<Record<string, unknown>>;
+
 /** What the checks know about the service; undefined members could not be fetched. */
 export interface Observations {
   /** The URL of the service. */
   readonly url: string;
-  readonly health: { readonly status: number; readonly body: Readonly<Record<string, unknown>> } | undefined;
-  readonly metadata: Readonly<Record<string, unknown>> | undefined;
-  readonly openid: Readonly<Record<string, unknown>> | undefined;
-  readonly keys: readonly Readonly<Record<string, unknown>>[] | undefined;
+  readonly health: { readonly status: number; readonly body: Json } | undefined;
+  readonly metadata: Json | undefined;
+  readonly openid: Json | undefined;
+  readonly keys: readonly Json[] | undefined;
   /** Requests whose proxy headers were ignored; undefined if the metrics cannot be read. */
   readonly forwardedIgnored: number | undefined;
   /** Seconds by which the service's clock is ahead of this machine's. */
@@ -45,37 +47,28 @@ export function serviceFindings({ url, health, metadata, openid, keys, forwarded
   if (metadata === undefined) return [...found, fault("it serves no metadata at /.well-known/oauth-authorization-server")];
 
   const { protocol, hostname } = new URL(url);
+  const registrable =
+    Array.isArray(metadata.scopes_supported) && metadata.scopes_supported.some((scope) => !IDENTITY_SCOPES.includes(String(scope)));
+  const narrow =
+    "clients that register themselves cannot have scopes of your resources: add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES if they should";
   found.push(
     check(
       metadata.issuer === url,
       `it is the issuer ${url}`,
       fault(`its issuer is ${printable(String(metadata.issuer))}: clients that expect ${url} reject its metadata; set JWT_ISSUER`),
     ),
-  );
-  found.push(
     check(
       openid?.issuer === metadata.issuer,
       "both discovery documents agree",
       fault("the OpenID configuration names another issuer, or is missing"),
     ),
-  );
-  found.push(
     check(
       protocol === "https:" || LOOPBACK.test(hostname),
       "credentials can be sent to its address safely",
       fault("it is reached over plain http"),
     ),
-  );
-  found.push(
     check(lists(metadata.code_challenge_methods_supported, "S256"), "PKCE with S256 is offered", fault("PKCE with S256 is not offered")),
-  );
-  const registrable =
-    Array.isArray(metadata.scopes_supported) && metadata.scopes_supported.some((scope) => !IDENTITY_SCOPES.includes(String(scope)));
-  const narrow =
-    "clients that register themselves cannot have scopes of your resources: add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES if they should";
-  found.push(check(registrable, "clients that register themselves can have scopes of your resources", warning(narrow)));
-
-  found.push(
+    check(registrable, "clients that register themselves can have scopes of your resources", warning(narrow)),
     check(
       keys?.some(({ alg, kid }) => alg === "EdDSA" && kid !== undefined) === true,
       "an Ed25519 key is published",
@@ -108,8 +101,6 @@ export function databaseFindings(settings: Readonly<Record<string, string>>): re
   const version = Number(settings.server_version_num ?? 0);
   return [...durable, check(version >= 150_000, "PostgreSQL is 15 or newer", fault("PostgreSQL is older than 15"))];
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 async function get(url: string): Promise<{ readonly status: number; readonly body: Json; readonly date: string | null } | undefined> {
   try {

@@ -39,9 +39,7 @@ export const record = (members: Readonly<Record<string, Cell>>): string => {
 export const when = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");
 
-/**
- * Any value as JSON. Control characters and changes of direction are escaped.
- */
+/** Any value as JSON. Control characters and changes of direction are escaped. */
 export const asJson = (value: unknown): string =>
   (JSON.stringify(value, null, 2) ?? "null").replace(UNSAFE, (character) =>
     character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -10,7 +10,7 @@ import { assertionAudiences } from "../core/client-assertion.ts";
 import type { DatabaseClock } from "../core/clocks.ts";
 import { clockWatch } from "../core/clocks.ts";
 import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
-import type { TokenCoreImplementation } from "../core/implementation.ts";
+import type { TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/successor.ts";

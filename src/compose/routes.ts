@@ -25,6 +25,7 @@ import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
 import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
+import { accountClosing } from "../store/account-closing.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientDirectory } from "../store/client-directory.ts";
@@ -32,14 +33,15 @@ import { clientRegistry, managedClients } from "../store/clients.ts";
 import { consents } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
 import { scopeDescriptions } from "../store/scope-descriptions.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
+import { users } from "../store/users.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { mailingStores } from "./account-stores.ts";
 import type { FrontSurroundings } from "./front.ts";
 import { managementPorts } from "./management.ts";
 
@@ -129,6 +131,28 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     sessionTtl: config.lifetimes.session,
     clock: systemClock,
     randomBytes,
+  };
+}
+
+/** The stores that queue mails. These then leave at once, and not only when the outbox is looked at next. */
+function mailingStores(sql: Sql, wake: () => void) {
+  const waking =
+    <Given extends readonly unknown[], Result>(verb: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      const result = await verb(...given);
+      wake();
+      return result;
+    };
+  const [accounts, passwords, closing] = [users(sql), passwordChanges(sql), accountClosing(sql)];
+  return {
+    users: { ...accounts, register: waking(accounts.register), issueVerification: waking(accounts.issueVerification) },
+    passwordChanges: {
+      ...passwords,
+      issueReset: waking(passwords.issueReset),
+      reset: waking(passwords.reset),
+      change: waking(passwords.change),
+    },
+    closing: { close: waking(closing.close) },
   };
 }
 

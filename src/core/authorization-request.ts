@@ -9,7 +9,7 @@ import { assertMayUseGrant } from "./policy/grant-type.ts";
 import { requestableResources } from "./policy/resource.ts";
 import { requestableScopes } from "./policy/scope.ts";
 import type { Core } from "./ports.ts";
-import { asIdTokenHint } from "./tokens/id-token.ts";
+import { readIdTokenHint } from "./tokens/id-token.ts";
 
 /** A valid authorization request, in the values that would be granted. */
 export interface ValidRequest {
@@ -101,8 +101,7 @@ function parseMaxAge(maxAge: string | undefined): number | undefined {
 /** The subject of an ID token of this issuer; the token may have expired (OIDC Core §3.1.2.1). */
 function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
   if (idTokenHint === undefined) return undefined;
-  const verified = core.issuedTokens.verify(idTokenHint, "JWT");
-  const hint = verified && asIdTokenHint(verified);
+  const hint = readIdTokenHint(idTokenHint, core);
   if (hint === undefined)
     throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is no ID token of this issuer" });
   return hint.sub;

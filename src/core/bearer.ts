@@ -1,14 +1,12 @@
 import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
-import { Refusal } from "../errors.ts";
+import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
 import { stateHolds } from "./introspection.ts";
 import type { Core } from "./ports.ts";
-import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference } from "./tokens/access-token.ts";
+import { type AccessTokenClaims, audienceList, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_token", reason);
-};
+const refuse = refusing("invalid_token");
 
 /**
  * What a route of the service itself demands of a valid token. Pure.
@@ -45,8 +43,7 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
-  const verified = core.issuedTokens.verify(token, "at+jwt");
-  const claims = verified && asAccessToken(verified);
+  const claims = verifiedAccessToken(token, core);
   if (claims === undefined) return refuse("not_an_access_token");
   if (claims.cnf !== undefined) refuse("token_bound"); // a bearer does not prove possession of the key
   const reference = tokenReference(claims);

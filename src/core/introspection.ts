@@ -6,7 +6,14 @@ import { hashSecret } from "../secret.ts";
 import type { Core, CorePorts } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
 import type { TokenState } from "./token-state.ts";
-import { type AccessTokenClaims, asAccessToken, audienceList, tokenReference, tokenTypeOf } from "./tokens/access-token.ts";
+import {
+  type AccessTokenClaims,
+  asAccessToken,
+  audienceList,
+  tokenReference,
+  tokenTypeOf,
+  verifiedAccessToken,
+} from "./tokens/access-token.ts";
 
 /** The answer for a token or key that is not valid, or that the caller may not see (RFC 7662 §2.2). */
 const INACTIVE = { active: false };
@@ -60,18 +67,13 @@ export const prefetchStates = (tokens: readonly string[], core: Core): readonly 
     return { token, claims, state };
   });
 
-function verified(token: string, core: Core): AccessTokenClaims | undefined {
-  const claims = core.issuedTokens.verify(token, "at+jwt");
-  return claims && asAccessToken(claims);
-}
-
 /**
  * The state of a token, as the caller may see it.
  * @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection
  */
 export async function introspect(prefetched: PrefetchedToken, caller: Client, core: Core) {
   const { token } = prefetched;
-  const claims = prefetched.claims ?? verified(token, core);
+  const claims = prefetched.claims ?? verifiedAccessToken(token, core);
   if (claims === undefined || !mayIntrospect(caller, claims)) return INACTIVE;
   const [state, detached] = await Promise.all([
     prefetched.state ?? core.tokens.of(tokenReference(claims)),

@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
 import type { ValidateLogoutRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import type { Core } from "./ports.ts";
-import { asIdTokenHint } from "./tokens/id-token.ts";
+import { readIdTokenHint } from "./tokens/id-token.ts";
 
 const refuse = (reason: string, description: string): never => {
   throw new Refusal("invalid_request", reason, { description });
@@ -13,8 +13,7 @@ const refuse = (reason: string, description: string): never => {
  * @see OpenID Connect RP-Initiated Logout §2 and §3
  */
 export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {
-  const verified = core.issuedTokens.verify(idTokenHint, "JWT");
-  const hint = verified && asIdTokenHint(verified);
+  const hint = readIdTokenHint(idTokenHint, core);
   if (hint === undefined) return refuse("id_token_hint_invalid", "id_token_hint is no ID token of this issuer");
   const { sub, aud } = hint;
   if (clientId !== undefined && clientId !== aud) refuse("id_token_hint_of_another_client", "id_token_hint was issued to another client");

@@ -1,8 +1,10 @@
+import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import type { RemoteKeys } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
 import type { Clock, RandomBytes } from "../clock.ts";
+import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { SecretHash } from "../secret.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
@@ -272,3 +274,22 @@ export interface Core extends CorePorts {
   /** The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
   readonly successor: (request: SuccessorInput) => string;
 }
+
+/** The unary methods. The core stream only carries the same calls. */
+type Method = Omit<(typeof TokenCoreService)["method"], "converse">;
+
+/** What accompanies the message of a call. */
+export interface CallContext {
+  /** Aborted when the caller has gone or its deadline has passed. */
+  readonly signal?: AbortSignal | undefined;
+  /** Seconds since the epoch by the database's clock: after it this call must have no effect, because its caller has given up. */
+  readonly notAfter?: number | undefined;
+}
+
+/** The service's implementation: one function a method, from a full message to the members of the answer. */
+export type TokenCoreImplementation = {
+  readonly [M in keyof Method]: (
+    request: MessageShape<Method[M]["input"]>,
+    context: CallContext,
+  ) => Promise<MessageInitShape<Method[M]["output"]>>;
+};

@@ -3,7 +3,7 @@ import type { Client } from "../clients/client.ts";
 import { hashSecret } from "../secret.ts";
 import { actorsOf } from "./policy/delegation.ts";
 import type { Core } from "./ports.ts";
-import { asAccessToken, tokenReference } from "./tokens/access-token.ts";
+import { tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 /** The shape of refresh tokens (docs/protocol.md#refresh-tokens). */
 const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
@@ -27,8 +27,7 @@ export async function revoke(token: string, client: Client, requestId: string, c
       await core.families.revoke(family.familyId, { ...audit, userId: family.subject.userId, grantId: family.grantId });
     return;
   }
-  const verified = core.issuedTokens.verify(token, "at+jwt");
-  const claims = verified && asAccessToken(verified);
+  const claims = verifiedAccessToken(token, core);
   if (claims?.client_id !== client.clientId) return;
   const reference = tokenReference(claims);
   await core.tokens.revoke(reference, claims.exp, {

@@ -17,7 +17,7 @@ const OPTIONS: ClientOptions = {
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
   "grpc.dns_min_time_between_resolutions_ms": 1_000,
-  // A connection whose other end is silent goes; streams on it have been left before that (heartbeat.ts).
+  // A connection whose other end is silent goes; streams on it have been left before that (core-stream.ts).
   "grpc.keepalive_time_ms": 1_000,
   "grpc.keepalive_timeout_ms": 2_000,
   "grpc.enable_http_proxy": 0,

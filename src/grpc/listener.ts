@@ -1,24 +1,28 @@
 import { isIPv6 } from "node:net";
-import { experimental, logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
-import type { RevocationEvents } from "../core/revocation-events.ts";
+import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
-  type IntrospectBatchRequest,
-  IntrospectionService,
-  type IntrospectRequest,
-  type VerifyApiKeyRequest,
-} from "../gen/countersign/introspection/v1/introspection_pb.ts";
+  experimental,
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  setLogVerbosity,
+  status,
+} from "@grpc/grpc-js";
+import type { RevocationEvents } from "../core/revocation-events.ts";
+import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
 import { REQUEST_BYTES } from "./definition.ts";
-import { intake } from "./intake.ts";
-import { asResourceServer, introspectionService } from "./introspection.ts";
+import { asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { revocationFeed } from "./revocation-feed.ts";
 import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
-import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary } from "./served-call.ts";
+import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary, type UnaryService } from "./served-call.ts";
 import { standardServices, standardStreams } from "./standard-services.ts";
 
 export interface GrpcListenerOptions {
@@ -62,23 +66,59 @@ const SERVER_OPTIONS = {
 function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
   const service = introspectionService(core);
   const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
-  const limit = INTROSPECTION_LIMIT;
-  serveUnary(server, introspect, run, {
-    bytes: REQUEST_BYTES.introspect,
-    limit,
-    answer: (request, call, signal) => service.introspect(request as IntrospectRequest, asResourceServer(call, signal)),
-  });
-  serveUnary(server, introspectBatch, run, {
-    bytes: REQUEST_BYTES.introspectBatch,
-    limit,
-    answer: (request, call, signal) => service.introspectBatch(request as IntrospectBatchRequest, asResourceServer(call, signal)),
-  });
-  serveUnary(server, verifyApiKey, run, {
-    bytes: REQUEST_BYTES.introspect,
-    limit,
-    answer: (request, call, signal) => service.verifyApiKey(request as VerifyApiKeyRequest, asResourceServer(call, signal)),
-  });
+  const serve = <Request>(
+    method: DescMethodUnary,
+    bytes: number,
+    answer: (request: Request, call: IntrospectionCall) => ReturnType<UnaryService["answer"]>,
+  ): void =>
+    serveUnary(server, method, run, {
+      bytes,
+      limit: INTROSPECTION_LIMIT,
+      // The request is of the type that the method was registered with.
+      answer: (request, call, signal) => answer(request as Request, asResourceServer(call, signal)),
+    });
+  serve(introspect, REQUEST_BYTES.introspect, service.introspect);
+  serve(introspectBatch, REQUEST_BYTES.introspectBatch, service.introspectBatch);
+  serve(verifyApiKey, REQUEST_BYTES.introspect, service.verifyApiKey);
 }
+
+/**
+ * Lets in uncompressed requests alone, and says so in every answer: they are small and secret, so compressing them gains nothing, and
+ * unpacking is work that a stranger could order. A request that dribbles is not waited for.
+ * @param arrival milliseconds in which a request that is one message must have arrived whole
+ * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
+ */
+export const intake =
+  (arrival: number): ServerInterceptor =>
+  (method, call) => {
+    // grpc-js takes the header away before anybody may look at it; this is where it keeps what it said.
+    const encoding: unknown = Reflect.get(call, "incomingEncoding");
+    return new ServerInterceptingCall(call, {
+      start(next) {
+        if (encoding !== "identity") {
+          call.sendStatus({ code: status.UNIMPLEMENTED, details: "compression is not accepted" });
+          return;
+        }
+        if (method.requestStream) {
+          next();
+          return;
+        }
+        const tooSlow = () => call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
+        const timer = setTimeout(tooSlow, arrival);
+        next({
+          onReceiveHalfClose(pass) {
+            clearTimeout(timer);
+            pass();
+          },
+          onCancel: () => clearTimeout(timer),
+        });
+      },
+      sendMetadata(metadata, next) {
+        metadata.set("grpc-accept-encoding", "identity");
+        next(metadata);
+      },
+    });
+  };
 
 /**
  * The gRPC side of the service: introspection for resource servers, in the role of a core the token core for fronts, health and reflection.

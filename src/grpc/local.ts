@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import type { CallContext, TokenCoreImplementation } from "../core/implementation.ts";
+import type { CallContext, TokenCoreImplementation } from "../core/ports.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
 export type { CallContext, TokenCoreImplementation };

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { rulesOf } from "../../src/core/explain/token-request.ts";
+import { rulesOf } from "../../src/core/explain.ts";
 import { GRANTS, type GrantCase } from "../../src/protocol/grants.ts";
 
 const root = join(import.meta.dirname, "../..");

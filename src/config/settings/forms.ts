@@ -46,10 +46,7 @@ export const url = (schemes: readonly string[]) =>
     "give the whole URL",
   );
 
-/**
- * Issuer identifiers are compared as strings, so only the canonical spelling is accepted.
- * @see RFC 8414 §2, OpenID Connect Discovery §3
- */
+/** Issuer identifiers are compared as strings, so only the canonical spelling is accepted. @see RFC 8414 §2, OpenID Connect Discovery §3 */
 const isIssuer = (value: string) => {
   if (!URL.canParse(value) || value.endsWith("/") || /[?#]/.test(value)) return false;
   const { protocol, username, password, href, pathname } = new URL(value);

@@ -1,6 +1,6 @@
 import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { VerifiedClaims } from "../signing/issued-tokens.ts";
+import type { IssuedTokens, VerifiedClaims } from "../signing/issued-tokens.ts";
 import type { TokenReference } from "../token-state.ts";
 import { isActor, isAncestry, isAudience, isConfirmation, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
 
@@ -134,6 +134,15 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
     absentOr(may_act, isObject);
   // Each member has just been checked.
   return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
+}
+
+/** The claims of an access token that this issuer signed, expired or not; undefined for every other text. */
+export function verifiedAccessToken(
+  token: string,
+  { issuedTokens }: { readonly issuedTokens: IssuedTokens },
+): AccessTokenClaims | undefined {
+  const claims = issuedTokens.verify(token, "at+jwt");
+  return claims && asAccessToken(claims);
 }
 
 /** How a token is presented: one that is bound by DPoP with a proof, all others as bearer tokens (RFC 9449 §5, RFC 8705 §3). */

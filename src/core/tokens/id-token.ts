@@ -1,35 +1,17 @@
-import type { VerifiedClaims } from "../signing/issued-tokens.ts";
+import type { IssuedTokens } from "../signing/issued-tokens.ts";
 import type { Subject } from "../token-state.ts";
+import type { AccessTokenContents } from "./access-token.ts";
 import { isText } from "./claim-shapes.ts";
 
-/** The claims of an ID token (docs/protocol.md#id-tokens). Times in seconds since the epoch. */
-export interface IdTokenClaims {
-  readonly iss: string;
-  readonly sub: string;
-  readonly aud: string;
-  readonly exp: number;
-  readonly iat: number;
-  readonly auth_time: number;
-  readonly nonce?: string;
-  readonly name?: string;
-  readonly email?: string;
-  readonly email_verified?: true;
-}
-
-export interface IdTokenContents {
-  readonly issuer: string;
+interface IdTokenContents extends Pick<AccessTokenContents, "issuer" | "clientId" | "scopes" | "now" | "lifetime"> {
   readonly subject: Subject;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
+  /** Seconds since the epoch. */
   readonly authTime: number;
   readonly nonce: string | null;
-  /** Seconds since the epoch. */
-  readonly now: number;
-  /** Seconds. */
-  readonly lifetime: number;
 }
 
-export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, nonce, now, lifetime }: IdTokenContents): IdTokenClaims {
+/** The claims of an ID token. @see docs/protocol.md#id-tokens, OIDC Core §2 */
+export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, nonce, now, lifetime }: IdTokenContents): object {
   const name = [subject.firstName, subject.lastName].filter((part) => part !== null && part !== "").join(" ");
   return {
     iss: issuer,
@@ -40,10 +22,15 @@ export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, non
     auth_time: authTime,
     ...(nonce !== null && { nonce }),
     ...(name !== "" && { name }),
-    ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true as const }),
+    ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true }),
   };
 }
 
-/** The claims of an ID token of this issuer that is sent back as a hint; undefined for claims of another shape. */
-export const asIdTokenHint = ({ sub, aud }: VerifiedClaims): { readonly sub: string; readonly aud: string } | undefined =>
-  isText(sub) && isText(aud) ? { sub, aud } : undefined;
+/**
+ * Subject and client of an ID token of this issuer that is sent back as a hint; it may have expired. Undefined for every other text.
+ * @see OIDC Core §3.1.2.1
+ */
+export function readIdTokenHint(token: string, { issuedTokens }: { readonly issuedTokens: IssuedTokens }) {
+  const { sub, aud } = issuedTokens.verify(token, "JWT") ?? {};
+  return isText(sub) && isText(aud) ? { sub, aud } : undefined;
+}

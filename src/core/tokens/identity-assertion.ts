@@ -1,27 +1,18 @@
 import { printScope } from "../../protocol/scope.ts";
 import type { Subject } from "../token-state.ts";
-import type { Actor } from "./access-token.ts";
+import type { AccessTokenContents } from "./access-token.ts";
 
 /** Lifetime in seconds of an assertion of this issuer; the subject token may shorten it. */
 export const ASSERTION_LIFETIME = 300;
 
-export interface IdentityAssertionContents {
-  readonly issuer: string;
+interface IdentityAssertionContents extends Omit<AccessTokenContents, "subject" | "audience" | "exchangedFrom" | "cnf"> {
   readonly subject: Subject;
   /** Issuer identifier of the other authorization server. */
   readonly audience: string;
   /** What the client is to reach there. */
   readonly resources: readonly string[];
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  readonly jti: string;
   /** Seconds since the epoch of the user's real authentication. */
   readonly authTime: number;
-  readonly act: Actor | undefined;
-  /** Seconds since the epoch. */
-  readonly now: number;
-  /** Seconds. */
-  readonly lifetime: number;
 }
 
 /**

@@ -96,11 +96,8 @@ const resendErrorPrinter =
     if (refusal?.code === "too_many_requests") ctx.body = JSON.stringify({ error: "Too Many Requests", statusCode: 429 });
   };
 
-/** The part of the page kit that the link of the mail needs. */
-type VerifyKit = Pick<PageKit, "ports" | "cookies" | "guard" | "site">;
-
 /** GET /auth/verify: uses up the token of the mail; a page for a browser, JSON for every other client. */
-export const verifyRoute = (kit: VerifyKit): Route => ({
+export const verifyRoute = (kit: PageKit): Route => ({
   method: "GET",
   path: "/auth/verify",
   print: verifyErrorPrinter(kit),
@@ -132,7 +129,7 @@ export const verifyRoute = (kit: VerifyKit): Route => ({
 const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
 
 /** Prints errors in the form that the client prefers. The page for an expired link offers to send another one. */
-function verifyErrorPrinter({ ports, site, guard }: VerifyKit): ErrorPrinter {
+function verifyErrorPrinter({ ports, site, guard }: PageKit): ErrorPrinter {
   const [json, page] = [apiErrorPrinter(ports.issuer), pageErrorPrinter(site)];
   return (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);

@@ -46,10 +46,7 @@ export const PasswordBody = z.strictObject({ currentPassword: password, password
 
 export const ClosingBody = z.strictObject({ currentPassword: password });
 
-/**
- * The value as the schema reads it.
- * @throws {Refusal} invalid_request with an issue for each invalid member
- */
+/** The value as the schema reads it. @throws {Refusal} invalid_request with an issue for each invalid member */
 export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

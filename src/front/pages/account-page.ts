@@ -4,7 +4,7 @@ import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import type { Catalogue, Language } from "../texts/language.ts";
+import { type Catalogue, catalogue, type Language } from "../texts/language.ts";
 import { html, type Markup, type Part } from "./html.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
 import type { ReturnTo, Site } from "./site.ts";
@@ -95,23 +95,18 @@ ${content}`,
 export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
-export interface AccountNavTexts {
-  /** Names the list of account pages. */
-  readonly nav: string;
-  readonly signOut: string;
-}
-
-export const accountNavTexts: Catalogue<AccountNavTexts> = {
+/** `nav` names the list of account pages. */
+const accountNavTexts = catalogue({
   en: { nav: "Your account", signOut: "Sign out" },
   de: { nav: "Ihr Konto", signOut: "Abmelden" },
-};
+});
 
 /** A section of the account pages. */
 export interface AccountSection {
   readonly path: string;
   readonly label: Catalogue<string>;
-  /** Whether this server has the page; without it every server has. */
-  readonly isOffered?: (site: Site) => boolean;
+  /** Whether only a server that links wallets has the page. */
+  readonly forWallets?: true;
 }
 
 /** The page after a sign-in without another destination. */
@@ -121,12 +116,12 @@ const SECTIONS: readonly AccountSection[] = [
   { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
   { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
   { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
-  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, isOffered: (site) => site.wallets },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, forWallets: true },
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
 
 /** The account pages that this server has, in the order of the navigation. */
-export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ isOffered }) => isOffered?.(site) ?? true);
+export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);
 
 /** The account page whose path equals untrusted text exactly, else the first one, so that it can lead nowhere else. Pure. */
 export const namedSection = (site: Site, text: string | undefined): string =>

@@ -49,19 +49,19 @@ export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontCont
   return { ...pending, requestId };
 }
 
-/** The faults of a form, in the user's language, for a refusal that the user can correct. @throws any other error */
-export function faultsOf(
+/**
+ * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
+ * Retry-After where it is known.
+ * @throws any other error
+ */
+export function failedForm(
   ctx: FrontContext,
   error: unknown,
   fields: readonly string[],
-): { readonly refusal: Refusal; readonly faults: readonly Fault[] } {
+): { readonly faults: readonly Fault[]; readonly status: number } {
   const isCorrectable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
   if (!isCorrectable) throw error;
-  return { refusal: error, faults: refusalFaults(languageOf(ctx), error, fields) };
-}
-
-/** The status for a form that is shown again after a refusal; sets Retry-After where it is known. */
-export function failedForm(ctx: FrontContext, { code, detail }: Refusal): number {
+  const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
-  return CATALOGUE[code].http;
+  return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };
 }

@@ -22,9 +22,7 @@ export function siteOf(issuer: string, wallets = false): Site {
   };
 }
 
-/**
- * Where a user was going before they had to sign in, sign up or open a mail: an application's pending request, or an account page.
- */
+/** Where a user was going before they had to sign in, sign up or open a mail: an application's pending request, or an account page. */
 export interface ReturnTo {
   readonly requestId?: string | undefined;
   /** The path of an account page other than the first. */

@@ -42,9 +42,7 @@ export interface DocsOptions {
   readonly describe: () => Promise<object>;
 }
 
-/**
- * `/docs` with its files, and `/openapi.json`. Files are read and the description is made on the first request.
- */
+/** `/docs` with its files, and `/openapi.json`. Files are read and the description is made on the first request. */
 export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   const serve = (make: () => Promise<PreparedDocument>): Handler => {

@@ -5,8 +5,6 @@ import type { FrontContext } from "../http/routes.ts";
 export type { Catalogue, Language };
 export { catalogue, LANGUAGES };
 
-const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some((language) => language === tag);
-
 /** Characters of the header that are read: thousands of languages would take long to parse. */
 const MAX_ACCEPTED = 500;
 
@@ -14,7 +12,7 @@ const MAX_ACCEPTED = 500;
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
   const accepted = req.headers["accept-language"]?.slice(0, MAX_ACCEPTED);
   const wanted = new Negotiator({ headers: { "accept-language": accepted } }).language([...LANGUAGES]);
-  return isLanguage(wanted) ? wanted : LANGUAGES[0];
+  return LANGUAGES.find((language) => language === wanted) ?? LANGUAGES[0];
 }
 
 const DAYS: Catalogue<Intl.DateTimeFormat> = {

@@ -8,13 +8,7 @@ import { sendJson } from "../http/headers.ts";
 import type { ErrorPrinter, Handler, HotContext, Route } from "../http/routes.ts";
 
 /** What answers the wallet paths. */
-export interface WalletHandlers {
-  readonly start: Handler;
-  readonly poll: Handler;
-  readonly request: Handler;
-  readonly requestWithNonce: Handler;
-  readonly response: Handler;
-}
+export type WalletHandlers = Readonly<Record<"start" | "poll" | "request" | "requestWithNonce" | "response", Handler>>;
 
 /**
  * The paths of wallet linking (docs/protocol.md#wallet-linking), and those that wallets themselves use: the signed request that an

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rulesOf } from "../../../src/core/explain/token-request.ts";
-import { traceRules } from "../../../src/core/explain/verdicts.ts";
+import { rulesOf, traceRules } from "../../../src/core/explain.ts";
 import { ENFORCED, named } from "../../../src/core/policy/rule.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";

@@ -1,7 +1,7 @@
 import { connect, constants } from "node:http2";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { intake } from "../../../src/grpc/intake.ts";
+import { intake } from "../../../src/grpc/listener.ts";
 
 const server = new Server({ interceptors: [intake(150)] });
 const bytes = (buffer: Buffer) => buffer;

@@ -16,11 +16,11 @@ import type { Subject } from "../../token-state.ts";
 import {
   type AccessTokenClaims,
   ancestors,
-  asAccessToken,
   audienceList,
   delegationJti,
   newJti,
   tokenReference,
+  verifiedAccessToken,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
 import { ACCESS_TOKEN_TYPE, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
@@ -30,11 +30,6 @@ import { decideExchange, type Exchange, TOKEN_RULES } from "./rules.ts";
 import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "./subject-rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
-
-function claimsOf(token: string, core: Core): AccessTokenClaims | undefined {
-  const verified = core.issuedTokens.verify(token, "at+jwt");
-  return verified && asAccessToken(verified);
-}
 
 /** @param agent the client that acts with the token, if it is a subject token */
 async function presented(claims: AccessTokenClaims | undefined, core: Core, agent?: string): Promise<PresentedToken | undefined> {
@@ -51,11 +46,11 @@ async function clientsAmong(values: readonly string[], requesting: Client, core:
 
 /** Reads all that the rules look at, in one go. */
 async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
-  const claims = claimsOf(params.subjectToken, core);
+  const claims = verifiedAccessToken(params.subjectToken, core);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
   const [subject, actor, clients] = await Promise.all([
     presented(claims, core, client.clientId),
-    params.actorToken === undefined ? undefined : presented(claimsOf(params.actorToken, core), core),
+    params.actorToken === undefined ? undefined : presented(verifiedAccessToken(params.actorToken, core), core),
     clientsAmong([...targets, ...(claims ? audienceList(claims) : [])], client, core),
   ]);
   return { client, params, subject, actor, clients, issuer: core.issuer };
@@ -169,15 +164,22 @@ export const tokenExchange: Grant<"tokenExchange"> = {
     const cnf = request.confirmation;
     const delegation = { ...newDelegation(exchange, client, lifetime, core), ...(cnf && { cnf }) };
     const { jti } = delegation;
-    const accessToken = () => {
-      const exchangedFrom = ancestors(subject.claims);
-      const { now } = subject.state;
-      const { sub } = subject.claims;
-      return accessTokenAnswer({ subject: sub, client, scopes, audience, jti, lifetime, now, act, exchangedFrom, cnf }, core);
+    const { claims, state } = subject;
+    const token = {
+      subject: claims.sub,
+      client,
+      scopes,
+      audience,
+      jti,
+      lifetime,
+      now: state.now,
+      act,
+      exchangedFrom: ancestors(claims),
+      cnf,
     };
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([
-      kind === "id_jag" ? assertionAnswer(exchange, request, { jti, lifetime }, core) : accessToken(),
+      kind === "id_jag" ? assertionAnswer(exchange, request, { jti, lifetime }, core) : accessTokenAnswer(token, core),
       core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
     ]);
     return stored ? { ...answer, issuedTokenType: issuedTypeOf(exchange) } : refuseOvertaken(request, core);

@@ -7,7 +7,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit } from "../kit.ts";
+import { failedForm, type PageKit } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
@@ -38,8 +38,7 @@ export const profilePage = (kit: PageKit): Handler =>
       await rename(user, assertShape(NameBody, typed), kit.ports.users, callerOf(ctx));
       return "/account?done=named";
     } catch (error) {
-      const { refusal, faults } = faultsOf(ctx, error, ["firstName", "lastName"]);
-      await show(kit, ctx, user, { typed, faults, status: failedForm(ctx, refusal) });
+      await show(kit, ctx, user, { typed, ...failedForm(ctx, error, ["firstName", "lastName"]) });
       return undefined;
     }
   });

@@ -49,5 +49,3 @@ export const accountTexts = catalogue({
     removeFrom: (name) => `Zugriff von ${name} entfernen`,
   },
 });
-
-export type AccountTexts = (typeof accountTexts)["en"];

@@ -4,9 +4,9 @@ import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownHost, shownName, shownTarget, type Targets } from "../views/client.ts";
-import { day, type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
+import { buttonForm, day, type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
 import { type Described, scopeWords } from "../views/scopes.ts";
-import { type AccountTexts, accountTexts } from "./texts.ts";
+import { accountTexts } from "./texts.ts";
 
 export interface AccountPage {
   readonly user: User;
@@ -38,7 +38,7 @@ ${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)
 <div><dt>${texts.email}</dt><dd>${user.email} ${tag}</dd></div>
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
-${!user.emailVerified && resendForm(site, texts, token)}
+${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}
 ${nameForm(site, language, page)}
 </section>
 <section class="card" aria-labelledby="applications">
@@ -77,15 +77,6 @@ ${input("lastName", "family-name")}
 </form>`;
 }
 
-const resendForm = (
-  site: Site,
-  texts: AccountTexts,
-  token: string,
-): Markup => html`<form method="post" action="${site.path("/account/resend")}">
-${hidden(token)}
-<button class="button button-quiet" type="submit">${texts.resend}</button>
-</form>`;
-
 function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
   const texts = accountTexts[language];
   const name = shownName(language, consent.clientName);
@@ -98,11 +89,7 @@ ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(co
 ${consent.resources.length > 0 && html`<p class="small">${texts.worksWith} ${resourceList(language, consent.resources, targets)}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
-<form method="post" action="${site.path("/account/revoke")}">
-${hidden(token)}
-<input type="hidden" name="consent" value="${consent.id}">
-<button class="button button-quiet" type="submit" aria-label="${texts.removeFrom(name)}">${texts.remove}</button>
-</form>
+${buttonForm(site.path("/account/revoke"), token, { words: texts.remove, label: texts.removeFrom(name), member: ["consent", consent.id] })}
 </li>`;
 }
 

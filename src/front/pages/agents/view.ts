@@ -1,11 +1,11 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import type { NamedTarget } from "../../../clients/agents.ts";
-import { type Language, shownList, shownMoment } from "../../texts/language.ts";
+import { type Language, shownList } from "../../texts/language.ts";
 import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName, shownResource, shownText } from "../views/client.ts";
-import { hidden } from "../views/layout.ts";
+import { buttonForm, moment } from "../views/layout.ts";
 import { type Described, scopeWords } from "../views/scopes.ts";
 import { type AgentCard, mayHandOnTo } from "./cards.ts";
 import { type AgentsTexts, agentsTexts } from "./texts.ts";
@@ -48,19 +48,15 @@ ${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`,
 
 const nameOf = (language: Language, { clientId, name }: NamedClient): string => shownName(language, name ?? clientId);
 
-/** A moment in UTC. @param seconds since the epoch */
-const moment = ({ language }: Print, seconds: number): Markup =>
-  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
-
 function agentCard(print: Print, card: AgentCard, index: number): Markup {
   const { texts } = print;
   const { agent, held, lastActed, pausedByUser, pausedByOperator } = card;
   return html`<section class="card" aria-labelledby="agent-${index}">
 <h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${standing(texts, card)}</h2>
 ${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
-${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print, pausedByOperator.pausedAt)}</p>`}
-${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print, pausedByUser.pausedAt)}</p>`}
-${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print, lastActed)}`}</p>`}
+${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print.language, pausedByOperator.pausedAt)}</p>`}
+${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print.language, pausedByUser.pausedAt)}</p>`}
+${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print.language, lastActed)}`}</p>`}
 ${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
 <div class="actions">
 ${pauseForm(print, card)}
@@ -88,34 +84,29 @@ function delegationItem(print: Print, delegation: Delegation): Markup {
 <p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 <p class="small">${texts.startedBy} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
 ${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
-<p class="small">${texts.since} ${moment(print, issuedAt)}, ${texts.until} ${moment(print, expiresAt)}</p>
+<p class="small">${texts.since} ${moment(print.language, issuedAt)}, ${texts.until} ${moment(print.language, expiresAt)}</p>
 ${ended?.reason === "paused_above" && html`<p class="small">${texts.waits}</p>`}
 ${kind === "id_jag" && html`<p class="small">${texts.assertion}</p>`}
 </div>
-${form(print, "end", "delegation", id, texts.end, texts.endAt(named(delegation.agent.clientId), places[0] ?? nameOf(language, application)))}
+${form(print, "end", ["delegation", id], texts.end, texts.endAt(named(delegation.agent.clientId), places[0] ?? nameOf(language, application)))}
 </li>`;
 }
 
 const pauseForm = (print: Print, { agent: { clientId }, pausedByUser }: AgentCard): Part => {
   const { texts, named } = print;
   return pausedByUser === undefined
-    ? form(print, "pause", "agent", clientId, texts.pause, texts.pauseNamed(named(clientId)))
-    : form(print, "resume", "agent", clientId, texts.resume, texts.resumeNamed(named(clientId)));
+    ? form(print, "pause", ["agent", clientId], texts.pause, texts.pauseNamed(named(clientId)))
+    : form(print, "resume", ["agent", clientId], texts.resume, texts.resumeNamed(named(clientId)));
 };
 
 const endAllForm = (print: Print, { clientId }: NamedClient): Markup =>
-  form(print, "end", "agent", clientId, print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
+  form(print, "end", ["agent", clientId], print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
 
 /** A form with one button. @param label distinguishes the button from others with the same text */
 const form = (
   { site, token }: Print,
   act: "end" | "pause" | "resume",
-  member: "delegation" | "agent",
-  value: string,
+  member: readonly ["delegation" | "agent", string],
   words: string,
   label: string,
-): Markup => html`<form method="post" action="${site.path(`/account/agents/${act}`)}">
-${hidden(token)}
-<input type="hidden" name="${member}" value="${value}">
-<button class="button button-quiet" type="submit" aria-label="${label}">${words}</button>
-</form>`;
+): Markup => buttonForm(site.path(`/account/agents/${act}`), token, { words, label, member });

@@ -6,7 +6,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit } from "../kit.ts";
+import { failedForm, type PageKit } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
@@ -26,8 +26,8 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
         const { currentPassword } = assertShape(ClosingBody, { currentPassword: form.get(CURRENT_PASSWORD) ?? "" });
         await closeAccount(user, currentPassword, ports, callerOf(ctx));
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, [CURRENT_PASSWORD]);
-        await show(ctx, user, faults, failedForm(ctx, refusal));
+        const { faults, status } = failedForm(ctx, error, [CURRENT_PASSWORD]);
+        await show(ctx, user, faults, status);
         return undefined;
       }
       cookies.endSession(ctx);

@@ -4,7 +4,7 @@ import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName } from "../views/client.ts";
 import { type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
-import { noticeView } from "../views/notice.ts";
+import { noticeView, wideLink } from "../views/notice.ts";
 import { deleteAccountTexts } from "./texts.ts";
 
 export interface DeleteAccountPage {
@@ -44,6 +44,5 @@ ${field(language, { name: "currentPassword", label: texts.currentPassword, type:
 /** After the account is gone. */
 export function accountGoneView(site: Site, language: Language): Markup {
   const { title, text, signUp } = deleteAccountTexts[language].gone;
-  const more = html`<a class="button button-wide" href="${site.path("/signup")}">${signUp}</a>`;
-  return noticeView(site, language, { tone: "good", title, text, more });
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/signup"), signUp) });
 }

@@ -6,7 +6,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { returnToOf } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
+import { failedForm, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, returnToStarted } from "../pending-action.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
@@ -36,9 +36,9 @@ export function forgotPage(kit: PageKit): Handlers {
       try {
         await forgotPassword(assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, ["email"]);
+        const { faults, status } = failedForm(ctx, error, ["email"]);
         const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults });
-        return sendPage(ctx, page, failedForm(ctx, refusal));
+        return sendPage(ctx, page, status);
       }
       await beginPendingAction(kit, ctx, email, returnTo);
       sendRedirect(ctx, site.path("/forgot/sent", returnTo), 303);
@@ -52,9 +52,7 @@ export const forgotSentPage =
   (ctx) =>
     sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
 
-/**
- * GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not.
- */
+/** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
 export function resetPage(kit: PageKit): Handlers {
   const { ports, guard, site } = kit;
   /** Shows the form for a valid link, else that it is not valid. */
@@ -82,8 +80,8 @@ export function resetPage(kit: PageKit): Handlers {
         const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
         await resetPassword(token, password, ports, callerOf(ctx));
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, ["password"]);
-        return show(ctx, link, faults, failedForm(ctx, refusal));
+        const { faults, status } = failedForm(ctx, error, ["password"]);
+        return show(ctx, link, faults, status);
       }
       sendRedirect(ctx, site.path(`/reset?done=${CHANGED}`), 303);
     },

@@ -1,20 +1,12 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 import type { ReturnTo, Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
-import { noticeView } from "../views/notice.ts";
+import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
+import { noticeView, wideLink } from "../views/notice.ts";
 import { forgottenPasswordTexts } from "./texts.ts";
 
-export interface ForgotPage {
-  readonly token: string;
-  /** Where the user is going. */
-  readonly returnTo: ReturnTo;
-  readonly email?: string | undefined;
-  readonly faults: readonly Fault[];
-}
-
 /** Asks for the address of the account. */
-export function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: ForgotPage): Markup {
+export function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: FormPage): Markup {
   const texts = forgottenPasswordTexts[language];
   return layout(
     site,
@@ -36,17 +28,15 @@ ${field(language, { name: "email", label: texts.email, type: "email", autocomple
 /** After the request for a link, whether or not there is such an account. */
 export function forgotSentView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { sent, toSignIn } = forgottenPasswordTexts[language];
-  const more = html`<a class="button button-wide" href="${site.path("/login", returnTo)}">${toSignIn}</a>
+  const more = html`${wideLink(site.path("/login", returnTo), toSignIn)}
 <p class="small after-form">${sent.nothingThere}</p>`;
   return noticeView(site, language, { tone: "mail", title: sent.title, text: sent.text, more });
 }
 
-export interface ResetPage {
-  readonly token: string;
+export interface ResetPage extends Omit<FormPage, "returnTo"> {
   /** The token of the link. */
   readonly link: string;
   readonly email: string;
-  readonly faults: readonly Fault[];
 }
 
 /** Asks for the new password. */
@@ -72,13 +62,11 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
 /** After a link that is no longer valid. */
 export function staleResetView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, again } = forgottenPasswordTexts[language].stale;
-  const more = html`<a class="button button-wide" href="${site.path("/forgot", returnTo)}">${again}</a>`;
-  return noticeView(site, language, { tone: "bad", title, text, more });
+  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/forgot", returnTo), again) });
 }
 
 /** After the new password was set. */
 export function resetDoneView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, signIn } = forgottenPasswordTexts[language].changed;
-  const more = html`<a class="button button-wide" href="${site.path("/login", returnTo)}">${signIn}</a>`;
-  return noticeView(site, language, { tone: "good", title, text, more });
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login", returnTo), signIn) });
 }

@@ -7,7 +7,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit } from "../kit.ts";
+import { failedForm, type PageKit } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { securityView } from "./view.ts";
 
@@ -40,8 +40,7 @@ export const passwordPage = (kit: PageKit): Handler =>
       cookies.startSession(ctx, await changePassword(signedIn.user, passwords, ports, callerOf(ctx)), ports.sessionTtl);
       return "/account/security?done=password";
     } catch (error) {
-      const { refusal, faults } = faultsOf(ctx, error, [CURRENT_PASSWORD, "password"]);
-      await show(kit, ctx, signedIn, { faults, status: failedForm(ctx, refusal) });
+      await show(kit, ctx, signedIn, failedForm(ctx, error, [CURRENT_PASSWORD, "password"]));
       return undefined;
     }
   });

@@ -3,7 +3,7 @@ import { type Language, shownMoment } from "../../texts/language.ts";
 import { accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, hidden, moment } from "../views/layout.ts";
+import { buttonForm, type Fault, faultOf, faultSummary, field, hidden, moment } from "../views/layout.ts";
 import { type SecurityTexts, securityTexts } from "./texts.ts";
 
 export interface SecurityPage {
@@ -30,13 +30,7 @@ export function securityView(site: Site, language: Language, page: SecurityPage)
 <h2 id="sessions">${texts.sessions}</h2>
 <p>${texts.sessionsText}</p>
 <ul class="applications">${here.map((session) => sessionItem(site, language, session, true, token))}${elsewhere.map((session) => sessionItem(site, language, session, false, token))}</ul>
-${
-  elsewhere.length > 0 &&
-  html`<form method="post" action="${site.path("/account/sessions/end-others")}">
-${hidden(token)}
-<button class="button button-quiet" type="submit">${texts.signOutOthers}</button>
-</form>`
-}
+${elsewhere.length > 0 && buttonForm(site.path("/account/sessions/end-others"), token, { words: texts.signOutOthers })}
 </section>
 <section class="card" aria-labelledby="everywhere">
 <h2 id="everywhere">${texts.everywhere}</h2>
@@ -68,6 +62,7 @@ ${field(language, { name: "password", label: texts.newPassword, type: "password"
 function sessionItem(site: Site, language: Language, session: LiveSession, here: boolean, token: string): Markup {
   const texts = securityTexts[language];
   const device = deviceWords(texts, session);
+  const label = texts.signOutOf(device, shownMoment(language, session.authTime));
   return html`<li>
 <div class="application">
 <h3><bdi>${device}</bdi> ${here && html`<span class="tag tag-good">${texts.thisBrowser}</span>`}</h3>
@@ -75,14 +70,7 @@ function sessionItem(site: Site, language: Language, session: LiveSession, here:
 <p class="small">${texts.lastSeenAt} ${moment(language, session.lastSeenAt)}</p>
 ${session.address !== null && html`<p class="small">${texts.fromAddress} <span class="host">${session.address}</span></p>`}
 </div>
-${
-  !here &&
-  html`<form method="post" action="${site.path("/account/sessions/end")}">
-${hidden(token)}
-<input type="hidden" name="session" value="${session.id}">
-<button class="button button-quiet" type="submit" aria-label="${texts.signOutOf(device, shownMoment(language, session.authTime))}">${texts.signOut}</button>
-</form>`
-}
+${!here && buttonForm(site.path("/account/sessions/end"), token, { words: texts.signOut, label, member: ["session", session.id] })}
 </li>`;
 }
 

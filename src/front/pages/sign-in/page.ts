@@ -8,7 +8,7 @@ import { hasSignedInSince } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_START, returnToOf } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
+import { failedForm, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
 import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
@@ -24,9 +24,7 @@ interface Attempt {
 
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
-/**
- * GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one.
- */
+/** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
 
@@ -77,8 +75,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.startSession(ctx, secret, ports.sessionTtl);
         cookies.endPendingAction(ctx);
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, ["email", "password"]);
-        return showForm(ctx, returnTo, { email, faults, status: failedForm(ctx, refusal) });
+        return showForm(ctx, returnTo, { email, ...failedForm(ctx, error, ["email", "password"]) });
       }
       sendRedirect(
         ctx,

@@ -1,18 +1,13 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
-import type { ReturnTo, Site } from "../site.ts";
+import type { Site } from "../site.ts";
 import { clientLine, type ShownClient } from "../views/client.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
+import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
 import { signInTexts } from "./texts.ts";
 
-export interface SignInPage {
-  readonly token: string;
-  /** Where the user is going. */
-  readonly returnTo: ReturnTo;
+export interface SignInPage extends FormPage {
   /** The application that waits for the user, if there is one. */
   readonly client: ShownClient | undefined;
-  readonly email: string | undefined;
-  readonly faults: readonly Fault[];
   /** Whether a user is already signed in and has to confirm it. */
   readonly again: boolean;
 }

@@ -5,13 +5,8 @@ import { hidden, layout } from "../views/layout.ts";
 import { noticeView, wideLink } from "../views/notice.ts";
 import { signOutTexts } from "./texts.ts";
 
-export interface SignOutPage {
-  readonly token: string;
-  readonly email: string;
-}
-
 /** Asks before signing out: a link on another site must not sign the user out. */
-export function signOutView(site: Site, language: Language, { token, email }: SignOutPage): Markup {
+export function signOutView(site: Site, language: Language, { token, email }: Readonly<Record<"token" | "email", string>>): Markup {
   const texts = signOutTexts[language];
   return layout(
     site,
@@ -31,12 +26,7 @@ ${hidden(token)}
 /** After a sign-out request of an application that cannot be verified: the user stays signed in and is not redirected. */
 export function badLogoutRequestView(site: Site, language: Language): Markup {
   const { title, text, signOut } = signOutTexts[language].badRequest;
-  return noticeView(site, language, {
-    tone: "bad",
-    title,
-    text,
-    more: html`<a class="button button-wide" href="${site.path("/logout")}">${signOut}</a>`,
-  });
+  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/logout"), signOut) });
 }
 
 /** After signing out. */

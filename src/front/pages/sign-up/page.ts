@@ -6,7 +6,7 @@ import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { returnToOf } from "../account-page.ts";
-import { failedForm, faultsOf, type PageKit, queryForm, queryMember } from "../kit.ts";
+import { failedForm, type PageKit, queryForm, queryMember } from "../kit.ts";
 import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
 import { returnToMembers } from "../site.ts";
 import { sendPage } from "../views/layout.ts";
@@ -15,7 +15,6 @@ import { checkMailView, signUpView } from "./view.ts";
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
 /** The purpose of the token in a form that asks for another verification mail. */
 export const RESEND = "resend";
-const FIELDS = ["email", "password", "firstName", "lastName"] as const;
 
 /** GET /signup and POST /signup. */
 export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
@@ -35,10 +34,10 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
         const user = await registerOnce(signUp, ports, callerOf(ctx));
         await beginPendingAction(kit, ctx, user.email, returnTo);
       } catch (error) {
-        const { refusal, faults } = faultsOf(ctx, error, FIELDS);
+        const { faults, status } = failedForm(ctx, error, ["email", "password", "firstName", "lastName"]);
         const token = guard.token(ctx, purpose(returnTo.requestId));
         const page = signUpView(site, languageOf(ctx), { token, returnTo, email, firstName, lastName, faults });
-        return sendPage(ctx, page, failedForm(ctx, refusal));
+        return sendPage(ctx, page, status);
       }
       sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
     },

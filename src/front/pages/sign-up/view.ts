@@ -1,18 +1,13 @@
 import type { Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 import { type ReturnTo, returnToMembers, type Site } from "../site.ts";
-import { type Fault, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
+import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
 import { noticeView, wideLink } from "../views/notice.ts";
 import { signUpTexts } from "./texts.ts";
 
-export interface SignUpPage {
-  readonly token: string;
-  /** Where the user is going. */
-  readonly returnTo: ReturnTo;
-  readonly email?: string | undefined;
+export interface SignUpPage extends FormPage {
   readonly firstName?: string | undefined;
   readonly lastName?: string | undefined;
-  readonly faults: readonly Fault[];
 }
 
 export function signUpView(site: Site, language: Language, { token, returnTo, email, firstName, lastName, faults }: SignUpPage): Markup {
@@ -61,11 +56,8 @@ ${field(language, { name: "email", label: email, type: "email", autocomplete: "e
   return noticeView(site, language, { tone: "bad", title, text, more });
 }
 
-export interface CheckMail {
+export interface CheckMail extends Omit<FormPage, "faults"> {
   readonly email: string;
-  readonly token: string;
-  /** Where the user is going. */
-  readonly returnTo: ReturnTo;
   /** Whether another mail was just asked for. */
   readonly again: boolean;
 }

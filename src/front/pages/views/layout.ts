@@ -50,6 +50,25 @@ ${content}
 export const hidden = (token: string, returnTo: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
 ${returnToMembers(returnTo).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 
+interface Button {
+  readonly words: string;
+  /** Distinguishes the button for screen readers from others with the same words. */
+  readonly label?: string;
+  /** What the form is about, as a hidden member. */
+  readonly member?: readonly [name: string, value: string];
+}
+
+/** A form of one button. @param action the path to post to  @param token binds the form to this browser */
+export const buttonForm = (
+  action: string,
+  token: string,
+  { words, label, member }: Button,
+): Markup => html`<form method="post" action="${action}">
+${hidden(token)}
+${member !== undefined && html`<input type="hidden" name="${member[0]}" value="${member[1]}">`}
+<button class="button button-quiet" type="submit"${label !== undefined && html` aria-label="${label}"`}>${words}</button>
+</form>`;
+
 export interface Field {
   readonly name: string;
   readonly label: string;
@@ -81,6 +100,15 @@ export interface Fault {
   /** The field that is at fault; none for the form as a whole. */
   readonly field?: string | undefined;
   readonly message: string;
+}
+
+/** What a page needs whose form leads to where the user was going. */
+export interface FormPage {
+  readonly token: string;
+  /** Where the user is going. */
+  readonly returnTo: ReturnTo;
+  readonly email?: string | undefined;
+  readonly faults: readonly Fault[];
 }
 
 /** The faults at the head of a form, each with a link to its field. */

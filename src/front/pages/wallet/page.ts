@@ -42,9 +42,7 @@ const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, 
   invocationUri: await invocationOf(handle, kit.linking),
 });
 
-/**
- * POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything.
- */
+/** POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything. */
 const beginPage = (kit: WalletKit): Handler =>
   accountForm(kit, async (ctx, form, signedIn) => {
     const device = form.get("device");

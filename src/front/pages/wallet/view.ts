@@ -11,12 +11,9 @@ import { hidden } from "../views/layout.ts";
 import { type WalletTexts, walletTexts } from "./texts.ts";
 
 /** A link that waits for its wallet. */
-export interface WaitingLink {
+export interface WaitingLink extends Pick<SeenLink, "sameDevice" | "expiresAt"> {
   readonly handle: string;
   readonly invocationUri: string;
-  readonly sameDevice: boolean;
-  /** Seconds since the epoch. */
-  readonly expiresAt: number;
 }
 
 export interface WalletPage {
