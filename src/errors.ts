@@ -67,4 +67,11 @@ export class Refusal extends Error {
   }
 }
 
+/** @returns a function that throws a refusal of this code for the reason that it is given */
+export const refusing =
+  (code: RefusalCode) =>
+  (reason: string): never => {
+    throw new Refusal(code, reason);
+  };
+
 export const isRefusal = (error: unknown): error is Refusal => error instanceof Refusal;

@@ -9,3 +9,14 @@ export function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loa
     return loading;
   };
 }
+
+/** Runs something at most once at a time: calls that come while it runs share its result. */
+export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}

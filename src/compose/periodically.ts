@@ -1,3 +1,5 @@
+import { shared } from "../load-once.ts";
+
 /**
  * Does a thing again and again, never twice at once, until it is stopped. What it throws goes to `failed`; the next turn comes all the
  * same.
@@ -9,21 +11,17 @@ export function periodically(
   failed: (error: unknown) => void,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
-  let inFlight: Promise<void> | undefined;
-  const turn = (): void => {
-    inFlight ??= work(stopping.signal)
-      .then(() => undefined, failed)
-      .finally(() => {
-        inFlight = undefined;
-      });
-  };
-  const timer = setInterval(turn, seconds * 1000);
+  let latest: Promise<unknown> | undefined;
+  const turn = shared(() => work(stopping.signal).catch(failed));
+  const timer = setInterval(() => {
+    latest = turn();
+  }, seconds * 1000);
   timer.unref();
   return {
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      await inFlight;
+      await latest;
     },
   };
 }

@@ -1,14 +1,12 @@
 import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
-import { Refusal } from "../errors.ts";
+import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/scope.ts";
 import { stateHolds } from "./introspection.ts";
 import type { Core } from "./ports.ts";
 import { type AccessTokenClaims, audienceList, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_token", reason);
-};
+const refuse = refusing("invalid_token");
 
 /**
  * What a route of the service itself demands of a valid token. Pure.

@@ -3,7 +3,7 @@ import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import type { Clock } from "../clock.ts";
-import { Refusal } from "../errors.ts";
+import { Refusal, refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
@@ -17,9 +17,7 @@ const SKEW = 60;
 /** Access tokens, ID tokens of other kinds and DPoP proofs are not assertions. Most assertions have no type. */
 const ASSERTION_TYPES = /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i;
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_client", reason);
-};
+const refuse = refusing("invalid_client");
 
 /** A well-formed assertion. Its signature has not been verified. */
 export interface Assertion extends ParsedJwt {

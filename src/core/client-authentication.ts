@@ -1,6 +1,6 @@
 import { type AuthMethod, type Client, isConfidential } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
-import { isRefusal, Refusal } from "../errors.ts";
+import { isRefusal, refusing } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
 import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
@@ -17,9 +17,7 @@ export interface Presented {
   readonly assertion?: Assertion;
 }
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_client", reason);
-};
+const refuse = refusing("invalid_client");
 
 /**
  * Reads which client a request claims to come from, and the one method by which it authenticates. Pure.

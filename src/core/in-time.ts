@@ -1,6 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { CallContext, Core } from "./ports.ts";
 
 /**
@@ -40,7 +39,13 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
       revoke: async (id, entry) => grants.revoke(id, dated(entry)),
     },
     delegations: { record: async (delegation, entry) => delegations.record(delegation, dated(entry)) },
-    identityAssertions: identityAssertions && accepting(identityAssertions, dated),
+    identityAssertions: identityAssertions && {
+      ...identityAssertions,
+      assertions: {
+        ...identityAssertions.assertions,
+        accept: async (identity, grant, entry) => identityAssertions.assertions.accept(identity, grant, dated(entry)),
+      },
+    },
     consumedIds: {
       ...consumedIds,
       consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
@@ -48,11 +53,3 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
     audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
   };
 }
-
-const accepting = (ports: IdentityAssertionPorts, dated: (audit: AuditEntry) => AuditEntry): IdentityAssertionPorts => ({
-  ...ports,
-  assertions: {
-    ...ports.assertions,
-    accept: async (identity, grant, entry) => ports.assertions.accept(identity, grant, dated(entry)),
-  },
-});

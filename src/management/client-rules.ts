@@ -65,10 +65,7 @@ export type GivenSettings = Pick<ClientSettings, "name" | "grantTypes" | "tokenE
   [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined;
 };
 
-/**
- * The settings of a new client, with the most restrictive value for each that is not given. Pure.
- * @throws {Refusal} invalid_request
- */
+/** The settings of a new client, with the most restrictive value for each that is not given. Pure. @throws {Refusal} invalid_request */
 export function newSettings(members: GivenSettings): ClientSettings {
   const settings: ClientSettings = {
     ...DEFAULT_SETTINGS,

@@ -13,19 +13,28 @@ const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
   method_not_allowed: "invalid_request",
 };
 
+/** @param challenge the value of WWW-Authenticate, where a refusal has one  @param body of the response with this status */
+const errorPrinter =
+  (
+    challenge: (refusal: Refusal | undefined) => string | undefined,
+    body: (refusal: Refusal | undefined, status: number) => object,
+  ): ErrorPrinter<HotContext> =>
+  (ctx, refusal) => {
+    noStore(ctx);
+    const header = challenge(refusal);
+    if (header !== undefined) ctx.set("WWW-Authenticate", header);
+    ctx.status = refusal === undefined ? 500 : CATALOGUE[refusal.code].http;
+    setRetryHeaders(ctx, refusal);
+    ctx.set("Content-Type", "application/json");
+    ctx.body = JSON.stringify(body(refusal, ctx.status));
+  };
+
 /**
  * `{error, error_description?}` for everything below /oauth.
  * @see RFC 6749 §5.2, docs/protocol.md#error-bodies
  */
-export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> => {
-  const challenge = `Basic realm="${issuer}", charset="UTF-8"`;
-  return (ctx, refusal) => {
-    noStore(ctx);
-    if (refusal?.code === "invalid_client") ctx.set("WWW-Authenticate", challenge);
-    printStatus(ctx, refusal);
-    printJson(ctx, oauthBody(refusal));
-  };
-};
+export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> =>
+  errorPrinter((refusal) => (refusal?.code === "invalid_client" ? `Basic realm="${issuer}", charset="UTF-8"` : undefined), oauthBody);
 
 /**
  * The same body with the challenge of a resource that accepts bearer tokens. A request without credentials gets only the realm: its body
@@ -33,16 +42,8 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> => {
  * @param neededScope the scope that the resource requires, named when it is missing
  * @see RFC 6750 §3
  */
-export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> => {
-  const challenge = bearerChallenge(issuer, neededScope);
-  return (ctx, refusal) => {
-    noStore(ctx);
-    const header = challenge(refusal);
-    if (header !== undefined) ctx.set("WWW-Authenticate", header);
-    printStatus(ctx, refusal);
-    printJson(ctx, refusal?.code === "unauthenticated" ? {} : oauthBody(refusal));
-  };
-};
+export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> =>
+  errorPrinter(bearerChallenge(issuer, neededScope), (refusal) => (refusal?.code === "unauthenticated" ? {} : oauthBody(refusal)));
 
 /** The credential that a resource requires: a bearer token, the session of a signed-in browser, or address and password in the body. */
 export type Challenge = "Bearer" | "Session" | "Password";
@@ -51,25 +52,12 @@ export type Challenge = "Bearer" | "Session" | "Password";
  * `{statusCode, error, message, issues?}` for everything that is neither OAuth nor a page.
  * @param scheme the challenge of a 401. Session and Password are not registered, so that no browser shows a password dialog
  */
-export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter<HotContext> => {
-  const challenge = scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme);
-  return (ctx, refusal) => {
-    noStore(ctx);
-    const header = challenge(refusal);
-    if (header !== undefined) ctx.set("WWW-Authenticate", header);
-    const status = printStatus(ctx, refusal);
-    const reason = STATUS_CODES[status] ?? "Error";
+export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter<HotContext> =>
+  errorPrinter(scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme), (refusal, statusCode) => {
+    const error = STATUS_CODES[statusCode] ?? "Error";
     const issues = refusal?.detail.issues;
-    printJson(ctx, { statusCode: status, error: reason, message: refusal?.detail.description ?? `${reason}.`, ...(issues && { issues }) });
-  };
-};
-
-function printStatus(ctx: HotContext, refusal: Refusal | undefined): number {
-  const status = refusal === undefined ? 500 : CATALOGUE[refusal.code].http;
-  ctx.status = status;
-  setRetryHeaders(ctx, refusal);
-  return status;
-}
+    return { statusCode, error, message: refusal?.detail.description ?? `${error}.`, ...(issues && { issues }) };
+  });
 
 /** Sets when to come back, and closes the connection where the rest of a body stays unread. */
 export function setRetryHeaders(ctx: HotContext, refusal: Refusal | undefined): void {
@@ -100,8 +88,3 @@ const plainChallenge =
   (issuer: string, scheme: Challenge) =>
   (refusal: Refusal | undefined): string | undefined =>
     refusal !== undefined && CATALOGUE[refusal.code].http === 401 ? `${scheme} realm="${issuer}"` : undefined;
-
-function printJson(ctx: HotContext, body: object): void {
-  ctx.set("Content-Type", "application/json");
-  ctx.body = JSON.stringify(body);
-}

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
 import type { Clock } from "../../clock.ts";
+import { shared } from "../../load-once.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import { json, lazily } from "../http/describe.ts";
@@ -84,8 +85,7 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
 function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
   let scopes = defaultScopes;
   let freshUntil = Number.NEGATIVE_INFINITY;
-  let looking: Promise<readonly string[]> | undefined;
-  const look = async (): Promise<readonly string[]> => {
+  const look = shared(async () => {
     try {
       const { dynamicRegistrationScopes } = await within(PATIENCE, realms.default());
       const current = dynamicRegistrationScopes ?? defaultScopes;
@@ -95,14 +95,8 @@ function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): 
       freshUntil = clock() + PAUSE;
     }
     return scopes;
-  };
-  return async () => {
-    if (clock() < freshUntil) return scopes;
-    looking ??= look().finally(() => {
-      looking = undefined;
-    });
-    return looking;
-  };
+  });
+  return async () => (clock() < freshUntil ? scopes : look());
 }
 
 /** The result of `work`. @throws {Error} when it takes longer than `milliseconds`, or fails */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
+import { shared } from "../../load-once.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/headers.ts";
@@ -58,20 +59,13 @@ export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
 function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> {
   let last: Fetched | undefined;
   let tried = Number.NEGATIVE_INFINITY;
-  let inFlight: Promise<void> | undefined;
 
-  const fetchKeys = async () => {
+  const refresh = shared(async () => {
     tried = clock();
     const { jwksJson } = await core.publicKeys({}, { signal: AbortSignal.timeout(PATIENCE) });
     const unchanged = last?.document.body === jwksJson ? last.document : undefined;
     last = { document: unchanged ?? prepareDocument(jwksJson, "application/json"), at: clock() };
-  };
-  const refresh = () => {
-    inFlight ??= fetchKeys().finally(() => {
-      inFlight = undefined;
-    });
-    return inFlight;
-  };
+  });
 
   return async () => {
     const usable = last !== undefined && clock() - last.at <= USABLE;

@@ -1,5 +1,5 @@
 import type { Client } from "../../../clients/client.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/pkce.ts";
 import { narrowResource } from "../../policy/resource.ts";
@@ -19,9 +19,7 @@ interface KnownCode {
   readonly code: CodeState;
 }
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_grant", reason);
-};
+const refuse = refusing("invalid_grant");
 
 const CODE_VERIFIER_FORM: Rule<PresentedCode> = {
   name: "code_verifier_form",

@@ -1,16 +1,14 @@
 import { FetchFailure } from "../../../clients/guarded-fetch.ts";
 import type { RemoteKeys } from "../../../clients/key-set.ts";
 import { isAssertionAlgorithm } from "../../../clients/verification-key.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "../../signing/jws.ts";
 import { verifyByRemoteKeys } from "../../signing/published-keys.ts";
 
 const MAX_ASSERTION_LENGTH = 16_384;
 const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_grant", reason);
-};
+const refuse = refusing("invalid_grant");
 
 /** A well-formed assertion that names a trusted issuer. Its signature has not been verified. */
 export interface IdentityAssertion extends ParsedJwt {

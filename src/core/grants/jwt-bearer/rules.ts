@@ -1,6 +1,6 @@
 import { MAX_ACTORS } from "../../../clients/agents.ts";
 import { audienceOf, type Client, isConfidential } from "../../../clients/client.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/scope.ts";
 import { boundForm } from "../../policy/resource.ts";
@@ -15,9 +15,7 @@ const SKEW = 60;
 const MAX_IDENTIFIER = 255;
 
 /** The client learns one code about an assertion; the reason is for the audit record. */
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_grant", reason);
-};
+const refuse = refusing("invalid_grant");
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";

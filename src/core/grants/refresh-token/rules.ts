@@ -1,5 +1,5 @@
 import type { Client } from "../../../clients/client.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { type SecretHash, sameHash } from "../../../secret.ts";
 import { narrowResource } from "../../policy/resource.ts";
@@ -28,9 +28,7 @@ interface FamilyFacts {
   readonly grace: Grace;
 }
 
-const refuse = (reason: string): never => {
-  throw new Refusal("invalid_grant", reason);
-};
+const refuse = refusing("invalid_grant");
 
 const TOKEN_KNOWN: Rule<PresentedToken, FamilyState> = {
   name: "refresh_token_known",

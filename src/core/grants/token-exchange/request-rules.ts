@@ -1,5 +1,5 @@
 import { type Client, isConfidential } from "../../../clients/client.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
 import type { Rule, RuleTrace } from "../../policy/rule.ts";
@@ -13,9 +13,7 @@ export interface ExchangeRequest {
   readonly grant: { readonly case: "tokenExchange"; readonly value: TokenExchangeGrant };
 }
 
-export const invalid = (reason: string): never => {
-  throw new Refusal("invalid_request", reason);
-};
+export const invalid = refusing("invalid_request");
 
 /** Whether the request is for an identity assertion, to be presented to another authorization server. */
 export const requestsAssertion = ({ requestedTokenType }: TokenExchangeGrant): boolean => requestedTokenType === ID_JAG_TYPE;
