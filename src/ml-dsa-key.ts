@@ -2,8 +2,7 @@
 
 /** Bytes of the seed, which is the whole private key (RFC 9964 §4, RFC 9881 §6). */
 export const SEED_BYTES = 32;
-export const PUBLIC_KEY_BYTES = 1952;
-export const SIGNATURE_BYTES = 3309;
+const PUBLIC_KEY_BYTES = 1952;
 
 /** PKCS#8 up to the seed, without the expanded key (RFC 9881 §6). */
 const SEED_ALONE = Buffer.from("3034020100300b06096086480165030403120422" + "8020", "hex");

@@ -20,6 +20,3 @@ export const newSecret = (randomBytes: RandomBytes): string => Buffer.from(rando
 
 /** 32 random bytes as 64 hexadecimal characters, the shape of refresh and verification tokens (docs/protocol.md#refresh-tokens). */
 export const newHexSecret = (randomBytes: RandomBytes): string => Buffer.from(randomBytes(32)).toString("hex");
-
-/** The first 8 hexadecimal characters of a secret's hash: enough to distinguish two secrets in a log, not to use one. */
-export const secretTag = (secret: string): string => Buffer.from(hashSecret(secret)).toString("hex").slice(0, 8);

@@ -3,7 +3,7 @@ import type { RefusalCode } from "./refusal.ts";
 import { advertisedScopes } from "./scopes.ts";
 
 /** Seconds after which a client may come back when the issuer's keys could not be fetched. */
-export const RETRY_AFTER_SECONDS = 5;
+const RETRY_AFTER_SECONDS = 5;
 
 /** What a challenge says about the guarded operation. */
 export interface ChallengeSubject {

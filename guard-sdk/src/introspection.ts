@@ -10,7 +10,7 @@ import { onlyIssuer, type VerificationSettings, type VerifyToken } from "./verif
 export type Ask = (token: string) => Promise<Readonly<Record<string, unknown>>>;
 
 /** The most seconds for which an active response is cached. */
-export const REUSE_SECONDS = 10;
+const REUSE_SECONDS = 10;
 
 interface GoodAnswer extends Remembered {
   /** By the monotonic clock. */

@@ -22,7 +22,7 @@ export interface VerifiedToken<Note> extends Remembered {
  * while its issuer still has the key that signed it.
  * @see docs/protocol.md#guard, RFC 9068 §4
  */
-export function localVerification(settings: VerificationSettings): VerifyToken {
+function localVerification(settings: VerificationSettings): VerifyToken {
   const verify = verifying(settings, () => undefined);
   return async (text) => (await verify(text)).principal;
 }

@@ -31,9 +31,6 @@ export interface GuardOptions {
   readonly clocks?: Clocks;
 }
 
-/** Valid options with their defaults. */
-export type Settings = ReturnType<typeof settle>;
-
 const OPTIONS: OptionTable<GuardOptions> = {
   resource: needed(TEXT),
   authorizationServers: needed(TEXTS),

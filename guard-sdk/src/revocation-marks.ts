@@ -24,7 +24,7 @@ export interface KnownRevocations {
 }
 
 /** The most events that a guard keeps. Above it, the guard drops all of them and treats the watch as stale. */
-export const MOST_MARKS = 1_000_000;
+const MOST_MARKS = 1_000_000;
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");

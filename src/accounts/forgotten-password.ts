@@ -50,10 +50,7 @@ export const isStaleReset = (error: unknown): boolean =>
 
 const tokenHashOf = (token: string) => linkTokenHash(token, "reset_malformed");
 
-/**
- * The user of a link. The link stays unused.
- * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
- */
+/** The user of a link. The link stays unused. @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired */
 export async function ownerOfReset(token: string, { passwordChanges }: Pick<ForgottenPasswordPorts, "passwordChanges">): Promise<User> {
   const user = await passwordChanges.ownerOfReset(tokenHashOf(token));
   if (!user) throw unusableLink("reset_unusable");

@@ -4,10 +4,10 @@ import { hashSecret, type SecretHash } from "../secret.ts";
 import type { MailMessage } from "./ports.ts";
 
 /** @param issuer base URL of the service */
-export const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
+const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
 
 /** @param issuer base URL of the service */
-export const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
+const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
 
 /** A link that cannot be used, or not again. */
 export const unusableLink = (reason: string): Refusal =>

@@ -32,10 +32,7 @@ const PAIR_REMEMBERED = 5;
 
 type Origin = Pick<Caller, "limitKey">;
 
-interface Keys {
-  readonly pair: SecretHash;
-  readonly address: SecretHash;
-}
+type Keys = ReservedAttempt & { readonly pair: SecretHash };
 
 /** One budget for each account and address, so that no stranger can lock an owner out, and one for the address. */
 const keysOf = (email: string, { limitKey }: Origin): Keys => ({
@@ -81,10 +78,7 @@ function spentBudgets(now: () => number) {
   };
 }
 
-/**
- * @param now seconds of a clock that never steps back
- * @param refusals the queue in which refusals wait; it runs no jobs
- */
+/** @param now seconds of a clock that never steps back  @param refusals the queue in which refusals wait; it runs no jobs */
 export function passwordAttempts(
   failures: SignInFailures,
   now: () => number,

@@ -6,7 +6,7 @@ import type { NewName } from "./account.ts";
 import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { Mail, NewVerification, RateLimiter, User, Users } from "./ports.ts";
+import type { NewVerification, RateLimiter, User, Users } from "./ports.ts";
 import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
@@ -35,16 +35,10 @@ export interface SignUp extends NewName {
   readonly realmId?: string | undefined;
 }
 
-function newVerification(
-  email: string,
-  { randomBytes, issuer }: RegistrationPorts,
-  { language }: Caller,
-): { readonly verification: NewVerification; readonly mail: Mail } {
+function newVerification(email: string, { randomBytes, issuer }: RegistrationPorts, { language }: Caller) {
   const token = newHexSecret(randomBytes);
-  return {
-    verification: { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 },
-    mail: { to: email, ...verificationMail(language, issuer, token, VERIFICATION_HOURS) },
-  };
+  const verification: NewVerification = { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 };
+  return { verification, mail: { to: email, ...verificationMail(language, issuer, token, VERIFICATION_HOURS) } };
 }
 
 async function realmOf(realmId: string | undefined, realms: RegistrationPorts["realms"]): Promise<string> {

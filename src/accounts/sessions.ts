@@ -34,7 +34,7 @@ export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, a
 /** A cookie secret: 32 random bytes in base64url. */
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-export const isCookieSecret = (text: string): boolean => COOKIE_SECRET.test(text);
+const isCookieSecret = (text: string): boolean => COOKIE_SECRET.test(text);
 
 /**
  * The values of all cookies with a name. A browser sends two when another host of the domain has planted one. Callers then use neither.

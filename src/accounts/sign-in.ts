@@ -71,7 +71,7 @@ async function startSession(
  * @param replaces the value of the session cookie in the request, if any
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
  */
-export async function signInBy<Proof>(
+async function signInBy<Proof>(
   authenticator: Authenticator<Proof>,
   { email, proof }: { readonly email: string; readonly proof: Proof },
   ports: SignInPorts,

@@ -75,15 +75,9 @@ export interface ManagedClients {
   /** @param after `next` of the page before */
   list(filter: ClientFilter, limit: number, after?: string): Promise<Page<Client>>;
   byId(id: string, reach: Reach): Promise<Client | undefined>;
-  /**
-   * Changes a client. The record is locked while `decide` runs.
-   * @param decide may throw a refusal; then nothing changes
-   */
+  /** Changes a client. The record is locked while `decide` runs. @param decide may throw a refusal; then nothing changes */
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
-  /**
-   * Gives a client a new secret, if its method uses one. The old one is invalid at once.
-   * @returns undefined for any other client
-   */
+  /** Gives a client a new secret, if its method uses one. The old one is invalid at once. @returns undefined for any other client */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;
   /**
    * Deletes a client with its keys and codes, and ends its grants and refresh families. Built-in clients stay.

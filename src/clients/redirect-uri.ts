@@ -35,7 +35,7 @@ const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss"
  * Whether the query contains a parameter of authorization responses, which the client would then receive twice. Names are read as the most
  * lenient of the common parsers reads them: `;` also separates, leading spaces are cut, and `code[]` is `code`.
  */
-export function hasResponseParameter(uri: string): boolean {
+function hasResponseParameter(uri: string): boolean {
   const [, query = ""] = uri.split(/\?(.*)/s, 2);
   return query.split(/[&;]/).some((pair) => {
     const [name = ""] = [...new URLSearchParams(pair).keys()];

@@ -25,10 +25,7 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
  */
 export type RemoteCache<Value> = (key: string, maxAge: number) => Promise<Value>;
 
-/**
- * Caches what `load` fetches from third parties.
- * @param size keys that are remembered
- */
+/** Caches what `load` fetches from third parties. @param size keys that are remembered */
 export function remoteCache<Value extends object | string>(
   load: (key: string) => Promise<Value>,
   size: number,

@@ -78,7 +78,7 @@ const FINGERPRINT = PRIMES.map((prime) => [BigInt(prime), powersModulo(prime)] a
  * hundred million other moduli looks the same by chance.
  * @param modulus big-endian
  */
-export function isFactorable(modulus: Uint8Array): boolean {
+function isFactorable(modulus: Uint8Array): boolean {
   const n = BigInt(`0x${Buffer.from(modulus).toString("hex") || "0"}`);
   return FINGERPRINT.every(([prime, powers]) => powers.has(Number(n % prime)));
 }

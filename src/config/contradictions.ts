@@ -7,7 +7,7 @@ import type { SettingName, Settings } from "./settings.ts";
 export type Role = "all" | "front" | "core" | "command";
 
 /** Whether a host name always means this machine. @see RFC 6761 §6.3 */
-export const isLoopback = (host: string) =>
+const isLoopback = (host: string) =>
   /^(.+\.)?localhost$/i.test(host) || (isIP(host) === 4 && host.startsWith("127.")) || host === "::1" || host === "[::1]";
 
 /** A rule over several settings, and the fault of `setting` where `isBroken`. */

@@ -16,9 +16,9 @@ const attempt = <T>(read: () => T): T | undefined => {
 };
 
 /** Reads a private key from PKCS#8 or PKCS#1 PEM. */
-export const readPrivateKey = (pem: string): KeyObject | undefined => attempt(() => createPrivateKey(pem));
+const readPrivateKey = (pem: string): KeyObject | undefined => attempt(() => createPrivateKey(pem));
 
-export const readPublicKey = (pem: string): KeyObject | undefined =>
+const readPublicKey = (pem: string): KeyObject | undefined =>
   /^-----BEGIN (RSA )?PUBLIC KEY-----/.test(pem.trim()) ? attempt(() => createPublicKey(pem)) : undefined;
 
 const certificates = (pem: string) => {

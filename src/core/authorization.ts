@@ -22,7 +22,7 @@ export const clientView = (client: Client) => ({
 const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
 
 /** How long a client can use what it is granted. Pure. @returns seconds */
-export const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
+const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
   accessToken,
   ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
 });
@@ -80,8 +80,7 @@ export interface RequestOrigin {
 }
 
 /** Logs the requested scopes that are dropped: otherwise their absence would look like a fault of the client. */
-function logDropped({ scope }: AuthorizationRequest, client: Client, requestId: string, { log }: Core): void {
-  const dropped = droppedScopes(scope, client);
+function logDropped(dropped: readonly string[], client: Client, requestId: string, { log }: Core): void {
   if (dropped.length === 0) return;
   log.info("scope_dropped", { clientId: client.clientId, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
 }
@@ -101,11 +100,11 @@ export async function validateAuthorization(
   const client = await answerableClient(request, address, core);
   try {
     const valid = await validateRequest(request, client, core);
-    logDropped(request, client, requestId, core);
+    logDropped(valid.droppedScopes, client, requestId, core);
     return { outcome: await answerTo(request, valid, userId, session, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
-    if (error.code === "invalid_scope") logDropped(request, client, requestId, core);
+    if (error.code === "invalid_scope") logDropped(droppedScopes(request.scope, client), client, requestId, core);
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };
   }
 }

@@ -8,7 +8,7 @@ import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
 
-export const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** Seconds. */
 const MAX_AHEAD = 3_600;
@@ -61,7 +61,7 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
  * @returns `jti`, which may be used once, and the seconds for which it must be remembered
  * @throws {Refusal} invalid_client
  */
-export function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: number): { jti: string; remember: number } {
+function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: number): { jti: string; remember: number } {
   const { aud, exp, iat, nbf, jti } = claims;
   const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
   if (typeof audience !== "string" || !audiences.includes(audience)) refuse("assertion_for_another_audience");

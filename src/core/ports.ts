@@ -81,19 +81,13 @@ export interface AuthorizationCodes {
 }
 
 /** A refresh family with its grant and user. `now` is the database's clock. */
-export interface FamilyState {
+export interface FamilyState
+  extends Pick<CodeState, "clientId" | "subject" | "scopes" | "authTime" | "expiresAt" | "documentClient" | "now"> {
   readonly familyId: string;
   readonly grantId: string;
-  readonly clientId: string;
-  readonly subject: Subject;
-  readonly scopes: readonly string[];
   readonly audience: readonly string[];
   /** Those of the audience that are no URI, and no client_id of a client that exists and is enabled. */
   readonly absentClients: readonly string[];
-  readonly authTime: number;
-  readonly expiresAt: number;
-  /** The client of the code that began the grant, as its metadata document described it then; absent for registered clients. */
-  readonly documentClient?: Client;
   /** The key that the family is bound to. */
   readonly cnf?: Confirmation;
   /** Family or grant revoked. */
@@ -102,7 +96,6 @@ export interface FamilyState {
   readonly currentHash: SecretHash;
   /** When the presented token was used up; null for the current one. */
   readonly usedAt: number | null;
-  readonly now: number;
 }
 
 export interface RefreshFamilies {

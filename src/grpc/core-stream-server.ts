@@ -34,7 +34,7 @@ const encodeAnswer = (id: number, result: Result): Uint8Array =>
 const CLOSING = toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true }));
 const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
 
-export function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
+function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
   const open = new Set<{ sayGoodbye(): void }>();
 
   async function resultOf({ id, timeoutMs, notAfter, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {

@@ -12,7 +12,7 @@ export const encode = (type: DescMessage, message: MessageInitShape<DescMessage>
   asBuffer(toBinary(type, create(type, message)));
 
 /** @param limit bytes; a larger request is `payload_too_large`, one that is no such message `invalid_request` */
-export function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received {
+function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received {
   if (bytes.length > limit) return { refusal: new Refusal("payload_too_large", "message_too_large") };
   try {
     return { message: fromBinary(type, bytes) };

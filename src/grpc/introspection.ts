@@ -13,7 +13,7 @@ import type { CallContext, TokenCore } from "./local.ts";
 import { authorizationOf, type UnaryCall } from "./served-call.ts";
 
 /** Tokens in one batch. */
-export const BATCH_LIMIT = 100;
+const BATCH_LIMIT = 100;
 
 /** Who asks, and until when. */
 export interface IntrospectionCall extends CallContext {

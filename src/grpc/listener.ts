@@ -187,7 +187,7 @@ export interface ServerTls {
  * h2c without `tls`. With a client authority a certificate is asked for, not demanded: resource servers have none, and whether a call needs
  * one is judged call by call.
  */
-export function serverCredentials(tls: ServerTls | undefined): ServerCredentials {
+function serverCredentials(tls: ServerTls | undefined): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure();
   const certificate = Buffer.from(tls.cert);
   const privateKey = Buffer.from(tls.key);

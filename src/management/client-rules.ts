@@ -51,7 +51,7 @@ export function operatorChange(client: Client, patch: OperatorClientPatch): Clie
  * A client with the members of a patch, checked as a whole. Response types that are not given follow the grants. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
-export function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
+function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
   if (client.origin === "built_in")
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
   const implied = patch.grantTypes && { responseTypes: impliedResponseTypes(patch.grantTypes) };
@@ -65,10 +65,7 @@ export type GivenSettings = Pick<ClientSettings, "name" | "grantTypes" | "tokenE
   [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined;
 };
 
-/**
- * The settings of a new client, with the most restrictive value for each that is not given. Pure.
- * @throws {Refusal} invalid_request
- */
+/** The settings of a new client, with the most restrictive value for each that is not given. Pure. @throws {Refusal} invalid_request */
 export function newSettings(members: GivenSettings): ClientSettings {
   const settings: ClientSettings = {
     ...DEFAULT_SETTINGS,

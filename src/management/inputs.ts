@@ -33,7 +33,6 @@ export const CreateClientInput = z.strictObject({
   tokenEndpointAuthMethod: tokenEndpointAuthMethod.default("client_secret_basic"),
   requirePkce,
 });
-export type CreateClientInput = z.output<typeof CreateClientInput>;
 
 /** PATCH /api/clients/{id}: client_id and secret cannot be changed. */
 export const ClientPatch = z.strictObject({
@@ -58,7 +57,6 @@ export const OperatorCreateClientInput = z.strictObject({
   /** The user who manages it; none when left out. */
   ownerId: z.uuid().nullable().default(null),
 });
-export type OperatorCreateClientInput = z.output<typeof OperatorCreateClientInput>;
 
 export const OperatorClientPatch = z.strictObject({
   ...ClientPatch.shape,

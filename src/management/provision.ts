@@ -80,9 +80,7 @@ export class ProvisionError extends Error {
   }
 }
 
-/**
- * A refusal with issues, which were found on applying the file, as a ProvisionError; any other error unchanged.
- */
+/** A refusal with issues, which were found on applying the file, as a ProvisionError; any other error unchanged. */
 export function asProvisionError(error: unknown, named: string): unknown {
   const issues = isRefusal(error) ? (error.detail.issues ?? []) : [];
   return issues.length === 0 ? error : new ProvisionError(issues.map(({ path, message }) => `${named}: ${path}: ${message}`));
@@ -101,10 +99,7 @@ export function parseProvisionFile(text: string): ProvisionFile {
   throw new ProvisionError(parsed.error.issues.map((issue) => `${issue.path.join(".") || "file"}: ${issueWords(issue)}`));
 }
 
-/**
- * @param named how the file is called in its faults
- * @throws {ProvisionError} also for a file that cannot be read
- */
+/** @param named how the file is called in its faults  @throws {ProvisionError} also for a file that cannot be read */
 export function readProvisionFile(path: string, named: string = path): ProvisionFile {
   let text: string;
   try {

@@ -114,9 +114,7 @@ export const developerProcedure = procedure.use(async ({ ctx, next }) => {
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/**
- * For operators who signed in to the service itself, with all records. Tokens of other clients do not suffice, whatever their scopes.
- */
+/** For operators who signed in to the service itself, with all records. Tokens of other clients do not suffice, whatever their scopes. */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await authenticateCaller(ctx);
   if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)

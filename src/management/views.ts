@@ -102,7 +102,6 @@ export const rootGrantView = ({ issuedAt, signedOutAt, ended, ...root }: RootGra
 
 export const agentPauseView = ({ pausedAt, ...pause }: AgentPause) => ({ ...pause, pausedAt: milliseconds(pausedAt) });
 
-export const pageView = <Item, View>({ items, next }: Page<Item>, view: (item: Item) => View) => ({
-  items: items.map(view),
-  nextCursor: next,
-});
+/** A page of a list. @param name of the member that holds its items */
+export const pageView = <Name extends string, Item, View>(name: Name, { items, next }: Page<Item>, view: (item: Item) => View) =>
+  ({ [name]: items.map(view), nextCursor: next }) as Record<Name, View[]> & { nextCursor: string | null };

@@ -41,9 +41,7 @@ export const createMailer = (settings: MailSettings): Mailer =>
 
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
-/**
- * The recipient is one address: commas and line ends in it do not add further ones. Automatic replies are suppressed (RFC 3834 §5).
- */
+/** The recipient is one address: commas and line ends in it do not add further ones. Automatic replies are suppressed (RFC 3834 §5). */
 const envelope = (from: string, mail: IdentifiedMail): SendMailOptions => ({
   from,
   to: { name: "", address: mail.to },

@@ -28,7 +28,7 @@ export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error:
  * The part of an error that may be logged: the reply code of RFC 5321 §4.2 and the error code, but no text, which may name the recipient.
  * Pure.
  */
-export function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
+function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
   const cause = error instanceof UndeliverableError ? error.cause : error;
   if (!(cause instanceof Error)) return {};
   const status: unknown = Reflect.get(cause, "responseCode");

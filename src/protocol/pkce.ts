@@ -5,9 +5,6 @@ const CODE_VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 /** SHA-256 as base64url has exactly 43 characters (RFC 7636 §4.2). */
 const CODE_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-/** The one method that is served; `plain` is none. */
-export const CODE_CHALLENGE_METHODS = ["S256"] as const;
-
 export const isCodeVerifier = (text: string): boolean => CODE_VERIFIER.test(text);
 export const isCodeChallenge = (text: string): boolean => CODE_CHALLENGE.test(text);
 

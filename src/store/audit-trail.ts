@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
-import type { AuditFilter, AuditRecord, AuditTrail } from "../management/audit-ports.ts";
+import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail } from "../management/audit-ports.ts";
 import { hashText, sealedRecord } from "./audit-rows.ts";
 import { before, listRows, pageOf } from "./list-query.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
@@ -51,7 +51,8 @@ function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRec
 
 const STATE = statement(
   "audit_chain_state",
-  `select head.seq::float8 as seq, ${hashText("head.hash")} as hash, signed.seq::float8 as signed, signed.at as "signedAt",
+  `select case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
+     case when signed.seq is not null then json_build_object('seq', signed.seq, 'at', signed.at) end as signed,
      (select count(*) from audit_records where seq is null)::float8 as waiting
    from (select 1) as one
      left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
@@ -75,25 +76,9 @@ const CHECKPOINTS = statement(
    where audit_checkpoints.seq >= $1::float8::bigint order by audit_checkpoints.seq limit $2::int`,
 );
 
-interface State {
-  readonly seq: number | null;
-  readonly hash: string | null;
-  readonly signed: number | null;
-  readonly signedAt: number | null;
-  readonly waiting: number;
-}
-
 /** The chain as it is stored, for display and for export. */
 const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
-  chain: async () => {
-    const [row] = await sql.query<State>(STATE, []);
-    const { seq = null, hash = null, signed = null, signedAt: at = null, waiting = 0 } = row ?? {};
-    return {
-      head: seq === null || hash === null ? null : { seq, hash },
-      waiting,
-      signed: signed === null || at === null ? null : { seq: signed, at },
-    };
-  },
+  chain: async () => (await sql.query<AuditChainState>(STATE, []))[0] ?? { head: null, waiting: 0, signed: null },
   part: async (limit, after) => {
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
     // Read before the records, so that no checkpoint is returned without its record. A page has at most one for each record, and the anchor.

@@ -26,19 +26,7 @@ import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 import { subjectOf } from "./users.ts";
 
-const NEW = [
-  "codeHash",
-  "clientId",
-  "userId",
-  "sessionId",
-  "redirectUri",
-  "codeChallenge",
-  "scopes",
-  "resources",
-  "nonce",
-  "authTime",
-  "documentClient",
-] as const;
+const NEW = without(AUTHORIZATION_CODES.members, ["createdAt", "expiresAt", "consumedAt", "grantId", "userEpoch", "clientEpoch"]);
 /** What is read of a code. */
 const STATE = [...without(NEW, ["codeHash"]), "expiresAt", "grantId"] as const;
 

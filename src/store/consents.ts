@@ -84,13 +84,10 @@ export const consents = (sql: Sql): Consents => ({
 
 /** The same rows as the token core reads them. */
 export function consentRepository(sql: Sql): ConsentRepository {
-  interface Key {
-    readonly userId: string;
-    readonly clientId: string;
-  }
-  const keyOf = ({ userId, clientId }: Key): string => `${userId} ${clientId}`;
+  type Key = readonly [userId: string, clientId: string];
+  const keyOf = (key: Key): string => key.join(" ");
   const load = coalesceReads(async (keys: readonly Key[]) => {
-    const rows = keys.map(({ userId, clientId }, n) => ({ n, user_id: userId, client_id: clientId }));
+    const rows = keys.map(([userId, clientId], n) => ({ n, user_id: userId, client_id: clientId }));
     const found = await readRows<ConsentView & { n: number }>(sql, OF, [jsonRows(rows)]);
     return new Map<string, ConsentView>(found.map(({ n, ...view }) => [keyOf(keys[n] as Key), view]));
   }, keyOf);
@@ -98,7 +95,7 @@ export function consentRepository(sql: Sql): ConsentRepository {
     of: async (userId, clientId, fingerprint) => {
       if (!isUuid(userId) || !isStorable(clientId)) return undefined;
       if (fingerprint !== undefined) await sql.query(VOID, [userId, clientId, fingerprint]);
-      return load({ userId, clientId });
+      return load([userId, clientId]);
     },
   };
 }

@@ -30,9 +30,8 @@ function openLock(lockFile: string): DatabaseSync {
   try {
     return new DatabaseSync(lockFile, { timeout: 0 });
   } catch (cause) {
-    throw new Error(`DATA_DIR: ${lockFile} cannot be opened; it has to be a file that this user may write. Delete it if it is none.`, {
-      cause,
-    });
+    const message = `DATA_DIR: ${lockFile} cannot be opened; it has to be a file that this user may write. Delete it if it is none.`;
+    throw new Error(message, { cause });
   }
 }
 
@@ -50,17 +49,10 @@ export function lockDirectory(directory: string): DirectoryLock {
     lock.exec("pragma locking_mode = exclusive; begin exclusive");
   } catch (cause) {
     lock.close();
-    if (!isHeld(cause)) {
-      throw new Error(`DATA_DIR: ${lockFile} is damaged; see that no server uses the directory, delete this file, and start again.`, {
-        cause,
-      });
-    }
-    throw new DirectoryInUse(
-      `the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`,
-      {
-        cause,
-      },
-    );
+    const damaged = `DATA_DIR: ${lockFile} is damaged; see that no server uses the directory, delete this file, and start again.`;
+    if (!isHeld(cause)) throw new Error(damaged, { cause });
+    const message = `the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`;
+    throw new DirectoryInUse(message, { cause });
   }
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   return {

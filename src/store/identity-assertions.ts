@@ -1,3 +1,4 @@
+import type { User } from "../accounts/ports.ts";
 import type { AuditEvent } from "../audit.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/grants/jwt-bearer/ports.ts";
 import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
@@ -9,10 +10,7 @@ import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 type Tx = Pick<Sql, "query">;
-interface LinkedUser {
-  readonly id: string;
-  readonly enabled: boolean;
-}
+type LinkedUser = Pick<User, "id" | "enabled">;
 
 const LINKED = statement(
   "identity_linked",

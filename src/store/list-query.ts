@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { EntitySchema, FilterQuery, OrderDefinition } from "@mikro-orm/postgresql";
 import type { Page } from "../clients/ports.ts";
 import { loadOnce } from "../load-once.ts";
-import { type Parameter, type Sql, type Statement, statement } from "./sql.ts";
+import { type Parameter, type Sql, statement } from "./sql.ts";
 import type { Table } from "./tables/table.ts";
 
 /** A list over one table, which is its own alias. SQL in it is fixed; values go into `where` alone, and become parameters. */
@@ -35,21 +35,18 @@ const composer = loadOnce(async () => {
 
 const asParameter = (value: unknown): Parameter => (value instanceof Date ? value.toISOString() : (value as Parameter));
 
-/** Lists of one shape share a statement, which the database plans once. */
-async function composed(table: Pick<Table, "name">, list: ListQuery): Promise<readonly [Statement, Parameter[]]> {
-  const { sql, params } = (await composer())(table, list);
-  let parameter = 0;
-  const text = sql.replaceAll("?", () => `$${++parameter}`);
-  return [statement(`${table.name}_list_${hash("sha256", text).slice(0, 16)}`, text), params.map(asParameter)];
-}
-
 /**
  * The rows of a list whose filters vary. MikroORM composes the statement; it runs like every other one, with the same deadlines and
  * refusals. For management: the statements of token requests are written by hand.
  * @throws {Refusal} temporarily_unavailable, as Sql.query
  */
 export async function listRows<Row>(sql: Pick<Sql, "query">, table: Pick<Table, "name">, list: ListQuery): Promise<Row[]> {
-  return sql.query<Row>(...(await composed(table, list)));
+  const composed = (await composer())(table, list);
+  let parameter = 0;
+  const text = composed.sql.replaceAll("?", () => `$${++parameter}`);
+  // Lists of one shape share a statement, which the database plans once.
+  const shared = statement(`${table.name}_list_${hash("sha256", text).slice(0, 16)}`, text);
+  return sql.query<Row>(shared, composed.params.map(asParameter));
 }
 
 /** A condition for a text that contains another, in any case. */

@@ -40,13 +40,9 @@ const CLIENT_CODES = deletion(
   "code_hash",
   "client_id = $1 and client_epoch < $2::int and grant_id is null and expires_at > now()",
 );
-const USER_CODES = deletion(
-  "user",
-  "codes",
-  "authorization_codes",
-  "code_hash",
-  "user_id = $1::uuid and user_epoch < $2::int and grant_id is null",
-);
+const ofUser = (name: string, table: string, key: string, which = "user_id = $1::uuid"): Deletion =>
+  deletion("user", name, table, key, which);
+const USER_CODES = ofUser("codes", "authorization_codes", "code_hash", "user_id = $1::uuid and user_epoch < $2::int and grant_id is null");
 const CLIENT_CONSENTS = deletion("client", "consents", "consents", "id", "client_id = $1");
 const USER_SESSIONS: Deletion = {
   name: "sessions",
@@ -64,15 +60,13 @@ const USER_SESSIONS: Deletion = {
 /** All rows of a deleted user, from the leaves to the root, so that no foreign key deletes rows that are not counted. */
 const OF_DELETED_USER: readonly Deletion[] = [
   USER_CODES,
-  deletion(
-    "user",
+  ofUser(
     "delegations",
     "delegations",
     "id",
     "user_id = $1::uuid and not exists (select 1 from delegations child where child.parent_id = delegations.id)",
   ),
-  deletion(
-    "user",
+  ofUser(
     "refresh_tokens",
     "refresh_tokens",
     "token_hash",
@@ -80,18 +74,17 @@ const OF_DELETED_USER: readonly Deletion[] = [
        select used.token_hash from grants join refresh_families family on family.grant_id = grants.id
          join refresh_tokens used on used.family_id = family.id where grants.user_id = $1::uuid limit ${REMOVAL_BATCH})`,
   ),
-  deletion(
-    "user",
+  ofUser(
     "families",
     "refresh_families",
     "id",
     `id in (select family.id from grants join refresh_families family on family.grant_id = grants.id where grants.user_id = $1::uuid limit ${REMOVAL_BATCH})`,
   ),
-  deletion("user", "used_codes", "authorization_codes", "code_hash", "user_id = $1::uuid"),
-  deletion("user", "grants", "grants", "id", "user_id = $1::uuid"),
-  deletion("user", "all_sessions", "sessions", "id", "user_id = $1::uuid"),
-  deletion("user", "consents", "consents", "id", "user_id = $1::uuid"),
-  deletion("user", "mails", "outbox", "id", "user_id = $1::uuid"),
+  ofUser("used_codes", "authorization_codes", "code_hash"),
+  ofUser("grants", "grants", "id"),
+  ofUser("all_sessions", "sessions", "id"),
+  ofUser("consents", "consents", "id"),
+  ofUser("mails", "outbox", "id"),
 ];
 // All other rows of the user are deleted by their foreign keys. A trigger writes the revocation event (migration 0001).
 const DELETE_USER = statement("removal_user", "delete from users where id = $1::uuid");

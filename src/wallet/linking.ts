@@ -11,7 +11,7 @@ import { presentationOf, type WalletResponse, walletErrorReason } from "./query.
 import { nonceOf, stateOf, type WalletRequests } from "./request.ts";
 
 /** Seconds from the start of a link to the last moment at which it can be completed. */
-export const LINK_TTL = 300;
+const LINK_TTL = 300;
 
 /** Each start stores a row for an hour and an audit record for good. A user needs only a few. */
 export const LINK_USER_LIMIT = { points: 20, seconds: 15 * 60 } as const;

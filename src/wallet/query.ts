@@ -4,7 +4,7 @@ import type { CredentialPolicy } from "./ports.ts";
 import { isMembers, refuse } from "./presentation.ts";
 
 /** The id of the one credential in the query, in request and response. */
-export const QUERY_ID = "link";
+const QUERY_ID = "link";
 
 export type CredentialQuery = DcqlQuery.Input;
 

@@ -91,8 +91,9 @@ const parametersOf = ({ clientId, responseUri }: Verifier, query: CredentialQuer
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** The library leaves signing to these callbacks, and reads no certificate to build a request. */
-const callbacks = (signer: RequestSigner) => ({
+const callbacks = (signer: RequestSigner | undefined) => ({
   signJwt: async (_: unknown, { header, payload }: { readonly header: object; readonly payload: object }) => {
+    if (signer === undefined) throw new Error("requests are unsigned");
     const input = `${segment(header)}.${segment(payload)}`;
     return { jwt: `${input}.${(await signer.sign(input)).toString("base64url")}`, signerJwk: { kty: "EC" } };
   },
@@ -139,28 +140,19 @@ export function walletRequests(issuer: string, verifier: Verifier, query: Creden
   };
 }
 
-type Parameters = ReturnType<typeof parametersOf>;
-
 /** A request in the library's form, checked against its grammar and signed if there is a signer. */
-function buildRequest(payload: Parameters, signer: RequestSigner = NO_SIGNER, claims?: Readonly<Record<string, unknown>>) {
+function buildRequest(payload: ReturnType<typeof parametersOf>, signer?: RequestSigner, claims?: Readonly<Record<string, unknown>>) {
   setGlobalConfig({ allowInsecureUrls: payload.response_uri.startsWith("http:") }); // the library refuses http addresses by default
   return createOpenid4vpAuthorizationRequest({
     scheme: SCHEME,
     authorizationRequestPayload: payload,
     callbacks: callbacks(signer),
-    ...(claims && {
+    ...(signer && {
       jar: {
         jwtSigner: { method: "x5c", alg: "ES256", x5c: [...signer.x5c] },
         expiresInSeconds: 1, // overridden by the claims
-        additionalJwtPayload: claims,
+        ...(claims && { additionalJwtPayload: claims }),
       },
     }),
   });
 }
-
-const NO_SIGNER: RequestSigner = {
-  x5c: [],
-  sign: async () => {
-    throw new Error("requests are unsigned");
-  },
-};

@@ -21,7 +21,7 @@ export interface StatusReference {
  * @throws {Refusal} access_denied for any other kind of status, since the credential may have been revoked
  * @see Token Status List §6.2
  */
-export function statusReference(status: unknown): StatusReference | undefined {
+function statusReference(status: unknown): StatusReference | undefined {
   if (status === undefined) return undefined;
   const list = isMembers(status) ? status.status_list : undefined;
   const { uri, idx } = isMembers(list) ? list : {};

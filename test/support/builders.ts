@@ -6,7 +6,6 @@ import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,
   ClientCredentialsGrantSchema,
-  JwtBearerGrantSchema,
   RefreshTokenGrantSchema,
   TokenExchangeGrantSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -106,9 +105,6 @@ export const exchangeGrant = (members: MessageInitShape<typeof TokenExchangeGran
     subjectTokenType: "urn:ietf:params:oauth:token-type:access_token",
     ...members,
   });
-
-export const assertionGrant = (members: MessageInitShape<typeof JwtBearerGrantSchema> = {}) =>
-  create(JwtBearerGrantSchema, { assertion: "a.b.c", ...members });
 
 export const codeGrant = (members: { codeVerifier?: string; redirectUri?: string; resource?: string[] } = {}) =>
   create(AuthorizationCodeGrantSchema, { code: "code", redirectUri: "https://notes.example.test/cb", codeVerifier: VERIFIER, ...members });

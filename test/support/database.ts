@@ -70,7 +70,7 @@ export async function emptyPostgresDatabase(server: string): Promise<{ readonly 
   return { url: url.href, drop: () => asAdministrator(server, `drop database if exists ${name} with (force)`) };
 }
 
-export async function freshPostgres(server: string): Promise<Database> {
+async function freshPostgres(server: string): Promise<Database> {
   const { url, drop } = await emptyPostgresDatabase(server);
   return removing(await openDatabase({ url }), drop);
 }

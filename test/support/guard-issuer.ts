@@ -78,5 +78,3 @@ export async function startIssuer() {
     token: (resource: string, parts?: TokenParts) => signToken(issuer, resource, key, parts),
   };
 }
-
-export type Issuer = Awaited<ReturnType<typeof startIssuer>>;

@@ -14,7 +14,7 @@ import Koa from "koa";
 import { listen } from "./guard-issuer.ts";
 
 /** What the routes of every server below ask for, besides `/mcp`, which asks for the guard's own scopes. */
-export const ROUTES: Readonly<Record<string, readonly string[]>> = {
+const ROUTES: Readonly<Record<string, readonly string[]>> = {
   "/write": ["notes:read", "notes:write"],
   "/offline": ["notes:read", "offline_access"],
   "/any": [],

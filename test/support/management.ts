@@ -15,7 +15,7 @@ import { coreWith } from "./fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "./front.ts";
 
 export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
-export const clock = (): number => Math.floor(Date.now() / 1000);
+const clock = (): number => Math.floor(Date.now() / 1000);
 export const aNewId = (): string => newId(clock, randomBytes);
 
 /** A user in the database, who may then be signed in by name. */
@@ -77,7 +77,7 @@ export async function managementUsers({ database }: Pick<ManagementFront, "datab
   return { ada, bob, operator: `op.${await addUser(database, "op@example.test", "operator")}` };
 }
 
-export const callFront = (url: string, bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response> =>
+const callFront = (url: string, bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response> =>
   fetch(`${url}${path}`, {
     method,
     headers: {
@@ -87,7 +87,7 @@ export const callFront = (url: string, bearer: string | undefined, method: strin
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
 
-export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
+const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
   const options = { issuer: ISSUER, ports, fault };
@@ -97,7 +97,7 @@ export const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 };
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
-export const managementPorts = (database: Database): ManagementPorts => ({
+const managementPorts = (database: Database): ManagementPorts => ({
   ...composed({ defaultClientEnvironment: "development" }, database.sql, coreWithUsers(), {
     hash: async () => "no hash",
     verify: async () => ({ kind: "wrong" }),

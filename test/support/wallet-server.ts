@@ -18,5 +18,3 @@ export async function startWalletServer(env: Record<string, string> = {}, truste
     },
   };
 }
-
-export type WalletServer = Awaited<ReturnType<typeof startWalletServer>>;

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign, verify, X509Certificate } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, verify, X509Certificate } from "node:crypto";
 import { Openid4vpClient } from "@openid4vc/openid4vp";
 import { SDJwtVcInstance } from "@sd-jwt/sd-jwt-vc";
 import { DcqlQuery } from "dcql";
@@ -174,6 +174,3 @@ export function aWallet(options: { readonly fetch?: typeof fetch; readonly autho
 }
 
 export type Wallet = ReturnType<typeof aWallet>;
-
-/** A public key as the verifier of a test reads it. */
-export const publicKeyOf = ({ jwk }: WalletKey): KeyObject => createPublicKey({ key: jwk, format: "jwk" });

@@ -23,19 +23,13 @@ export function droppedScopes(scope: string | undefined, client: Client): readon
   return parseScope(scope).filter((name) => !allowed.includes(name));
 }
 
-export interface RequestableScopes {
-  readonly granted: readonly string[];
-  /** What was requested and may not be had. */
-  readonly dropped: readonly string[];
-}
-
 /**
  * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
  * `offline_access`.
  * @throws {Refusal} invalid_scope when nothing is left of a request, or nothing but `offline_access`, or the client may have nothing
  * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */
-export function requestableScopes(scope: string | undefined, client: Client): RequestableScopes {
+export function requestableScopes(scope: string | undefined, client: Client) {
   const allowed = allowedScopes(client);
   const requested = parseScope(scope);
   const granted =
@@ -50,7 +44,7 @@ export function requestableScopes(scope: string | undefined, client: Client): Re
             : "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
     });
   }
-  return { granted, dropped: droppedScopes(scope, client) };
+  return { granted, dropped: requested.filter((name) => !allowed.includes(name)) };
 }
 
 /**
@@ -109,7 +103,7 @@ const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
  * @param ceiling null: no agent mode at all
  * @see docs/protocol.md#agents
  */
-export function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
+function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {
   const highest = ceiling === null ? -1 : AGENT_MODES.indexOf(ceiling);
   const above = AGENT_SCOPES.slice(highest + 1);
   return (scope) => !above.includes(scope);

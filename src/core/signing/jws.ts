@@ -60,7 +60,7 @@ export function createSigner(): Sign {
 }
 
 /** Far more than any token of this issuer has; longer texts are refused before they are decoded. */
-export const MAX_TOKEN_LENGTH = 8192;
+const MAX_TOKEN_LENGTH = 8192;
 
 /** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
 const FORBIDDEN_HEADERS = ["crit", "jwk", "jku", "x5u", "x5c", "zip", "b64"];

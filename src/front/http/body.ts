@@ -42,7 +42,7 @@ export async function jsonBody(
 }
 
 /** @throws {Refusal} invalid_request */
-export function parseJson(text: string): unknown {
+function parseJson(text: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);

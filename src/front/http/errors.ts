@@ -4,7 +4,7 @@ import { noStore } from "./headers.ts";
 import type { ErrorPrinter, HotContext } from "./routes.ts";
 
 /** Seconds after which a client may repeat a request that was answered 503. */
-export const DEFAULT_RETRY_AFTER = 5;
+const DEFAULT_RETRY_AFTER = 5;
 
 /** OAuth error codes for refusals whose code OAuth does not define. */
 const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {

@@ -63,17 +63,11 @@ interface Slot {
   giveUp(): void;
 }
 
-interface Deadlines {
-  /** @returns a slot, to be given back to `end` */
-  begin(giveUp: () => void): number;
-  end(slot: number): void;
-}
-
 /**
  * One timer for all requests, which waits for the oldest: a timer for each would cost more than the rest of this file.
  * Their slots are reused. A growing Set would leave old tables behind that keep requests alive until a full garbage collection.
  */
-function commonDeadline(milliseconds: number): Deadlines {
+function commonDeadline(milliseconds: number) {
   const slots: (Slot | undefined)[] = [];
   const free: number[] = [];
   let armed = false;
@@ -90,13 +84,14 @@ function commonDeadline(milliseconds: number): Deadlines {
     for (const one of open) if (one.until <= now) one.giveUp();
   }
   return {
-    begin(giveUp) {
+    /** @returns a slot, to be given back to `end` */
+    begin(giveUp: () => void): number {
       const slot = free.pop() ?? slots.length;
       slots[slot] = { until: performance.now() + milliseconds, giveUp };
       if (!armed) arm(milliseconds);
       return slot;
     },
-    end(slot) {
+    end(slot: number): void {
       slots[slot] = undefined;
       free.push(slot);
     },

@@ -44,7 +44,9 @@ export class LightContext implements HotContext {
       body = this.body ?? "";
       this.set("Content-Length", String(Buffer.byteLength(body)));
     }
-    res.writeHead(status, [...this.#headers.values()].flat());
+    const lines: string[] = []; // names and values in turn
+    for (const [name, value] of this.#headers.values()) lines.push(name, value);
+    res.writeHead(status, lines);
     if (this.method === "HEAD") res.end();
     else res.end(body);
   }

@@ -3,17 +3,17 @@ import type { AddressInfo } from "node:net";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
-export interface ListenerTimes {
+const TIMES = {
   /** Between two checks for connections that send slowly. */
-  readonly checking: number;
-  readonly headers: number;
-  readonly request: number;
-  readonly keepAlive: number;
+  checking: 1000,
+  headers: 10_000,
+  request: 15_000,
+  keepAlive: 5000,
   /** Without traffic on a connection with a request in flight; longer than the deadline of a request, so that its response is still sent. */
-  readonly idle: number;
-}
+  idle: 15_500,
+};
 
-const TIMES: ListenerTimes = { checking: 1000, headers: 10_000, request: 15_000, keepAlive: 5000, idle: 15_500 };
+export type ListenerTimes = Readonly<typeof TIMES>;
 
 export interface ListenOptions {
   readonly handler: RequestListener;

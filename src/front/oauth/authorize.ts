@@ -183,7 +183,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
 }
 
 /** Prints errors that must not be redirected: a page where the request prefers HTML, as a browser does, else JSON with 400. */
-export function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
+function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
   const json = oauthErrorPrinter(issuer);
   const page = appRequestErrorPrinter(site);
   return (ctx, refusal) => {

@@ -121,14 +121,14 @@ const SECTIONS: readonly AccountSection[] = [
 ];
 
 /** The account pages that this server has, in the order of the navigation. */
-export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);
+const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);
 
 /** The account page whose path equals untrusted text exactly, else the first one, so that it can lead nowhere else. Pure. */
-export const namedSection = (site: Site, text: string | undefined): string =>
+const namedSection = (site: Site, text: string | undefined): string =>
   accountSections(site).find(({ path }) => path === text)?.path ?? ACCOUNT_START;
 
 /** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
-export function signInFor(site: Site, path: string): string {
+function signInFor(site: Site, path: string): string {
   const [section] = accountSections(site)
     .filter((one) => one.path !== ACCOUNT_START && (path === one.path || path.startsWith(`${one.path}/`)))
     .map((one) => one.path);

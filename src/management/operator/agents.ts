@@ -15,10 +15,9 @@ export const operatorAgentsRouter = router({
   /** Paused agents, newest first; `userId` is null where an agent is paused for all users. */
   pauses: operatorProcedure
     .input(z.strictObject({ ...paging, agent: identifier, userId: z.uuid().optional() }).prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
-      const { items, nextCursor } = pageView(await ctx.ports.agentPauses.list(ALL_USERS, filter, limit, cursor), agentPauseView);
-      return { pauses: items, nextCursor };
-    }),
+    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
+      pageView("pauses", await ctx.ports.agentPauses.list(ALL_USERS, filter, limit, cursor), agentPauseView),
+    ),
   /** Returns whether this call changed anything. */
   pause: operatorProcedure.input(Agent).mutation(async ({ ctx, input: { clientId } }) => ({
     changed: found(await ctx.ports.agentPauses.pause(ALL_USERS, clientId, ctx.audit("agent.paused"))),

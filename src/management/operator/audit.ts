@@ -31,8 +31,7 @@ export const operatorAuditRouter = router({
     .input(z.strictObject({ ...paging, ...filter }).prefault({}))
     .query(async ({ ctx, input: { limit, cursor, since, until, ...rest } }) => {
       const page = await ctx.ports.auditTrail.list({ ...rest, since: seconds(since), until: seconds(until) }, limit, cursor);
-      const { items, nextCursor } = pageView(page, auditView);
-      return { records: items, nextCursor };
+      return pageView("records", page, auditView);
     }),
   /** Sealed records in the order of the chain. Called again with `after` = `reached`, it returns the records since, each once. */
   follow: operatorProcedure

@@ -29,10 +29,11 @@ async function assertOwnerExists(ownerId: string | null | undefined, users: Pick
 
 /** All clients, with the attributes that only operators set. @see docs/protocol.md#clients */
 export const operatorClientsRouter = router({
-  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
-    const { items, nextCursor } = pageView(await ctx.ports.clients.list(filter, limit, cursor), operatorClientView);
-    return { clients: items, nextCursor };
-  }),
+  list: operatorProcedure
+    .input(Filter.prefault({}))
+    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
+      pageView("clients", await ctx.ports.clients.list(filter, limit, cursor), operatorClientView),
+    ),
 
   get: operatorProcedure
     .input(ById)

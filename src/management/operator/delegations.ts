@@ -22,10 +22,9 @@ export const operatorDelegationsRouter = router({
   /** Newest first. `agent` is the client_id of the agent that holds it. */
   list: operatorProcedure
     .input(z.strictObject({ ...paging, userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
-      const { items, nextCursor } = pageView(await ctx.ports.delegations.list(ALL_USERS, filter, limit, cursor), delegationView);
-      return { delegations: items, nextCursor };
-    }),
+    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
+      pageView("delegations", await ctx.ports.delegations.list(ALL_USERS, filter, limit, cursor), delegationView),
+    ),
   /** A grant with all delegations below it, each after its parent. */
   tree: operatorProcedure.input(z.strictObject({ grantId: Id, live })).query(async ({ ctx, input }) => {
     const { root, delegations, complete } = found(await ctx.ports.delegations.tree(ALL_USERS, input.grantId, input.live));

@@ -16,10 +16,11 @@ function assertNotOneself(callerId: string, id: string): void {
 
 /** Users, whether they may sign in, and their roles. */
 export const operatorUsersRouter = router({
-  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input: { limit, cursor, ...filter } }) => {
-    const { items, nextCursor } = pageView(await ctx.ports.users.list(filter, limit, cursor), userView);
-    return { users: items, nextCursor };
-  }),
+  list: operatorProcedure
+    .input(Filter.prefault({}))
+    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
+      pageView("users", await ctx.ports.users.list(filter, limit, cursor), userView),
+    ),
 
   get: operatorProcedure.input(ById).query(async ({ ctx, input }) => userView(found(await ctx.ports.users.byId(input.id)))),
 

@@ -59,36 +59,6 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
   const outages = logOutages(redis, log);
   const circuit = breaker(monotonicSeconds);
 
-  const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
-    const shared = new RateLimiterRedis({
-      storeClient: redis,
-      keyPrefix: `${deployment}:rate:${name}`,
-      points: limit,
-      duration: windowSeconds,
-      rejectIfRedisNotReady: true,
-    });
-    const local = memoryRateLimiter(limit, windowSeconds);
-    return {
-      hit: async (key) => {
-        // Counted here as well, so that calls which Redis loses or answers late still count, and no caller gets twice the limit.
-        const wait = await local.hit(key);
-        if (wait > 0 || !circuit.mayCall()) return wait;
-        try {
-          await shared.consume(key);
-          circuit.succeeded();
-          return 0;
-        } catch (error) {
-          if (error instanceof RateLimiterRes) {
-            circuit.succeeded();
-            return Math.max(1, Math.ceil(error.msBeforeNext / 1_000));
-          }
-          circuit.failed();
-          return wait;
-        }
-      },
-    };
-  };
-
   /** The answer of a command; undefined when Redis does not answer. */
   const attempt = async <Answer>(command: () => Promise<Answer>): Promise<Answer | undefined> => {
     if (!circuit.mayCall()) return undefined;
@@ -100,6 +70,28 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
       circuit.failed();
       return undefined;
     }
+  };
+
+  const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
+    const shared = new RateLimiterRedis({
+      storeClient: redis,
+      keyPrefix: `${deployment}:rate:${name}`,
+      points: limit,
+      duration: windowSeconds,
+      rejectIfRedisNotReady: true,
+    });
+    const local = memoryRateLimiter(limit, windowSeconds);
+    const waitFor = (refusal: unknown): number => {
+      if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
+      throw refusal;
+    };
+    return {
+      hit: async (key) => {
+        // Counted here as well, so that calls which Redis loses or answers late still count, and no caller gets twice the limit.
+        const wait = await local.hit(key);
+        return wait > 0 ? wait : ((await attempt(() => shared.consume(key).then(() => 0, waitFor))) ?? 0);
+      },
+    };
   };
 
   const texts = (name: string): SharedTexts => {

@@ -7,7 +7,7 @@ import * as records from "./records.ts";
 import type { AnyTable, Column } from "./table.ts";
 
 /** These modules export nothing but tables and types. */
-const tables: readonly AnyTable[] = [accounts, clients, delegations, grants, records].flatMap((one) => Object.values<AnyTable>(one));
+const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records });
 
 const TYPES = {
   uuid: () => p.uuid(),

@@ -192,5 +192,3 @@ export function decideIdentityAssertion(facts: AssertionFacts, trace = ENFORCED)
     verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,
   };
 }
-
-export type AcceptedAssertion = ReturnType<typeof decideIdentityAssertion>;

@@ -47,5 +47,3 @@ export const deleteAccountTexts = catalogue({
     },
   },
 });
-
-export type DeleteAccountTexts = (typeof deleteAccountTexts)["en"];

@@ -61,5 +61,3 @@ export const forgottenPasswordTexts = catalogue({
     },
   },
 });
-
-export type ForgottenPasswordTexts = (typeof forgottenPasswordTexts)["en"];

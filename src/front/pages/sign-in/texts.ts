@@ -26,5 +26,3 @@ export const signInTexts = catalogue({
     createAccount: "Konto anlegen",
   },
 });
-
-export type SignInTexts = (typeof signInTexts)["en"];

@@ -40,5 +40,3 @@ export const signOutTexts = catalogue({
     },
   },
 });
-
-export type SignOutTexts = (typeof signOutTexts)["en"];

@@ -71,5 +71,3 @@ export const signUpTexts = catalogue({
     },
   },
 });
-
-export type SignUpTexts = (typeof signUpTexts)["en"];
