@@ -58,7 +58,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     const { value, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
       throw new Refusal("invalid_client", `document_${cause.reason}`, {
-        description: "the client metadata document could not be fetched",
+        description: "The client metadata document could not be fetched.",
         cause,
       });
     });

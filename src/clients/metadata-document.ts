@@ -26,7 +26,7 @@ const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfi
 
 /** @param detail what is wrong, in fixed words */
 const invalid = (reason: string, detail = ""): never => {
-  throw new Refusal("invalid_client", reason, { description: `the client metadata document is not acceptable${detail}` });
+  throw new Refusal("invalid_client", reason, { description: `The client metadata document is not acceptable${detail}.` });
 };
 
 /**

@@ -35,19 +35,19 @@ const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
  */
 export async function answerableClient(request: AuthorizationRequest, address: string, core: Core): Promise<Client> {
   const repeated = request.repeatedParameters.find((name) => ANSWER_PARAMETERS.includes(name));
-  if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once` });
-  if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing" });
+  if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once.` });
+  if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing." });
   const client = await resolveClient(request.clientId, address, core);
   if (client === undefined || !client.enabled)
-    throw new Refusal("invalid_client", "client_unknown", { description: "this client is not known here" });
+    throw new Refusal("invalid_client", "client_unknown", { description: "This client is not known here." });
   const { redirectUri } = request;
-  if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing" });
+  if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing." });
   if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
-    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client" });
+    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client." });
   }
   if (!isPermittedRedirectUri(redirectUri, client)) {
     throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
-      description: "redirect_uri is not permitted in the environment of this client",
+      description: "redirect_uri is not permitted in the environment of this client.",
     });
   }
   return client;
@@ -70,13 +70,13 @@ function assertForm(request: AuthorizationRequest): void {
     malformed("parameter_too_long", `${long.what} is too long: at most ${long.limit} characters, percent-encoded, are accepted.`);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
-      throw new Refusal(code, code, { description: `${name} is not supported: send the parameters in the query` });
+      throw new Refusal(code, code, { description: `${name} is not supported; send the parameters in the query.` });
   }
   if (request.responseMode !== undefined && request.responseMode !== "query")
     malformed("response_mode_unsupported", "response_mode must be query");
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")
-    throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code" });
+    throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code." });
   if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required");
   if (!isCodeChallenge(request.codeChallenge ?? ""))
     malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");
@@ -87,14 +87,14 @@ function assertForm(request: AuthorizationRequest): void {
 function parsePrompt(prompt: string | undefined): readonly string[] {
   const values = (prompt ?? "").split(" ").filter((value) => value !== "");
   if (values.includes("none") && values.length > 1)
-    throw new Refusal("invalid_request", "prompt_none_with_others", { description: "prompt none stands alone" });
+    throw new Refusal("invalid_request", "prompt_none_with_others", { description: "prompt=none cannot be combined with other values." });
   return values;
 }
 
 function parseMaxAge(maxAge: string | undefined): number | undefined {
   if (maxAge === undefined) return undefined;
   if (!/^\d{1,9}$/.test(maxAge))
-    throw new Refusal("invalid_request", "max_age_malformed", { description: "max_age must be a number of seconds" });
+    throw new Refusal("invalid_request", "max_age_malformed", { description: "max_age must be a number of seconds." });
   return Number(maxAge);
 }
 
@@ -103,7 +103,7 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
   if (idTokenHint === undefined) return undefined;
   const hint = readIdTokenHint(idTokenHint, core);
   if (hint === undefined)
-    throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is no ID token of this issuer" });
+    throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is not an ID token of this issuer." });
   return hint.sub;
 }
 

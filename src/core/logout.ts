@@ -14,12 +14,12 @@ const refuse = (reason: string, description: string): never => {
  */
 export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {
   const hint = readIdTokenHint(idTokenHint, core);
-  if (hint === undefined) return refuse("id_token_hint_invalid", "id_token_hint is no ID token of this issuer");
+  if (hint === undefined) return refuse("id_token_hint_invalid", "id_token_hint is not an ID token of this issuer.");
   const { sub, aud } = hint;
-  if (clientId !== undefined && clientId !== aud) refuse("id_token_hint_of_another_client", "id_token_hint was issued to another client");
+  if (clientId !== undefined && clientId !== aud) refuse("id_token_hint_of_another_client", "id_token_hint was issued to another client.");
   if (postLogoutRedirectUri === undefined) return { hintedSub: sub };
   const client = await core.clients.byClientId(aud);
   if (client?.enabled !== true || !client.postLogoutRedirectUris.includes(postLogoutRedirectUri))
-    refuse("post_logout_redirect_uri_not_registered", "post_logout_redirect_uri is not registered for this client");
+    refuse("post_logout_redirect_uri_not_registered", "post_logout_redirect_uri is not registered for this client.");
   return { hintedSub: sub, postLogoutRedirectUri };
 }

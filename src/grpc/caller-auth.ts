@@ -18,7 +18,8 @@ const NO_FORM = formOf(new Map());
  */
 export function resourceServerCredential(authorization: readonly string[], address: string): PresentedCredential {
   const [value, ...more] = authorization;
-  if (value === undefined) throw new Refusal("invalid_client", "credential_missing", { description: "authorization: Basic is required" });
+  if (value === undefined)
+    throw new Refusal("invalid_client", "credential_missing", { description: "Authorization by HTTP Basic is required." });
   if (more.length > 0) throw new Refusal("invalid_client", "several_credentials");
   return parseClientCredential(value, NO_FORM, address);
 }

@@ -40,15 +40,15 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
     response.setHeader("cache-control", "no-store");
     if (request.method !== "POST") {
       response.setHeader("allow", "POST");
-      refuse(response, 405, "unimplemented", "this path takes POST");
+      refuse(response, 405, "unimplemented", "This path takes POST.");
       return true;
     }
     if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
-      refuse(response, 415, "invalid_argument", "compression is not accepted");
+      refuse(response, 415, "invalid_argument", "Compression is not accepted.");
       return true;
     }
     if ((request.headersDistinct["content-type"]?.length ?? 0) > 1) {
-      refuse(response, 400, "invalid_argument", "content-type was sent more than once");
+      refuse(response, 400, "invalid_argument", "content-type was sent more than once.");
       return true;
     }
     handler().then(
@@ -56,7 +56,7 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
       (fault: unknown) => {
         options.onFault(fault, "connect");
         response.setHeader("retry-after", "1");
-        refuse(response, 503, "unavailable", "the service cannot answer now");
+        refuse(response, 503, "unavailable", "The service cannot answer now.");
       },
     );
     return true;

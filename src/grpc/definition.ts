@@ -17,7 +17,7 @@ function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received 
   try {
     return { message: fromBinary(type, bytes) };
   } catch (cause) {
-    return { refusal: new Refusal("invalid_request", "message_malformed", { description: "the message cannot be read", cause }) };
+    return { refusal: new Refusal("invalid_request", "message_malformed", { description: "The message cannot be read.", cause }) };
   }
 }
 

@@ -23,9 +23,10 @@ export interface IntrospectionCall extends CallContext {
 /** IntrospectionService over the token core, for every listener that offers it. */
 export function introspectionService(core: Pick<TokenCore, "introspect" | "verifyApiKey">) {
   async function states(tokens: readonly string[], { client, signal }: IntrospectionCall): Promise<IntrospectResponse[]> {
-    if (tokens.length === 0) throw new Refusal("invalid_request", "batch_empty", { description: "requests is required" });
-    if (tokens.length > BATCH_LIMIT) throw new Refusal("invalid_request", "batch_too_large", { description: "at most 100 tokens" });
-    if (tokens.includes("")) throw new Refusal("invalid_request", "token_missing", { description: "token is required" });
+    if (tokens.length === 0) throw new Refusal("invalid_request", "batch_empty", { description: "requests must hold at least one token." });
+    if (tokens.length > BATCH_LIMIT)
+      throw new Refusal("invalid_request", "batch_too_large", { description: "requests may hold at most 100 tokens." });
+    if (tokens.includes("")) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
     const { results } = await core.introspect({ client, tokens: [...tokens] }, signal && { signal });
     if (results.length !== tokens.length) throw new Error("the token core answered for another number of tokens");
     return results;
@@ -44,7 +45,7 @@ export function introspectionService(core: Pick<TokenCore, "introspect" | "verif
       return { responses: await states(tokens, call) };
     },
     async verifyApiKey({ key }: VerifyApiKeyRequest, { client, signal }: IntrospectionCall): Promise<VerifyApiKeyResponse> {
-      if (key === "") throw new Refusal("invalid_request", "api_key_missing", { description: "key is required" });
+      if (key === "") throw new Refusal("invalid_request", "api_key_missing", { description: "key is missing." });
       const { state } = await core.verifyApiKey({ client, key }, signal && { signal });
       if (state === undefined) throw new Error("the token core gave no answer");
       return state;

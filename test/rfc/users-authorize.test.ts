@@ -249,9 +249,9 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
 
 describe("a request that may not be answered by redirect", () => {
   const wrong = [
-    [authorizePath({ client_id: "unknown" }), "invalid_client", "this client is not known here"],
-    [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client"],
-    [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing"],
+    [authorizePath({ client_id: "unknown" }), "invalid_client", "This client is not known here."],
+    [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client."],
+    [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing."],
   ] as const;
 
   test.for(wrong)("%s is a page for a browser, with the facts of the JSON, in its language", async ([path, error, description]) => {
