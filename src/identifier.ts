@@ -5,10 +5,7 @@ const MOST = 0xfff;
 /** A new millisecond begins at a random count below this, so that what follows it is not certain and most of the bits are left to count. */
 const FIRST_BELOW = 0x400;
 
-interface Count {
-  milliseconds: number;
-  counter: number;
-}
+type Count = { milliseconds: number; counter: number };
 
 const counts = new WeakMap<Clock, Count>();
 

@@ -5,10 +5,7 @@ import { accountClosedMail } from "./mails.ts";
 import type { MailMessage, User, Users } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
-export interface NewName {
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
-}
+export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
 /** Changes the name of a user. An empty part is stored as none, and an unchanged name is not recorded. */
 export async function rename(user: User, name: NewName, users: Users, caller: Caller): Promise<void> {

@@ -4,11 +4,7 @@ import { isUuid, newId } from "../identifier.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
-export interface ConsentPorts {
-  readonly consents: Consents;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-}
+export type ConsentPorts = { readonly consents: Consents; readonly clock: Clock; readonly randomBytes: RandomBytes };
 
 type GivenConsent = Omit<NewConsent, "id">;
 

@@ -18,17 +18,10 @@ export type EndReason =
   | "application_disabled";
 
 /** `at` in seconds since the epoch with their fraction; null if not recorded. `by` is set for a cut only. */
-export interface End {
-  readonly reason: EndReason;
-  readonly at: number | null;
-  readonly by: AuditActor | null;
-}
+export type End = { readonly reason: EndReason; readonly at: number | null; readonly by: AuditActor | null };
 
 /** A client by its client_id, with its name where it still exists. */
-export interface NamedClient {
-  readonly clientId: string;
-  readonly name: string | null;
-}
+export type NamedClient = { readonly clientId: string; readonly name: string | null };
 
 /** An agent's right to act for a user. Times in seconds since the epoch with their fraction. */
 export interface Delegation {

@@ -83,10 +83,7 @@ interface MailTexts {
   readonly close: readonly string[];
 }
 
-interface MailFrameTexts {
-  readonly hello: string;
-  readonly copyLink: string;
-}
+type MailFrameTexts = { readonly hello: string; readonly copyLink: string };
 
 const mailFrameTexts: Catalogue<MailFrameTexts> = {
   en: { hello: "Hello,", copyLink: "If the button does not work, copy this link into your browser:" },

@@ -4,11 +4,7 @@ import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import { normalizePassword } from "./password-rules.ts";
 
 /** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
-export interface PasswordCost {
-  readonly memoryCost: number;
-  readonly timeCost: number;
-  readonly parallelism: number;
-}
+export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
 
 /** 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
 const PRODUCTION_COST: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };

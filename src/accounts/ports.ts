@@ -19,11 +19,7 @@ export interface User {
 }
 
 /** A message without its recipient. */
-export interface MailMessage {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
+export type MailMessage = { readonly subject: string; readonly text: string; readonly html: string };
 
 /** A message that waits in the outbox until a mail server accepts it. */
 export interface Mail extends MailMessage {
@@ -57,10 +53,7 @@ export interface NewUser extends Omit<User, "enabled" | "createdAt" | "updatedAt
 }
 
 /** A single-use token that proves an e-mail address. `ttl` in seconds, counted by the database's clock. */
-export interface NewVerification {
-  readonly tokenHash: SecretHash;
-  readonly ttl: number;
-}
+export type NewVerification = { readonly tokenHash: SecretHash; readonly ttl: number };
 
 /** A user with their password hash. */
 export interface Account {
@@ -90,10 +83,7 @@ export interface Users {
 }
 
 /** Failures that a budget allows, and the seconds in which they count. */
-export interface FailureBudget {
-  readonly limit: number;
-  readonly window: number;
-}
+export type FailureBudget = { readonly limit: number; readonly window: number };
 
 /** The outcome of an attempt to prove a password. `none`: it ended before the password was compared. */
 export type AttemptVerdict = "right" | "wrong" | "none";
@@ -152,17 +142,9 @@ export interface LiveSession extends Pick<Session, "id" | "authTime"> {
 }
 
 /** A browser session. `authTime` is when the user authenticated; times in seconds since the epoch. */
-export interface Session {
-  readonly id: string;
-  readonly userId: string;
-  readonly authTime: number;
-  readonly expiresAt: number;
-}
+export type Session = { readonly id: string; readonly userId: string; readonly authTime: number; readonly expiresAt: number };
 
-export interface SignedIn {
-  readonly session: Session;
-  readonly user: User;
-}
+export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
   /** @returns undefined when the user is unknown or disabled, or the password has been changed since */

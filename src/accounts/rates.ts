@@ -8,10 +8,7 @@ export const MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
 export const MAIL_ADDRESS_LIMIT = { points: 10, seconds: 15 * 60 } as const;
 
 /** Limits of mails that anyone may request, for known and unknown addresses alike. */
-export interface MailLimits {
-  readonly mailbox: RateLimiter;
-  readonly address: RateLimiter;
-}
+export type MailLimits = { readonly mailbox: RateLimiter; readonly address: RateLimiter };
 
 /** @throws {Refusal} too_many_requests */
 export async function assertWithin(limiter: RateLimiter, key: string): Promise<void> {

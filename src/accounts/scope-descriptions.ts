@@ -4,11 +4,7 @@ import { type Catalogue, LANGUAGES, type Language } from "../language.ts";
 export type Wording = { readonly [L in Language]?: string | undefined };
 
 /** What a scope allows, in words for users. */
-export interface ScopeDescription {
-  readonly name: string;
-  readonly title: Wording;
-  readonly detail: Wording;
-}
+export type ScopeDescription = { readonly name: string; readonly title: Wording; readonly detail: Wording };
 
 /** Descriptions of scopes by the operators of a realm. */
 export interface ScopeDescriptions {

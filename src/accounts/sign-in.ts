@@ -16,10 +16,7 @@ export interface SignInPorts extends ProofPorts {
   readonly sessionTtl: number;
 }
 
-export interface Credentials {
-  readonly email: string;
-  readonly password: string;
-}
+export type Credentials = { readonly email: string; readonly password: string };
 
 export interface NewSession {
   readonly user: User;
