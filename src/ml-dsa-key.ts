@@ -1,4 +1,4 @@
-/** Encodings of ML-DSA-65 keys, read without Node's crypto: not every OpenSSL under Node supports the algorithm. */
+// Reads ML-DSA-65 keys without Node's crypto: not every OpenSSL under Node supports the algorithm.
 
 /** Bytes of the seed, which is the whole private key (RFC 9964 §4, RFC 9881 §6). */
 export const SEED_BYTES = 32;

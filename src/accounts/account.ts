@@ -15,8 +15,7 @@ export async function rename(user: User, name: NewName, users: Users, caller: Ca
 
 export interface AccountClosing {
   /**
-   * Deletes an account with its sessions, grants, consents, clients and their API keys, and what other users allowed these clients, in one
-   * transaction. The e-mail address becomes free, and the audit trail stays. Queues a last message to the address.
+   * Deletes an account, and all that belongs to it or its clients except the audit trail, in one transaction. Queues a last message.
    * @returns `last_operator` for the only operator, `gone` when there is no such account
    */
   close(userId: string, message: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;

@@ -17,18 +17,11 @@ export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "rig
 export interface PasswordHashing {
   /** @param address the key in the fair queue  @returns the encoded hash */
   hash(password: string, address: string): Promise<string>;
-  /**
-   * Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than the current ones.
-   * @param address the key in the fair queue
-   */
+  /** Does the same work without a hash to compare with. `outdated`: made with other parameters than the current ones. */
   verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
 
-/**
- * Password hashing, a few at a time.
- * @param cost what a new hash costs; a server never sets it
- * @throws {Refusal} temporarily_unavailable when too many wait
- */
+/** Hashes a few passwords at a time. Only tests set `cost`. @throws {Refusal} temporarily_unavailable when too many wait */
 export function passwordHashing({
   randomBytes,
   cost = PRODUCTION_COST,
