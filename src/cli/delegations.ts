@@ -10,11 +10,7 @@ type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];
 type Cut = ManagementInputs["operator"]["delegations"]["cut"];
 
-interface CutOptions {
-  readonly user?: string;
-  readonly agent?: string;
-  readonly grant?: string;
-}
+type CutOptions = { readonly user?: string; readonly agent?: string; readonly grant?: string };
 
 interface Filter extends CutOptions {
   readonly live?: true;

@@ -4,10 +4,7 @@ import { printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 /** The result of one check. A fault must be fixed; a warning may be intended. */
-export interface Finding {
-  readonly verdict: "good" | "warning" | "fault";
-  readonly sentence: string;
-}
+export type Finding = { readonly verdict: "good" | "warning" | "fault"; readonly sentence: string };
 
 const good = (sentence: string): Finding => ({ verdict: "good", sentence });
 const fault = (sentence: string): Finding => ({ verdict: "fault", sentence });

@@ -10,10 +10,7 @@ import { actAs, atEnd, type Terminal } from "./terminal.ts";
 const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.number() });
 type TokenSet = z.infer<typeof TokenSet>;
 /** An access token and its user. */
-interface Acting {
-  readonly email: string;
-  readonly token: string;
-}
+type Acting = { readonly email: string; readonly token: string };
 interface SignedIn {
   readonly email: string;
   readonly tokens: TokenSet;

@@ -3,10 +3,7 @@ import type { AuthMethod, ClientSettings } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
 
 /** A fault of one member. The message is public and never contains a value. */
-export interface Incoherence {
-  readonly path: string;
-  readonly message: string;
-}
+export type Incoherence = { readonly path: string; readonly message: string };
 
 /** Whether a client authenticates with a secret that this server issued. */
 export const usesSecret = (method: AuthMethod): boolean => method === "client_secret_basic" || method === "client_secret_post";

@@ -46,10 +46,7 @@ export interface Realms {
 export type Reach = { readonly kind: "owner"; readonly userId: string } | { readonly kind: "all" };
 
 /** A part of a list, newest first. `next` is the cursor of the following page; null at the end. */
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly next: string | null;
-}
+export type Page<Item> = { readonly items: readonly Item[]; readonly next: string | null };
 
 type FilteredMember = "ownerId" | "origin" | "environment" | "enabled" | "isAgent";
 
@@ -87,10 +84,7 @@ export interface ManagedClients {
 }
 
 /** A valid static API key and its client. */
-export interface LiveApiKey {
-  readonly keyId: string;
-  readonly client: Client;
-}
+export type LiveApiKey = { readonly keyId: string; readonly client: Client };
 
 /** A key as it is first stored, without its secret. */
 export type NewApiKey = Omit<MintedApiKey, "key"> & Pick<ApiKey, "id" | "clientId" | "name">;

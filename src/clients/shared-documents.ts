@@ -8,10 +8,7 @@ export interface SharedTexts {
 }
 
 /** A document with its expiry in seconds since the epoch. */
-export interface KeptDocument {
-  readonly document: unknown;
-  readonly until: number;
-}
+export type KeptDocument = { readonly document: unknown; readonly until: number };
 
 export interface SharedDocuments {
   get(url: string): Promise<KeptDocument | undefined>;

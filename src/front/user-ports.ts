@@ -13,7 +13,7 @@ import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { limitKey } from "./http/address.ts";
 import type { FrontContext } from "./http/routes.ts";
-import type { ReportFault } from "./ports.ts";
+import type { FrontTelemetry } from "./http/steps.ts";
 import { languageOf } from "./texts/language.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
@@ -24,7 +24,8 @@ export interface UserPorts
     PasswordChangePorts,
     ForgottenPasswordPorts,
     AgentPorts,
-    ClosingPorts {
+    ClosingPorts,
+    Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
@@ -34,7 +35,6 @@ export interface UserPorts
   readonly clients: Pick<ManagedClients, "ofOwner">;
   /** The clients among the resources that a user has allowed. */
   readonly namedTargets: NamedTargets;
-  readonly fault: ReportFault;
 }
 
 /** The caller, for limits, audit records and mails. */

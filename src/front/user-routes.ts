@@ -11,16 +11,11 @@ import { pageRoutes } from "./pages/routes.ts";
 import { siteOf } from "./pages/site.ts";
 import type { UserPorts } from "./user-ports.ts";
 
-/** The routes of wallet linking. */
+/** The routes of wallet linking, while it is enabled. */
 export type WalletRoutes = (kit: PageKit) => readonly Route[];
 
-export interface UserOptions extends UserPorts {
-  /** Present while wallet linking is enabled. */
-  readonly wallets?: WalletRoutes | undefined;
-}
-
 /** All routes for users: account endpoints, consents, authorization, and the hosted pages. */
-export function userRoutes({ wallets, ...ports }: UserOptions): readonly Route[] {
+export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets?: WalletRoutes | undefined }): readonly Route[] {
   const cookies = cookiesOf(ports.issuer);
   const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });
   const flow = authorizationFlow(ports, cookies);

@@ -62,10 +62,7 @@ export const formOf = (parameters: Parameters): Form => ({
   all: (name) => parameters.get(name)?.filter((value) => value !== "") ?? [],
 });
 
-/**
- * One form-encoded half of a pair: `+` is a space, `%` starts two hexadecimal digits of UTF-8.
- * @throws {Refusal} invalid_request
- */
+/** One form-encoded half of a pair: `+` is a space, `%` starts two hexadecimal digits of UTF-8. @throws {Refusal} invalid_request */
 export function decodeFormText(text: string): string {
   let decoded = text.includes("+") ? text.replaceAll("+", " ") : text;
   try {

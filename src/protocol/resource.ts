@@ -36,9 +36,7 @@ export const isResourceUri = (text: string): boolean => {
   return WEB.has(protocol) ? isWebResource(text) : !CONTENT.has(protocol);
 };
 
-/**
- * Whether a text is the URI of something on the web that tokens can be sent to: https anywhere, http on a loopback host.
- */
+/** Whether a text is the URI of something on the web that tokens can be sent to: https anywhere, http on a loopback host. */
 export function isWebResource(text: string): boolean {
   if (!isAbsoluteUri(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);

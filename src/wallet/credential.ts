@@ -13,10 +13,7 @@ const MAX_BINDING_AGE = 300;
 const CREDENTIAL_TYPES = ["dc+sd-jwt", "vc+sd-jwt"];
 
 /** What an acceptable credential says. Its signature has not been verified. */
-export interface CredentialClaims {
-  readonly issuer: string;
-  readonly holderKey: PublishedKey;
-}
+export type CredentialClaims = { readonly issuer: string; readonly holderKey: PublishedKey };
 
 /** A NumericDate claim (RFC 7519 §2); undefined if absent. @throws {Refusal} access_denied for anything else */
 function timeOf(claims: ParsedJwt["claims"], name: string): number | undefined {

@@ -11,10 +11,7 @@ export interface LinkStatus {
 }
 
 /** The session that polls a link, with the value that a wallet on the same device returned to it. */
-export interface Poller {
-  readonly sessionId: string;
-  readonly returnHash: SecretHash | undefined;
-}
+export type Poller = { readonly sessionId: string; readonly returnHash: SecretHash | undefined };
 
 export type PollDecision = ({ readonly kind: "status" } & LinkStatus) | { readonly kind: "complete" } | { readonly kind: "expire" };
 

@@ -33,11 +33,7 @@ export interface LinkingPorts {
 export interface SeenLink extends LinkStatus, Pick<WalletLink, "sameDevice" | "expiresAt"> {}
 
 /** A started link; `expiresAt` in seconds since the epoch. */
-export interface StartedLink {
-  readonly handle: string;
-  readonly invocationUri: string;
-  readonly expiresAt: number;
-}
+export type StartedLink = { readonly handle: string; readonly invocationUri: string; readonly expiresAt: number };
 
 const refusedEntry = (userId: string, caller: Caller, reason: string): AuditEntry =>
   auditOfUser("wallet.refused", userId, caller, { outcome: "failure", reason });

@@ -2,10 +2,7 @@ import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../secret.ts";
 
 /** A user as a credential's issuer identifies them. */
-export interface WalletIdentity {
-  readonly issuer: string;
-  readonly subject: string;
-}
+export type WalletIdentity = { readonly issuer: string; readonly subject: string };
 
 /**
  * The state of a link. `answered`: a wallet's response is being verified; `presented`: it was valid, and the user's browser has not
@@ -58,10 +55,7 @@ export interface WalletLinks {
 }
 
 /** `linkedAt` in seconds since the epoch. */
-export interface LinkedWallet {
-  readonly issuer: string;
-  readonly linkedAt: number;
-}
+export type LinkedWallet = { readonly issuer: string; readonly linkedAt: number };
 
 export interface LinkedWallets {
   ofUser(userId: string): Promise<LinkedWallet | undefined>;

@@ -10,10 +10,7 @@ const MAX_INFLATED = 8 * 1_048_576;
 const SKEW = 60;
 
 /** Where a credential's status is published. */
-export interface StatusReference {
-  readonly uri: string;
-  readonly index: number;
-}
+export type StatusReference = { readonly uri: string; readonly index: number };
 
 /**
  * The status reference of a credential. Pure.

@@ -128,10 +128,7 @@ const CLIENT = "/api/clients/:id";
 
 const idOf = ({ params }: FrontContext) => ({ id: params.id ?? "" });
 
-/**
- * Refuses a body where the call takes none: the caller may expect an effect from it.
- * @throws {Refusal} invalid_request, unsupported_media_type
- */
+/** Refuses a body where the call takes none: a caller may expect an effect. @throws {Refusal} invalid_request, unsupported_media_type */
 async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions): Promise<void> {
   const { "content-length": length, "transfer-encoding": coding } = ctx.req.headers;
   if (coding === undefined && Number(length ?? 0) === 0) return;

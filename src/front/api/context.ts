@@ -7,13 +7,12 @@ import { managementCaller } from "../../management/router.ts";
 import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
-import type { ReportFault } from "../ports.ts";
+import type { FrontTelemetry } from "../http/steps.ts";
 
 /** What both forms of the management API need. */
-export interface ManagementRoutesOptions {
+export interface ManagementRoutesOptions extends Pick<FrontTelemetry, "fault"> {
   readonly issuer: string;
   readonly ports: ManagementPorts;
-  readonly fault: ReportFault;
 }
 
 /** Authenticates callers of the management API by asking the core about their access token. */

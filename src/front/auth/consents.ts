@@ -100,11 +100,7 @@ const consentList = () =>
 export const csrfHeader = () => z.object({ "X-CSRF-Token": z.string().meta({ description: "The `csrfToken` of GET /consents/." }) });
 
 /** The signed-in user and the secret of the session. @throws {Refusal} unauthenticated */
-export async function signedInBy(
-  ctx: FrontContext,
-  { sessions }: Pick<UserPorts, "sessions">,
-  cookies: Cookies,
-): Promise<SignedIn & { readonly secret: string }> {
+export async function signedInBy(ctx: FrontContext, { sessions }: UserPorts, cookies: Cookies): Promise<SignedIn & { secret: string }> {
   const secret = cookies.session(ctx);
   const signedIn = await readSession(secret, sessions);
   if (secret === undefined || !signedIn) throw new Refusal("unauthenticated", "no_session", { description: "Sign in first." });

@@ -53,10 +53,7 @@ export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.o
   throw new Refusal("invalid_request", "body_shape", { description: "The request is not valid.", issues: issuesOf(result.error) });
 }
 
-/**
- * Reads the JSON body of an account endpoint. A body that is too large, such as a password of a megabyte, is invalid like any other here.
- * @throws {Refusal} invalid_request, unsupported_media_type
- */
+/** Reads a JSON body; one that is too large is invalid like any other here. @throws {Refusal} invalid_request, unsupported_media_type */
 export async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): Promise<z.output<T>> {
   try {
     return assertShape(schema, await jsonBody(ctx));

@@ -57,10 +57,8 @@ const tokenSet = () =>
   });
 
 /**
- * POST /auth/logout: ends the user's sessions and refresh families; an expired access token is accepted. The token may also have been issued
- * to an application, if it is bound to no resource; the audit record names its client. With `everywhere=false` only the session of the
- * cookie and its token set end, for a program that signed in by itself.
- * @see docs/protocol.md#sessions
+ * POST /auth/logout: ends the user's sessions and refresh families. With `everywhere=false` only the session of the cookie and its token set
+ * end, for a program that signed in by itself. @see docs/protocol.md#sessions
  */
 export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
   method: "POST",

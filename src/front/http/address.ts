@@ -2,10 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
-/**
- * The address that a request came from. Behind a trusted proxy it is the right-most one of X-Forwarded-For: the proxy adds it, and a client
- * cannot choose it.
- */
+/** The client's address. Behind a trusted proxy it is the last one of X-Forwarded-For: the proxy adds it, so a client cannot choose it. */
 export function clientAddress(req: IncomingMessage, trustProxy: boolean): string {
   const peer = unmapped(req.socket.remoteAddress ?? "");
   if (!trustProxy) return peer;

@@ -3,19 +3,16 @@ import { Router } from "@koa/router";
 import Koa from "koa";
 import compose from "koa-compose";
 import { Refusal } from "../../errors.ts";
-import type { FrontTelemetry } from "../ports.ts";
 import { clientAddress } from "./address.ts";
 import { apiErrorPrinter } from "./errors.ts";
 import { inFlight } from "./in-flight.ts";
 import { LightContext } from "./light-context.ts";
 import { type ErrorPrinter, type FrontContext, type FrontState, type HotContext, pathsOf, pathText, type Route } from "./routes.ts";
-import { type EdgeOptions, type Lifecycle, observing, refuseMethod, routeSteps } from "./steps.ts";
+import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
 
-export interface AppOptions {
+export interface AppOptions extends Omit<EdgeOptions, "requests"> {
   readonly issuer: string;
   readonly routes: readonly Route[];
-  readonly telemetry: FrontTelemetry;
-  readonly lifecycle: Lifecycle;
   /** A fresh id for each request. */
   readonly requestId: () => string;
   /** Whether X-Forwarded-For is believed. */
@@ -29,8 +26,6 @@ export interface AppOptions {
   /** Whether hot routes are answered in front of Koa, which is the default. The parity test answers them both ways. */
   readonly hot?: boolean;
 }
-
-type HotRoute = Extract<Route, { hot: true }>;
 
 /** The HTTP front: Koa and its router around all routes, and a lighter way for the hot ones. */
 export function createApp(options: AppOptions): RequestListener {
@@ -102,7 +97,7 @@ function allowedMethods(routes: readonly Route[], path: string): readonly string
 /** What answers a hot route, by path and method. */
 function hotRoutesOf(routes: readonly Route[], edge: EdgeOptions): Map<string, Map<string, (ctx: LightContext) => Promise<void>>> {
   const byPath = new Map<string, Map<string, (ctx: LightContext) => Promise<void>>>();
-  for (const route of routes.filter((one): one is HotRoute => one.hot === true))
+  for (const route of routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))
     for (const name of pathsOf(route)) {
       const steps = compose<HotContext>([observing(edge), routeSteps({ ...route, name }, edge)]);
       const byMethod = byPath.get(name) ?? new Map();
@@ -140,9 +135,8 @@ function unroutedPrinter({ issuer, page }: AppOptions): ErrorPrinter {
 }
 
 /**
- * Removes the issuer's path from `req.url`, so that it does not matter whether a proxy removes it, and the authority of an absolute request
- * target (RFC 9112 §3.2.2), which is not trusted.
- * @returns the path that is left, as it was sent
+ * Removes the issuer's path from `req.url`, which a proxy may have removed already, and the untrusted authority of an absolute request
+ * target (RFC 9112 §3.2.2). @returns the path that is left, as it was sent
  */
 function takePath(req: IncomingMessage, basePath: string): string {
   const sent = req.url ?? "";

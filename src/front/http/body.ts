@@ -17,9 +17,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export const loadBodyReader = loadOnce(() => import("koa-body"));
 
 /**
- * Reads a form body.
- * @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeated fields; payload_too_large over 64 KiB;
- *   unsupported_media_type for a content coding
+ * Reads a form body. @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeated fields; payload_too_large over
+ *   64 KiB; unsupported_media_type for a content coding
  */
 export const formBody = async (ctx: FrontContext | HotContext): Promise<Form> => parseForm(await formText(ctx));
 
@@ -52,7 +51,7 @@ function parseJson(text: string): unknown {
   return sanitized(value, 1);
 }
 
-/** The value with objects that inherit nothing, so that a member called `constructor` or `__proto__` is a member like any other. */
+/** Copies the value into objects that inherit nothing, so that `constructor` and `__proto__` are members like any other. */
 function sanitized(value: unknown, depth: number): unknown {
   if (typeof value === "string") return sanitizedText(value);
   if (typeof value !== "object" || value === null) return value;
@@ -90,7 +89,7 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
   return text;
 }
 
-/** Of koa-body, one for each limit. */
+/** koa-body's middleware by limit. */
 const readers = new Map<number, Middleware>();
 
 /** Reads text in the encoding "binary", which keeps the bytes: koa-body would replace invalid UTF-8, which is refused here. */

@@ -29,18 +29,13 @@ const errorPrinter =
     ctx.body = JSON.stringify(body(refusal, ctx.status));
   };
 
-/**
- * `{error, error_description?}` for everything below /oauth.
- * @see RFC 6749 §5.2, docs/protocol.md#error-bodies
- */
+/** `{error, error_description?}` for everything below /oauth. @see RFC 6749 §5.2, docs/protocol.md#error-bodies */
 export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> =>
   errorPrinter((refusal) => (refusal?.code === "invalid_client" ? `Basic realm="${issuer}", charset="UTF-8"` : undefined), oauthBody);
 
 /**
- * The same body with the challenge of a resource that accepts bearer tokens. A request without credentials gets only the realm: its body
- * names no error.
- * @param neededScope the scope that the resource requires, named when it is missing
- * @see RFC 6750 §3
+ * The same body with the challenge of a resource that accepts bearer tokens. A request without credentials gets the realm and no error.
+ * @param neededScope the scope that the resource requires, named when it is missing  @see RFC 6750 §3
  */
 export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> =>
   errorPrinter(bearerChallenge(issuer, neededScope), (refusal) => (refusal?.code === "unauthenticated" ? {} : oauthBody(refusal)));

@@ -6,9 +6,7 @@ import { newSecret } from "../../secret.ts";
 import type { Cookies } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
-/**
- * Accepts forms of the service's own pages only: by a token that is bound to browser and purpose, and by the origin that the browser states.
- */
+/** Accepts only forms of this service's pages, by a token bound to browser and purpose and by the origin that the browser states. */
 export interface FormGuard {
   /** The token for a form. A browser without a cookie to bind it to gets one. */
   token(ctx: FrontContext, purpose: string): string;

@@ -36,7 +36,6 @@ export function openToScripts(ctx: HotContext): void {
   ctx.set("Access-Control-Expose-Headers", EXPOSED);
 }
 
-/** Answers a preflight request. */
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
@@ -55,21 +54,16 @@ export function sendRedirect(ctx: HotContext, location: string, status: 302 | 30
 }
 
 /** A document that is made once and sent unchanged. */
-export interface PreparedDocument {
-  readonly body: string | Buffer;
-  readonly contentType: string;
-  readonly etag: string;
-}
+export type PreparedDocument = Readonly<ReturnType<typeof prepareDocument>>;
 
 /** A text is kept as text: Node sends it in one write with its headers, which it does not do for bytes. */
-export function prepareDocument(body: string | Buffer, contentType: string): PreparedDocument {
+export function prepareDocument(body: string | Buffer, contentType: string) {
   return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
 }
 
 /**
- * Sends the document, or 304 where the client already has it.
+ * Sends the document, or 304 where the client already has it (RFC 9110 §13.1.2).
  * @param maxAge seconds for which caches may keep it; without it they revalidate at each use
- * @see RFC 9110 §13.1.2
  */
 export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
   ctx.set("Cache-Control", maxAge === undefined ? "no-cache" : `public, max-age=${maxAge}`);

@@ -3,15 +3,11 @@ import { Refusal } from "../../errors.ts";
 /** The requests in flight, each with a deadline. */
 export interface InFlight {
   readonly size: number;
-  /**
-   * Runs one request.
-   * @param essential admitted even above the cap
-   * @throws {Refusal} temporarily_unavailable above the cap, and when the deadline passes first
-   */
+  /** Runs one request, an essential one even above the cap. @throws {Refusal} temporarily_unavailable above the cap or past the deadline */
   run(work: Work, essential: boolean): Promise<void>;
 }
 
-/** Waits for the body of a request, which does not count towards the cap until it has arrived: slow senders must not keep others out. */
+/** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
 export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
 
 type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
@@ -57,18 +53,12 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
   };
 }
 
-interface Slot {
-  /** By performance.now(). */
-  readonly until: number;
-  giveUp(): void;
-}
-
 /**
  * One timer for all requests, which waits for the oldest: a timer for each would cost more than the rest of this file.
  * Their slots are reused. A growing Set would leave old tables behind that keep requests alive until a full garbage collection.
  */
 function commonDeadline(milliseconds: number) {
-  const slots: (Slot | undefined)[] = [];
+  const slots: ({ readonly until: number; readonly giveUp: () => void } | undefined)[] = []; // `until` by performance.now()
   const free: number[] = [];
   let armed = false;
   const arm = (wait: number): void => {

@@ -13,7 +13,7 @@ export class LightContext implements HotContext {
   status: number;
   body: string | Buffer | undefined;
   readonly #res: ServerResponse;
-  /** By lower-case name: the name as it was given, and its value. */
+  /** By name in lower case: the name as it was set, and its value. */
   readonly #headers: Map<string, [name: string, value: string]>;
 
   constructor(req: IncomingMessage, res: ServerResponse, state: FrontState) {

@@ -18,7 +18,6 @@ export interface FrontState {
   route: string;
 }
 
-/** Koa's context, as routes get it. */
 export type FrontContext = RouterContext<FrontState>;
 
 /** The members of Koa's context that hot routes may use: Koa's context and `LightContext` both have them. */
@@ -41,7 +40,7 @@ export type ErrorPrinter<Context = FrontContext> = (ctx: Context, refusal: Refus
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-interface RouteOf<Context> {
+export interface RouteOf<Context> {
   readonly method: Method;
   /** Parameters are written `:name`. Several spellings are allowed; the first one is documented. */
   readonly path: string | readonly [string, ...string[]];
@@ -49,9 +48,9 @@ interface RouteOf<Context> {
   readonly answer: Handler<Context>;
   readonly print: ErrorPrinter<Context>;
   /** Readable by scripts of any origin, without credentials. */
-  readonly cors?: true;
+  readonly cors?: true | undefined;
   /** Answered even above the limit of requests in flight. */
-  readonly essential?: true;
+  readonly essential?: true | undefined;
   /** Describes the route in the API description; routes without it are left out. */
   readonly openapi?: () => ZodOpenApiOperationObject;
 }

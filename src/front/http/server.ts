@@ -27,10 +27,7 @@ export interface ListenOptions {
 
 export interface FrontListener {
   readonly addresses: readonly AddressInfo[];
-  /**
-   * Stops in order: reports `draining` and keeps serving for `notice`, then accepts no connections and lets requests in flight finish
-   * within `grace`. Milliseconds.
-   */
+  /** Reports `draining`, serves for `notice` milliseconds, then refuses connections and gives requests in flight `grace` milliseconds. */
   drain(notice: number, grace: number): Promise<void>;
 }
 

@@ -2,12 +2,26 @@ import type { IncomingMessage } from "node:http";
 import compose, { type Middleware } from "koa-compose";
 import type { RandomBytes } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
-import type { FrontTelemetry } from "../ports.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
 import type { InFlight } from "./in-flight.ts";
-import type { ErrorPrinter, Handler, HotContext } from "./routes.ts";
+import type { Handler, HotContext, RouteOf } from "./routes.ts";
 
 /** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
+
+interface Where {
+  readonly requestId: string;
+  /** The pattern of the route. */
+  readonly route: string;
+}
+
+/** What the front reports to operators. It never contains a query, a body, a token or a secret. */
+export interface FrontTelemetry {
+  /** One answered request. `route` and `method` come from fixed sets, so that they can label a metric; `seconds` is the time it took. */
+  readonly observe: (route: string, method: string, status: number, seconds: number, requestId: string) => void;
+  readonly refused: (refusal: Refusal, where: Where) => void;
+  /** An internal error: something other than a `Refusal` was thrown. */
+  readonly fault: (fault: Where & { readonly error: unknown }) => void;
+}
 
 export interface EdgeOptions {
   readonly telemetry: FrontTelemetry;
@@ -16,13 +30,7 @@ export interface EdgeOptions {
 }
 
 /** The part of a route that its middleware needs. */
-export interface Step<Context> {
-  readonly name: string;
-  readonly print: ErrorPrinter<Context>;
-  readonly answer: Handler<Context>;
-  readonly essential?: true | undefined;
-  readonly cors?: true | undefined;
-}
+export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
 /** Sets the headers of every response, and observes the response once it is complete. */
 export const observing =
@@ -81,11 +89,7 @@ export const refuseMethod =
 /** Header fields that decide how a request is read, by the length of their name. Node keeps the first of several. */
 const DECISIVE_FIELDS: ReadonlyMap<number, string> = new Map(["content-type", "authorization"].map((name) => [name.length, name]));
 
-/**
- * Refuses a repeated Content-Type or Authorization: a proxy in between may have read the other one.
- * @throws {Refusal} invalid_request
- * @see RFC 9110 §5.3
- */
+/** Refuses a repeated Content-Type or Authorization: a proxy may read the other. @throws {Refusal} invalid_request @see RFC 9110 §5.3 */
 export function assertSingleFields({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): void {
   let seen = "";
   for (let index = 0; index < rawHeaders.length; index += 2) {

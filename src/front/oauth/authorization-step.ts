@@ -12,8 +12,7 @@ const loginRequired = (description: string): Step => ({ kind: "refuse", error: "
 
 /**
  * The next step of an authorization request. Pure.
- * @param renewed whether the user has signed in since the request was first seen
- * @param now seconds since the epoch
+ * @param renewed whether the user has signed in since the request was first seen  @param now seconds since the epoch
  * @see OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
  */
 export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number): Step {

@@ -28,10 +28,7 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idToke
   readonly grantTypes: readonly GrantType[];
 }
 
-/**
- * Both discovery documents, for an issuer with a path in all forms in which clients look for them.
- * @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery
- */
+/** Both discovery documents, at each path where clients look for them. @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery */
 export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
   const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
   const scopes = registrableScopes(options);
@@ -79,8 +76,7 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
 
 /**
  * The scopes that a client may register for itself: those of the default realm, at most a second old. While the realm does not answer, the
- * last ones are served and only one request in PAUSE seconds waits for it. The health check reports the outage.
- * @returns the same list as before, unless it has changed
+ * last ones are served and one request in PAUSE seconds waits for it. An unchanged list is the same object as before.
  */
 function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
   let scopes = defaultScopes;

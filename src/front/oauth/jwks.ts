@@ -9,26 +9,15 @@ import { type PreparedDocument, prepareDocument, sendDocument } from "../http/he
 import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;
-/** Seconds for which a set is served without asking the core again: a rotation shows after these. */
+/** Seconds for which a set is served without asking the core again; a rotation shows after at most these. */
 const FRESH = 3;
 /** Seconds for which the last set is served while no core answers. */
 const USABLE = 24 * 60 * 60;
 /** Milliseconds that a client waits for a newer set. */
 const PATIENCE = 1000;
 
-interface Fetched {
-  readonly document: PreparedDocument;
-  readonly at: number;
-}
-
-export interface JwksRouteOptions {
-  readonly core: TokenCore;
-  readonly issuer: string;
-  readonly clock: Clock;
-}
-
 /** `GET /.well-known/jwks.json`. @see RFC 7517 §5, docs/protocol.md#jwk-set */
-export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
+export function jwksRoute({ core, issuer, clock }: { readonly core: TokenCore; readonly issuer: string; readonly clock: Clock }): Route {
   const current = keySet(core, clock);
   return {
     method: "GET",
@@ -52,12 +41,11 @@ export function jwksRoute({ core, issuer, clock }: JwksRouteOptions): Route {
 }
 
 /**
- * The core's public keys, fetched on request once they are no longer fresh; concurrent requests share the call. Without a core the last set
- * is served.
- * @throws {Refusal} temporarily_unavailable when there is no set, or it is too old
+ * The core's public keys, fetched again once they are no longer fresh; concurrent requests share the call. Without a core, the last set.
+ * @throws {Refusal} temporarily_unavailable without a set that is USABLE
  */
 function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> {
-  let last: Fetched | undefined;
+  let last: { readonly document: PreparedDocument; readonly at: number } | undefined;
   let tried = Number.NEGATIVE_INFINITY;
 
   const refresh = shared(async () => {

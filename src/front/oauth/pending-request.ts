@@ -8,10 +8,7 @@ import type { FrontContext } from "../http/routes.ts";
 /** Identifies a session without revealing its secret. */
 const fingerprintOf = (session: string): string => csrfToken(session, "asked under").slice(0, 22);
 
-/**
- * The id of a pending authorization request: a secret, and the fingerprint of the session in which it was made. The hash of the whole is
- * stored, so that the fingerprint cannot be changed.
- */
+/** A secret, and the fingerprint of the session that made the request. The hash of both is stored, so neither can be changed. */
 export const newRequestId = (session: string | undefined, randomBytes: RandomBytes): string =>
   session === undefined ? newSecret(randomBytes) : `${newSecret(randomBytes)}.${fingerprintOf(session)}`;
 
@@ -29,13 +26,15 @@ export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: 
   return secret;
 }
 
+/** A pending authorization request with its id. */
+export type KnownRequest = PendingRequest & { readonly requestId: string };
+
 /**
  * Whether the user has signed in since the request was first seen. Times are whole seconds, so within one second only the fingerprint
- * distinguishes the new session from the one before.
- * @param session the secret of the current session
+ * distinguishes the new session from the one before. @param session the secret of the current session
  */
 export const hasSignedInSince = (
-  { requestId, createdAt }: PendingRequest & { readonly requestId: string },
+  { requestId, createdAt }: KnownRequest,
   signedIn: SignedIn | undefined,
   session: string | undefined,
 ): boolean =>

@@ -15,7 +15,7 @@ function lenientForm(text: string): Form & { readonly isExchange: boolean } {
   };
 }
 
-/** The client credential of the request, as far as it can be read. */
+/** The client credential of the request; only the client_id if the credential cannot be read. */
 function credentialOf(authorization: string | undefined, form: Form, address: string) {
   try {
     return parseClientCredential(authorization, form, address);
@@ -28,8 +28,7 @@ function credentialOf(authorization: string | undefined, form: Form, address: st
 /**
  * Has the core record a token exchange that could not be read: every exchange leaves an audit record.
  * @param text the body of the request
- * @returns the refusal of the request: the reason why it could not be read, or that no record could be written
- * @see docs/protocol.md#audit
+ * @returns why the request could not be read, or that no record could be written  @see docs/protocol.md#audit
  */
 export async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
   const form = lenientForm(text);

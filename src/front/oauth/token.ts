@@ -20,10 +20,7 @@ export interface TokenRouteOptions {
   readonly grantTypes: readonly GrantType[];
 }
 
-/**
- * Reads a token request. A token exchange that cannot be read is still recorded.
- * @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type
- */
+/** Reads the request; an unreadable token exchange is recorded. @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type */
 async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOptions) {
   const text = await formText(ctx);
   try {

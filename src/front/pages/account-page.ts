@@ -4,11 +4,11 @@ import type { Form } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import { type Catalogue, catalogue, type Language } from "../texts/language.ts";
+import { type Catalogue, catalogue } from "../texts/language.ts";
 import { html, type Markup, type Part } from "./html.ts";
 import { type PageKit, queryMember, signedInTo } from "./kit.ts";
 import type { ReturnTo, Site } from "./site.ts";
-import { type Fault, formTitle, layout } from "./views/layout.ts";
+import { type Fault, type Frame, formTitle, layout } from "./views/layout.ts";
 
 /** The purpose of the token in every form of the account pages. */
 export const ACCOUNT_PURPOSE = "account";
@@ -55,17 +55,13 @@ export const accountForm =
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };
 
-export interface AccountFrame {
-  readonly language: Language;
+interface AccountFrame extends Pick<Frame, "language" | "title" | "head"> {
   /** The page that is shown. */
   readonly path: string;
-  readonly title: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
   /** Faults of the form on the page. The title names them first, for screen readers. */
   readonly faults?: readonly Fault[];
-  /** Additional elements of the page's head. */
-  readonly head?: Part;
 }
 
 /** The frame around every account page. */
@@ -91,7 +87,7 @@ ${content}`,
   );
 }
 
-/** The text for what was just done, if the value is known. */
+/** The text for what was just done; undefined for an unknown value. */
 export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
@@ -102,7 +98,7 @@ const accountNavTexts = catalogue({
 });
 
 /** A section of the account pages. */
-export interface AccountSection {
+interface AccountSection {
   readonly path: string;
   readonly label: Catalogue<string>;
   /** Whether only a server that links wallets has the page. */

@@ -1,24 +1,21 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Handler } from "../http/routes.ts";
+import type { FrontContext } from "../http/routes.ts";
 
 const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
 
-/** A file whose path contains a hash of its content, so that caches may keep it forever. */
-export interface Asset {
-  readonly path: string;
-  readonly handler: Handler;
-}
-
-/** @param parts files of a folder with the asset's name, in this order; without parts the asset is one file */
-function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] = []): Asset {
+/**
+ * A file whose path contains a hash of its content, so that caches may keep it forever.
+ * @param parts files of a folder with the asset's name, in this order; without parts the asset is one file
+ */
+function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] = []) {
   const files = parts.length === 0 ? [file] : parts.map((part) => `${file}/${part}`);
   const content = Buffer.concat(files.map((name) => readFileSync(new URL(`./assets/${name}.${type}`, import.meta.url))));
   const tag = hash("sha256", content, "hex").slice(0, 16);
   const etag = `"${tag}"`;
   return {
     path: `/assets/${file}.${tag}.${type}`,
-    handler(ctx) {
+    handler(ctx: FrontContext): void {
       ctx.set("Cache-Control", "public, max-age=31536000, immutable");
       ctx.set("ETag", etag);
       if (ctx.req.headers["if-none-match"] === etag) {

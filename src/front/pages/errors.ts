@@ -48,10 +48,7 @@ export const REQUEST_OVER = "pending_unknown";
 const wordsFor = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-/**
- * The sentence for a refusal's reason. The refusal's description is for developers and is not shown.
- * @returns undefined when there is none
- */
+/** The sentence for a refusal's reason, if there is one. The refusal's own description is for developers and is not shown. */
 export const reasonWords = (language: Language, { reason }: Pick<Refusal, "reason">): string | undefined =>
   wordsFor(refusalsTexts[language].reasons, reason);
 

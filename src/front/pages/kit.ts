@@ -1,4 +1,4 @@
-import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
+import type { SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
@@ -6,12 +6,11 @@ import type { Cookies } from "../http/cookies.ts";
 import type { FormGuard } from "../http/form-guard.ts";
 import { type FrontContext, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
-import { waitingHash } from "../oauth/pending-request.ts";
+import { type KnownRequest, waitingHash } from "../oauth/pending-request.ts";
 import { languageOf } from "../texts/language.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { REQUEST_OVER, refusalFaults } from "./errors.ts";
 import type { Site } from "./site.ts";
-import type { Fault } from "./views/layout.ts";
 
 /** What every page works with. */
 export interface PageKit {
@@ -36,11 +35,6 @@ export const expired = (): Refusal =>
     description: "This request has expired. Go back to the application and start again.",
   });
 
-/** An authorization request by its id. */
-export interface KnownRequest extends PendingRequest {
-  readonly requestId: string;
-}
-
 /** The pending authorization request of this browser with this id. @throws {Refusal} invalid_request */
 export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontContext, requestId: string): Promise<KnownRequest> {
   const browser = cookies.visitor(ctx);
@@ -51,14 +45,9 @@ export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontCont
 
 /**
  * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
- * Retry-After where it is known.
- * @throws any other error
+ * Retry-After where it is known. @throws any other error
  */
-export function failedForm(
-  ctx: FrontContext,
-  error: unknown,
-  fields: readonly string[],
-): { readonly faults: readonly Fault[]; readonly status: number } {
+export function failedForm(ctx: FrontContext, error: unknown, fields: readonly string[]) {
   const isCorrectable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
   if (!isCorrectable) throw error;
   const { code, detail } = error;

@@ -1,8 +1,8 @@
 import { csrfToken } from "../../accounts/sessions.ts";
 import { hashSecret, type SecretHash } from "../../secret.ts";
 import type { FrontContext } from "../http/routes.ts";
-import { waitingHash } from "../oauth/pending-request.ts";
-import { expired, type KnownRequest, type PageKit } from "./kit.ts";
+import { type KnownRequest, waitingHash } from "../oauth/pending-request.ts";
+import { expired, type PageKit } from "./kit.ts";
 
 /** How an authorization request was answered: the user's decision, or that none was needed. */
 export type Answer = "approve" | "deny" | typeof NOTHING_ASKED;
@@ -23,10 +23,7 @@ export interface OpenRequest extends KnownRequest {
 const answeredHash = ({ requestId, browser }: Pick<OpenRequest, "requestId" | "browser">, answer: Answer, userId: string): SecretHash =>
   hashSecret(`${requestId} ${browser} ${answer} ${userId}`);
 
-/**
- * A secret that stands for the one decision on a request. Only this browser can derive it, and always derives the same, so that every copy
- * of a form gets the same code.
- */
+/** Stands for the one decision on a request. Only this browser can derive it, and always alike, so every copy of a form gets one code. */
 export const decisionSecret = ({ requestId, browser }: OpenRequest, userId: string): string =>
   csrfToken(browser, `decision ${requestId} ${userId}`);
 
@@ -48,9 +45,8 @@ export async function openRequest(
 }
 
 /**
- * Answers the request: of several answers, one counts.
+ * Answers the request: of several answers, one counts. @throws {Refusal} invalid_request for a different late answer
  * @returns whether the same user has just given the same answer, so that only the response is left to send
- * @throws {Refusal} invalid_request for any other late answer
  */
 export async function answerRequest(
   { ports: { pendingRequests } }: PageKit,

@@ -36,14 +36,8 @@ const START = `window.addEventListener("load", () => {
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
 
-export interface DocsOptions {
-  readonly issuer: string;
-  /** Makes the OpenAPI description; called once, when it is first requested. */
-  readonly describe: () => Promise<object>;
-}
-
 /** `/docs` with its files, and `/openapi.json`. Files are read and the description is made on the first request. */
-export function docsRoutes({ issuer, describe }: DocsOptions): readonly Route[] {
+export function docsRoutes({ issuer, describe }: { readonly issuer: string; readonly describe: () => Promise<object> }): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   const serve = (make: () => Promise<PreparedDocument>): Handler => {
     const document = loadOnce(make);

@@ -4,27 +4,22 @@ import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 import type { Lifecycle } from "../http/steps.ts";
-import type { Probe } from "../ports.ts";
 
 /** Milliseconds for which one check of the dependencies is reused. */
 const GOOD_FOR = 2000;
 /** Milliseconds after which a dependency that has not answered counts as disconnected. */
 const PATIENCE = 800;
 
-export interface HealthOptions {
+/** Checks whether a dependency can be used now. A rejection means no. */
+type Probe = () => Promise<boolean>;
+
+export interface HealthOptions extends Readonly<Record<keyof Services, Probe>> {
   readonly issuer: string;
-  readonly database: Probe;
-  readonly redis: Probe;
-  readonly core: Probe;
   readonly lifecycle: Lifecycle;
 }
 
-interface Services {
-  readonly database: Connectivity;
-  readonly redis: Connectivity;
-  readonly core: Connectivity;
-}
 type Connectivity = "connected" | "disconnected";
+type Services = Readonly<Record<"database" | "redis" | "core", Connectivity>>;
 
 /**
  * `GET /health` reports whether this front can serve traffic: it needs database and core, while Redis is optional.

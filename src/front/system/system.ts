@@ -2,7 +2,9 @@ import { text as textResponse } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
-import type { Exposition } from "../ports.ts";
+
+/** The metrics in Prometheus format. */
+type Exposition = () => Promise<{ readonly contentType: string; readonly text: string }>;
 
 /** `GET /` and `GET /metrics`. @see docs/protocol.md#system-endpoints */
 export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): readonly Route[] {

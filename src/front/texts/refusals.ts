@@ -1,10 +1,7 @@
 import type { RefusalCode } from "../../errors.ts";
 import { catalogue } from "./language.ts";
 
-export interface RefusalWords {
-  readonly title: string;
-  readonly text: string;
-}
+export type RefusalWords = Readonly<Record<"title" | "text", string>>;
 
 /** What pages say about refusals. */
 export const refusalsTexts = catalogue({

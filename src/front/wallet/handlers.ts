@@ -11,10 +11,8 @@ import type { PageKit } from "../pages/kit.ts";
 import { callerOf } from "../user-ports.ts";
 import type { WalletHandlers } from "./routes.ts";
 
-/** What the wallet routes and pages work with: the kit of the pages, and linking. */
-export interface WalletKit extends PageKit {
-  readonly linking: LinkingPorts;
-}
+/** What the wallet routes and pages work with. */
+export type WalletKit = PageKit & { readonly linking: LinkingPorts };
 
 /** The handlers of a server that links wallets. */
 export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
@@ -48,10 +46,7 @@ async function sendRequest({ linking }: WalletKit, ctx: FrontContext, walletNonc
   ctx.body = request;
 }
 
-/**
- * Takes what a wallet sends by direct_post. The response to the wallet does not depend on whether the answer is accepted.
- * @see OpenID4VP 1.0 §8.2
- */
+/** Takes a wallet's direct_post. The response does not show whether the answer is accepted. @see OpenID4VP 1.0 §8.2 */
 const responseHandler =
   (kit: WalletKit): Handler =>
   async (ctx) => {

@@ -8,10 +8,10 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
 import { failedForm, type PageKit } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { sendPage } from "../views/layout.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
-type Shown = Pick<AccountPage, "done" | "typed"> & { readonly faults?: readonly Fault[]; readonly status?: number };
+type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults">> & { readonly status?: number };
 
 async function show(
   { ports, guard, site }: PageKit,

@@ -15,7 +15,6 @@ export interface AccountPage {
   readonly targets: Targets;
   readonly described: Described;
   readonly token: string;
-  /** Says what was just done. */
   readonly done?: string | undefined;
   /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;

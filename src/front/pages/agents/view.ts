@@ -1,7 +1,7 @@
 import type { Delegation, NamedClient } from "../../../accounts/delegations.ts";
 import type { NamedTarget } from "../../../clients/agents.ts";
 import { type Language, shownList } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-page.ts";
+import { type AccountPage, accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
 import { shownName, shownResource, shownText } from "../views/client.ts";
@@ -10,16 +10,13 @@ import { type Described, scopeWords } from "../views/scopes.ts";
 import { type AgentCard, mayHandOnTo } from "./cards.ts";
 import { type AgentsTexts, agentsTexts } from "./texts.ts";
 
-export interface AgentsPage {
+export interface AgentsPage extends Pick<AccountPage, "token" | "done"> {
   readonly cards: readonly AgentCard[];
   /** The clients that are named by client_id. */
   readonly targets: ReadonlyMap<string, NamedTarget>;
   /** Whether all active delegations are shown. */
   readonly complete: boolean;
   readonly described: Described;
-  readonly token: string;
-  /** Says what was just done. */
-  readonly done: string | undefined;
 }
 
 /** What every part of the page needs. */

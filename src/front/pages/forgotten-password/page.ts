@@ -16,13 +16,8 @@ const RESET = "reset";
 /** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
-interface Handlers {
-  readonly GET: Handler;
-  readonly POST: Handler;
-}
-
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
-export function forgotPage(kit: PageKit): Handlers {
+export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
   return {
     GET(ctx) {
@@ -53,9 +48,8 @@ export const forgotSentPage =
     sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
 
 /** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
-export function resetPage(kit: PageKit): Handlers {
+export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
-  /** Shows the form for a valid link, else that it is not valid. */
   async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
     try {
       const { email } = await ownerOfReset(link, ports);

@@ -5,7 +5,6 @@ import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout 
 import { noticeView, wideLink } from "../views/notice.ts";
 import { forgottenPasswordTexts } from "./texts.ts";
 
-/** Asks for the address of the account. */
 export function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: FormPage): Markup {
   const texts = forgottenPasswordTexts[language];
   return layout(
@@ -39,7 +38,6 @@ export interface ResetPage extends Omit<FormPage, "returnTo"> {
   readonly email: string;
 }
 
-/** Asks for the new password. */
 export function resetView(site: Site, language: Language, { token, link, email, faults }: ResetPage): Markup {
   const texts = forgottenPasswordTexts[language].choose;
   return layout(

@@ -8,14 +8,10 @@ import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
 import { failedForm, type PageKit } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
-import { securityView } from "./view.ts";
+import { sendPage } from "../views/layout.ts";
+import { type SecurityPage, securityView } from "./view.ts";
 
-interface Shown {
-  readonly done?: string | undefined;
-  readonly faults?: readonly Fault[];
-  readonly status?: number;
-}
+type Shown = Partial<Pick<SecurityPage, "done" | "faults">> & { readonly status?: number };
 
 async function show({ ports, guard, site }: PageKit, ctx: FrontContext, { user, session }: SignedIn, shown: Shown): Promise<void> {
   const { done, faults = [], status } = shown;

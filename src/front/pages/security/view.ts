@@ -1,18 +1,15 @@
 import type { LiveSession } from "../../../accounts/ports.ts";
 import { type Language, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-page.ts";
+import { type AccountPage, accountFrame, doneWords } from "../account-page.ts";
 import { html, type Markup } from "../html.ts";
 import type { Site } from "../site.ts";
 import { buttonForm, type Fault, faultOf, faultSummary, field, hidden, moment } from "../views/layout.ts";
 import { type SecurityTexts, securityTexts } from "./texts.ts";
 
-export interface SecurityPage {
-  readonly token: string;
+export interface SecurityPage extends Pick<AccountPage, "token" | "done"> {
   readonly sessions: readonly LiveSession[];
-  /** The id of the session that looks. */
+  /** The id of the session of this browser. */
   readonly current: string;
-  /** Says what was just done. */
-  readonly done?: string | undefined;
   /** Of the form for a new password. */
   readonly faults: readonly Fault[];
 }

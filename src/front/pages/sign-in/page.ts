@@ -11,16 +11,12 @@ import { ACCOUNT_START, returnToOf } from "../account-page.ts";
 import { failedForm, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
 import type { ReturnTo } from "../site.ts";
 import { shownClient } from "../views/client.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { sendPage } from "../views/layout.ts";
 import { type SignInPage, signInView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
 
-interface Attempt {
-  readonly email: string | undefined;
-  readonly faults: readonly Fault[];
-  readonly status: number;
-}
+type Attempt = Pick<SignInPage, "email" | "faults"> & { readonly status: number };
 
 const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 

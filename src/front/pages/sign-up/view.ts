@@ -5,10 +5,7 @@ import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout 
 import { noticeView, wideLink } from "../views/notice.ts";
 import { signUpTexts } from "./texts.ts";
 
-export interface SignUpPage extends FormPage {
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
-}
+type SignUpPage = FormPage & { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
 export function signUpView(site: Site, language: Language, { token, returnTo, email, firstName, lastName, faults }: SignUpPage): Markup {
   const texts = signUpTexts[language];
@@ -35,7 +32,7 @@ ${field(language, { name: "lastName", label: texts.lastName, type: "text", autoc
   );
 }
 
-/** After a verification link was used. @param way where the user was going in this browser before they read the mail */
+/** After a verification link was used. @param returnTo where the user was going in this browser before they read the mail */
 export function verifiedView(site: Site, language: Language, email: string, returnTo: ReturnTo): Markup {
   const { title, text, continue: toContinue, toAccount } = signUpTexts[language].verified;
   const isGoing = returnToMembers(returnTo).length > 0;
@@ -56,7 +53,7 @@ ${field(language, { name: "email", label: email, type: "email", autocomplete: "e
   return noticeView(site, language, { tone: "bad", title, text, more });
 }
 
-export interface CheckMail extends Omit<FormPage, "faults"> {
+interface CheckMail extends Omit<FormPage, "faults"> {
   readonly email: string;
   /** Whether another mail was just asked for. */
   readonly again: boolean;

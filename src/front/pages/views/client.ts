@@ -55,10 +55,7 @@ export const shownName = (language: Language, name: string): string => shownText
 
 const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
 
-/**
- * The host of a URI in punycode, by which a user can judge it. For a private-use scheme it is the scheme: the app chose what stands in the
- * place of the host (`app://bank.example`).
- */
+/** The host of a URI in punycode; the scheme if it is a private-use one, since the app chooses what follows it (`app://bank.example`). */
 export function shownHost(uri: string): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   if (!url) return shownText(uri);

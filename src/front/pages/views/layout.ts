@@ -102,10 +102,9 @@ export interface Fault {
   readonly message: string;
 }
 
-/** What a page needs whose form leads to where the user was going. */
+/** What a page needs for a form that leads on to where the user is going. */
 export interface FormPage {
   readonly token: string;
-  /** Where the user is going. */
   readonly returnTo: ReturnTo;
   readonly email?: string | undefined;
   readonly faults: readonly Fault[];
@@ -119,7 +118,6 @@ export const faultSummary = (language: Language, faults: readonly Fault[]): Part
 <ul>${faults.map(({ field: name, message }) => html`<li>${name === undefined ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
 </div>`;
 
-/** The fault of one field, if it has one. */
 export const faultOf = (faults: readonly Fault[], name: string): string | undefined =>
   faults.find((fault) => fault.field === name)?.message;
 

@@ -13,11 +13,7 @@ import { sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
 
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
-async function linkOf(
-  kit: WalletKit,
-  ctx: FrontContext,
-  { signedIn }: AccountPage,
-): Promise<{ link: SeenLink; handle?: string } | undefined> {
+async function linkOf(kit: WalletKit, ctx: FrontContext, { signedIn }: AccountPage) {
   const [handle, returned] = [queryMember(ctx, "handle"), queryMember(ctx, "response_code")];
   if (returned !== undefined) return { link: await pollReturned(returned, signedIn, kit.linking, callerOf(ctx)) };
   return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, kit.linking, callerOf(ctx)), handle };

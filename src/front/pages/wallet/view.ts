@@ -2,7 +2,7 @@ import { encode } from "uqr";
 import type { SeenLink } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { type Language, shownDay, shownMoment } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-page.ts";
+import { type AccountPage, accountFrame, doneWords } from "../account-page.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { html, type Markup, type Part } from "../html.ts";
 import type { Site } from "../site.ts";
@@ -16,14 +16,12 @@ export interface WaitingLink extends Pick<SeenLink, "sameDevice" | "expiresAt"> 
   readonly invocationUri: string;
 }
 
-export interface WalletPage {
+export interface WalletPage extends Pick<AccountPage, "token" | "done"> {
   readonly email: string;
-  readonly token: string;
   readonly wallet: LinkedWallet | undefined;
   readonly waiting: WaitingLink | undefined;
-  /** The link that was looked at, once it is decided. */
+  /** The link of this page, once it is decided. */
   readonly decided: SeenLink | undefined;
-  readonly done: string | undefined;
 }
 
 const PATH = "/account/wallet";
