@@ -31,8 +31,8 @@ const PRIVATE_USE = /^[^:]+:(?:\/\/(?![^/?]*@))?[^@]*$/;
 const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss", "error", "error_description", "error_uri"]);
 
 /**
- * Whether the query contains a parameter of authorization responses, which the client would receive twice. Reads names as leniently as common
- * parsers do: `;` also separates, leading spaces are cut, and `code[]` is `code`.
+ * Whether the query contains a parameter of authorization responses, which the client would receive twice. Reads names as leniently as
+ * common parsers do: `;` also separates, leading spaces are cut, and `code[]` is `code`.
  */
 function hasResponseParameter(uri: string): boolean {
   const [, query = ""] = uri.split(/\?(.*)/s, 2);

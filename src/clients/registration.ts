@@ -93,7 +93,7 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
     throw invalid("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
 }
 
-/** Drops forbidden scopes, and personal ones without a grant for users. A client that requested no permitted scope gets all. */
+/** Drops forbidden scopes, and personal ones without a grant for users. A client that requested no permitted scope gets all of these. */
 function registrableScopes(requested: string | undefined, usesCode: boolean, policy: RegistrationPolicy): readonly string[] {
   const allowed = policy.allowedScopes.filter((scope) => usesCode || !PERSONAL_SCOPES.has(scope));
   if (policy.scopeMode === "realm" || requested === undefined) return allowed;

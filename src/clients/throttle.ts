@@ -8,7 +8,7 @@ import { Refusal } from "../errors.ts";
 export const FAILURES = { points: 100, seconds: 60 } as const;
 const REMEMBERED_PAIRS = 10_000;
 
-/** Counts failures of a key in a window, over all processes. `hit` returns 0 up to `FAILURES.points`, else the seconds left. */
+/** Counts failures of a key in a window, over all processes. `hit` returns 0 below `FAILURES.points`, else the seconds left. */
 export type FailureCounter = { hit(key: string): Promise<number> };
 
 /** The key of a pair. It is hashed because an untrusted client_id can have any length. */
