@@ -45,15 +45,10 @@ export const AUDIT_EVENTS = [
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
-/** Who acted: a user, a client, or the service itself. */
-export interface AuditActor {
-  readonly type: "user" | "client" | "service";
-  readonly id: string;
-}
+export type AuditActor = { readonly type: "user" | "client" | "service"; readonly id: string };
 
 /**
- * One record of the append-only audit log, written in the transaction of the effect that it records. It never holds a secret, a token, a
- * code or a password.
+ * A record of the append-only audit log, written in the transaction of its effect. It never holds a secret, token, code or password.
  * @see docs/protocol.md#audit
  */
 export interface AuditEntry {
@@ -61,7 +56,7 @@ export interface AuditEntry {
   readonly outcome: "success" | "failure";
   /** A fixed word, such as `code_expired`. */
   readonly reason?: string;
-  /** The rule that refused, and the error code that was returned. */
+  /** The rule that refused, and the returned error code. */
   readonly rule?: string;
   readonly error?: string;
   readonly actor: AuditActor;
@@ -72,18 +67,15 @@ export interface AuditEntry {
   readonly resources?: readonly string[];
   readonly jti?: string;
   readonly grantId?: string;
-  /** Client ids of the delegation chain, the current actor first; its length is the depth. */
+  /** Client ids of the delegation chain, the current actor first. */
   readonly actChain?: readonly string[];
   readonly address?: string;
   readonly requestId?: string;
-  /**
-   * Not recorded: seconds since the epoch by the database's clock. After it neither the record nor its effect is written; the statement is
-   * refused as a whole.
-   */
+  /** Not recorded: seconds since the epoch by the database's clock; after it neither the record nor its effect is written. */
   readonly notAfter?: number;
-  /** How many further requests of the same kind the record stands for; they have no record of their own. */
+  /** How many further requests of the same kind this record stands for. */
   readonly repeats?: number;
 }
 
-/** Names a realm among the `resources` of a record. */
+/** A realm among the `resources` of a record. */
 export const realmUri = (id: string): string => `realm:${id}`;

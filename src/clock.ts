@@ -6,10 +6,10 @@ export type RandomBytes = (length: number) => Uint8Array;
 
 export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 
-/** Milliseconds since the epoch: gRPC states deadlines so. For nothing that is stored or signed. */
+/** Milliseconds since the epoch, for gRPC deadlines and identifiers only. */
 export const epochMillis = (): number => Date.now();
 
-/** The time of a record, in seconds with their fraction, as it is shown: whole milliseconds. */
+/** Seconds with their fraction as whole milliseconds. */
 export const milliseconds = (seconds: number): number => Math.round(seconds * 1000);
 
 /** Bytes that are fetched at once: a call costs more than the bytes do. */

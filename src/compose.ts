@@ -27,36 +27,36 @@ import type { LogSink } from "./telemetry/stdout.ts";
 
 /** A running process. */
 export interface Running {
-  /** Base URL of the front as clients know it; undefined for a core. */
+  /** Issuer URL of the front; undefined for a core. */
   readonly url: string | undefined;
-  /** Where the front listens, as a URL of this machine. */
+  /** URL of the front on this machine. */
   readonly listening: string | undefined;
   readonly grpcPort: number | undefined;
   readonly log: Log;
-  /** Loads, piece by piece, what requests may need and the start did not wait for. Never throws. */
+  /** Loads, piece by piece, what the start deferred. Never throws. */
   warmUp(): Promise<void>;
   /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
   close(lingerSeconds: number): Promise<void>;
 }
 
-/** Parts that a test may provide. */
+/** Parts that tests may provide. */
 export interface Given {
-  /** Opened and closed by the caller. */
+  /** The caller opens and closes it. */
   readonly database?: Database;
   readonly provision?: ProvisionFile;
-  /** Takes the log's lines instead of standard output. */
+  /** Default: standard output. */
   readonly logSink?: LogSink;
-  /** What a password hash costs instead of the production cost. */
+  /** Default: the production cost. */
   readonly passwordCost?: PasswordCost;
 }
 
-/** Milliseconds between two loads after the start, in which requests are answered. */
+/** Milliseconds between two deferred loads, so that requests are answered in between. */
 const LOAD_PAUSE = 50;
 
-/** Seconds between two readings of the database's clock, which the deadlines of calls are counted by. */
+/** Seconds between two readings of the database's clock, on which call deadlines are based. */
 const CLOCK_EVERY = 5;
 
-/** Builds the process that a role and its settings describe, and starts it. */
+/** Builds and starts the process that a role and its settings describe. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
   const failed = (error: unknown): void => log.warn("background_work_failed", { error });
@@ -124,7 +124,6 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   return { sides, grpcPort: core?.port, listening: front?.listening };
 }
 
-/** Reads the database's clock now and then. */
 async function openClock(ready: Readiness, { failed, closing }: Essentials): Promise<DatabaseClock> {
   const clock = databaseClock(ready.time, epochMillis, performance.now.bind(performance));
   const read = () => clock.measure().catch(() => undefined); // an unreachable database is reported elsewhere
@@ -134,14 +133,14 @@ async function openClock(ready: Readiness, { failed, closing }: Essentials): Pro
   return clock;
 }
 
-/** Applies PROVISION_FILE, if one is configured. @throws {ProvisionError} */
+/** Applies PROVISION_FILE. @throws {ProvisionError} */
 async function provision({ provisionFile }: Config, given: Given, sql: Sql, passwords: PasswordHashing): Promise<void> {
   const name = `PROVISION_FILE ${provisionFile}`;
   const plan = given.provision ?? (provisionFile === undefined ? undefined : readProvisionFile(provisionFile, name));
   if (plan !== undefined) await applied(provisioner(sql, passwords), plan, name);
 }
 
-/** Settings with private keys that a front was given, although it signs nothing. */
+/** Names of the settings with private keys that a front has but does not use. */
 const unusedKeys = ({ keys }: Config): readonly string[] =>
   Object.entries({
     JWT_PRIVATE_KEY: keys.privateKeyPem,

@@ -1,25 +1,18 @@
 export interface ConcurrencyLimit {
   /**
-   * Runs a task as soon as one of the places is free. Tasks start in the order of their calls.
-   * @param signal ends the wait of the caller; a task that has not started by then never starts. A running task keeps its place until it
-   * settles, even when its caller no longer waits for it
-   * @throws what `full` returns when no place is free and the queue is full, and the reason of the signal
+   * Runs a task when a place is free, in the order of the calls. A running task keeps its place until it settles.
+   * @param signal ends the wait of the caller; a task that has not started by then never starts
+   * @throws the error of `full` when the queue is full, and the reason of the signal
    */
   run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   readonly running: number;
   readonly waiting: number;
 }
 
-export interface ConcurrencyOptions {
-  /** Tasks that run at once. */
-  readonly limit: number;
-  /** Tasks that may wait for a place. */
-  readonly queue: number;
-  /** The error for a task that finds the queue full. */
-  readonly full: () => Error;
-}
+/** Tasks that run at once, tasks that may wait, and the error for a task that finds the queue full. */
+export type ConcurrencyOptions = { readonly limit: number; readonly queue: number; readonly full: () => Error };
 
-/** The one limit on concurrent work in this process. Where callers must not crowd each other out: `fairQueue` in accounts. */
+/** A bounded queue for concurrent work. Where callers must not crowd each other out, use `fairQueue` in accounts. */
 export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions): ConcurrencyLimit {
   let running = 0;
   const waiting = new Set<() => void>();

@@ -3,7 +3,6 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { mldsaPrivatePem, SEED_BYTES } from "./ml-dsa-key.ts";
 
-/** Kinds of key that are generated for a deployment without configured keys. */
 type KeyKind = "ed25519" | "rsa" | "ml-dsa-65";
 
 const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -17,10 +16,7 @@ const GENERATE: Record<KeyKind, () => string> = {
 /** Generates a private key as PKCS#8 PEM. */
 export const generatePrivateKey = (kind: KeyKind): string => GENERATE[kind]();
 
-/**
- * The private key in a data directory, generated if it does not exist. Of several processes that start at once on a new directory, one
- * writes and all read the same key.
- */
+/** The private key in a data directory, generated if it does not exist. Processes that start at once get the same key. */
 export function developmentKey(dataDir: string, kind: KeyKind): string {
   const directory = join(dataDir, "keys");
   const path = join(directory, `${kind}.pem`);
@@ -30,7 +26,7 @@ export function developmentKey(dataDir: string, kind: KeyKind): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  // Written to a temporary file and linked into place, so that no process reads half a key.
+  // The link makes the whole key appear at once.
   const temporary = `${path}.${process.pid}`;
   writeFileSync(temporary, generatePrivateKey(kind), { mode: 0o600 });
   try {

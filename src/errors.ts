@@ -1,7 +1,4 @@
-/**
- * Everything that can be refused: one row a code. HTTP status, gRPC status and tRPC code are read off this table and nowhere else.
- * gRPC numbers are those of google.rpc.Code; tRPC words are those of @trpc/server.
- */
+/** All error codes, each with its HTTP status, gRPC status (google.rpc.Code) and tRPC code. */
 export const CATALOGUE = {
   invalid_request: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 6749 §5.2
   invalid_client: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // RFC 6749 §5.2
@@ -38,20 +35,20 @@ export type RefusalCode = keyof typeof CATALOGUE;
 /** What a refusal may add to its code. `description` is public: fixed words, never a value from the request. */
 export interface RefusalDetail {
   readonly description?: string;
-  /** Seconds after which a further try makes sense. */
+  /** Seconds until a retry makes sense. */
   readonly retryAfter?: number;
   /** Scopes that would have been enough (RFC 6750 §3.1). */
   readonly scope?: string;
-  /** What is wrong with which member of a JSON body. */
+  /** Faults by the member of a JSON body. */
   readonly issues?: readonly { readonly path: string; readonly message: string }[];
-  /** The name of the rule that does not hold; like the reason it goes on no wire. */
+  /** The name of the rule that failed; never sent. */
   readonly rule?: string;
   readonly cause?: unknown;
 }
 
 /**
- * A request that is answered with a no. `code` is public; `reason` is a fixed word for audit records, metrics and unit tests, and goes on
- * no wire. Any other error is a fault of the server: logged with its cause, answered without any text of its own.
+ * An error response with a public `code`. `reason` is a fixed word for audit records, metrics and unit tests, and is never sent. Any other
+ * error is a fault of the server: its cause is logged, and the response does not contain its text.
  */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -67,7 +64,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @returns a function that throws a refusal of this code for the reason that it is given */
+/** @returns a function that throws a refusal of this code for a reason */
 export const refusing =
   (code: RefusalCode) =>
   (reason: string): never => {

@@ -2,19 +2,16 @@ import { type Clock, epochMillis, type RandomBytes, systemClock } from "./clock.
 
 /** Twelve bits after the version count the identifiers of one millisecond. */
 const MOST = 0xfff;
-/** A new millisecond begins at a random count below this, so that what follows it is not certain and most of the bits are left to count. */
+/** A millisecond begins at a random count below this, so that counts are hard to guess and most of the bits are left to count. */
 const FIRST_BELOW = 0x400;
 
-interface Count {
-  milliseconds: number;
-  counter: number;
-}
+type Count = { milliseconds: number; counter: number };
 
 const counts = new WeakMap<Clock, Count>();
 
 const millisecondsOf = (clock: Clock): number => (clock === systemClock ? epochMillis() : clock() * 1000);
 
-/** The next count of a clock. One that is set back, or a millisecond with no counts left, goes on from the last count. */
+/** The next count of a clock. After a clock was set back, or a millisecond has no counts left, it continues from the last count. */
 function nextCount(clock: Clock, random: number): Count {
   const now = millisecondsOf(clock);
   const last = counts.get(clock);
@@ -32,11 +29,7 @@ function nextCount(clock: Clock, random: number): Count {
   return last;
 }
 
-/**
- * A UUIDv7: milliseconds, a counter, and 62 random bits. In order within a process, and sortable by time over all of them, so that new rows
- * land at the end of an index and lists have one order.
- * @see RFC 9562 §5.7 and §6.2, method 1
- */
+/** A UUIDv7: milliseconds, a counter and 62 random bits, so that new rows land at the end of an index. @see RFC 9562 §5.7, §6.2 method 1 */
 export function newId(clock: Clock, randomBytes: RandomBytes): string {
   const bytes = Buffer.alloc(16);
   bytes.set(randomBytes(16));
@@ -54,8 +47,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /**
- * A client_id: looks neither like a UUID, so that no client can be taken for a user in `sub`, nor like an URL, so that it is never
- * taken for a metadata document; and needs no encoding in Basic authentication.
- * @see RFC 9068 §5
+ * A client_id. It is neither a UUID, which would be a user in `sub`, nor the URL of a metadata document, and needs no encoding in Basic
+ * authentication. @see RFC 9068 §5
  */
 export const newClientId = (randomBytes: RandomBytes): string => `c_${Buffer.from(randomBytes(16)).toString("base64url")}`;

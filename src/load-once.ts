@@ -1,4 +1,4 @@
-/** Loads something at the first call and keeps it. A load that fails is tried again by the next call. */
+/** Loads something at the first call and keeps it. The next call repeats a failed load. */
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
   let loading: Promise<Loaded> | undefined;
   return () => {
@@ -10,7 +10,7 @@ export function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loa
   };
 }
 
-/** Runs something at most once at a time: calls that come while it runs share its result. */
+/** Runs something at most once at a time. Calls that come while it runs share its result. */
 export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {

@@ -22,10 +22,10 @@ const program = new Command("countersign")
   .description("Authorization server for AI agents and MCP servers that act for users (OAuth 2.1, OpenID Connect).")
   .version(version);
 
-// Keys, databases and sessions that a command writes are for its own user alone, whatever library writes them.
+// Commands write keys, databases and sessions readable by their user alone, whatever library writes them.
 process.umask(0o077);
 
-// The reader of the output may close it early, as `head` does; that is not a fault.
+// A reader such as `head` may close the output early; that is not a fault.
 process.stdout.on("error", () => process.exit(0));
 
 /** Prints messages that are meant for users, and nothing else. */
@@ -38,7 +38,7 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-/** Commands load what they need when they run, so that `--help` and the start of the server stay quick. */
+/** Loads a command's code when it runs, so that `--help` and the start of the server stay quick. */
 const run =
   <Args extends unknown[]>(action: (...args: Args) => Promise<void>) =>
   (...args: Args): Promise<void> =>
@@ -119,7 +119,7 @@ keys
     }),
   );
 
-/** Read when a command asks: `--help` and `serve` need none of it. */
+/** Read when a command needs it: `--help` and `serve` do not. */
 const terminal = systemTerminal(() => {
   const { serverUrl, signIn } = loadConfig(process.env, "command");
   return { serverUrl, ...signIn };

@@ -1,4 +1,4 @@
-/** Encodings of ML-DSA-65 keys, read without Node's crypto: not every OpenSSL under Node supports the algorithm. */
+// Reads ML-DSA-65 keys without Node's crypto: not every OpenSSL under Node supports the algorithm.
 
 /** Bytes of the seed, which is the whole private key (RFC 9964 §4, RFC 9881 §6). */
 export const SEED_BYTES = 32;
@@ -40,10 +40,7 @@ function decodeExactly(text: unknown, length: number): Buffer | undefined {
 }
 
 /** A private key: its seed, and the public key if the text contains it. */
-export interface MldsaPrivateText {
-  readonly seed: Buffer;
-  readonly publicKey: Buffer | undefined;
-}
+export type MldsaPrivateText = { readonly seed: Buffer; readonly publicKey: Buffer | undefined };
 
 /**
  * Reads an ML-DSA-65 private key from PKCS#8 PEM with a seed, or from a JWK (RFC 9964 §3).

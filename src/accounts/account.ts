@@ -5,10 +5,7 @@ import { accountClosedMail } from "./mails.ts";
 import type { MailMessage, User, Users } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
-export interface NewName {
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
-}
+export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
 /** Changes the name of a user. An empty part is stored as none, and an unchanged name is not recorded. */
 export async function rename(user: User, name: NewName, users: Users, caller: Caller): Promise<void> {
@@ -18,8 +15,7 @@ export async function rename(user: User, name: NewName, users: Users, caller: Ca
 
 export interface AccountClosing {
   /**
-   * Deletes an account with its sessions, grants, consents, clients and their API keys, and what other users allowed these clients, in one
-   * transaction. The e-mail address becomes free, and the audit trail stays. Queues a last message to the address.
+   * Deletes an account, and all that belongs to it or its clients except the audit trail, in one transaction. Queues a last message.
    * @returns `last_operator` for the only operator, `gone` when there is no such account
    */
   close(userId: string, message: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;

@@ -2,11 +2,7 @@ import { Refusal } from "../errors.ts";
 import type { AgentPauses, Cut, DelegationRepository } from "./delegations.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
-/** What the pages need to show and stop the agents of a user. */
-export interface AgentPorts {
-  readonly delegations: DelegationRepository;
-  readonly agentPauses: AgentPauses;
-}
+export type AgentPorts = { readonly delegations: DelegationRepository; readonly agentPauses: AgentPauses };
 
 /** Ends one delegation of a user or all of an agent. @throws {Refusal} not_found, also for another user's */
 export async function cutOwnDelegations(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {

@@ -4,11 +4,7 @@ import { isUuid, newId } from "../identifier.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 
-export interface ConsentPorts {
-  readonly consents: Consents;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-}
+export type ConsentPorts = { readonly consents: Consents; readonly clock: Clock; readonly randomBytes: RandomBytes };
 
 type GivenConsent = Omit<NewConsent, "id">;
 
@@ -29,10 +25,7 @@ export async function denyConsent(
   await refusals.record(auditOfUser("consent.denied", userId, caller, about));
 }
 
-/**
- * Revokes a consent, with everything that the client got by it.
- * @throws {Refusal} not_found for an unknown consent and for another user's
- */
+/** Revokes a consent, with everything that the client got by it. @throws {Refusal} not_found, also for another user's consent */
 export async function revokeConsent(id: string, userId: string, consents: Consents, caller: Caller): Promise<void> {
   const revoked = isUuid(id) && (await consents.revoke(id, userId, auditOfUser("consent.revoked", userId, caller)));
   if (!revoked) throw new Refusal("not_found", "consent_unknown", { description: "There is no such consent." });

@@ -3,9 +3,7 @@ import type { AuditActor, AuditEntry } from "../audit.ts";
 /** The delegations that a caller can reach: a user their own, an operator all. Every query includes it. */
 export type Whose = { readonly kind: "user"; readonly userId: string } | { readonly kind: "everyone" };
 
-/**
- * Why a delegation is no longer valid: it was cut, or something that it depends on ended. A pause is the reason only if there is no other.
- */
+/** Why a delegation is no longer valid. A pause is the reason only if there is no other. */
 export type EndReason =
   | "cut"
   | "expired"
@@ -18,22 +16,15 @@ export type EndReason =
   | "application_disabled";
 
 /** `at` in seconds since the epoch with their fraction; null if not recorded. `by` is set for a cut only. */
-export interface End {
-  readonly reason: EndReason;
-  readonly at: number | null;
-  readonly by: AuditActor | null;
-}
+export type End = { readonly reason: EndReason; readonly at: number | null; readonly by: AuditActor | null };
 
 /** A client by its client_id, with its name where it still exists. */
-export interface NamedClient {
-  readonly clientId: string;
-  readonly name: string | null;
-}
+export type NamedClient = { readonly clientId: string; readonly name: string | null };
 
 /** An agent's right to act for a user. Times in seconds since the epoch with their fraction. */
 export interface Delegation {
   readonly id: string;
-  /** An identity assertion is used at another server, which a cut does not reach. The delegation itself ends here all the same. */
+  /** A cut does not reach the other server where an identity assertion is used. */
   readonly kind: "access_token" | "id_jag";
   readonly jti: string;
   /** The delegation whose token was exchanged; null at the top. */
@@ -69,14 +60,10 @@ export interface DelegationTree {
   readonly complete: boolean;
 }
 
-export interface DelegationFilter {
-  readonly userId?: string | undefined;
-  /** client_id of the agent that holds it. */
-  readonly agent?: string | undefined;
-  readonly grantId?: string | undefined;
-  /** True: valid ones; false: ended ones. */
+/** `agent` is the client_id of the holder. `live`: true for valid delegations, false for ended ones. */
+export type DelegationFilter = { readonly [Member in "userId" | "agent" | "grantId"]?: string | undefined } & {
   readonly live?: boolean | undefined;
-}
+};
 
 /** The part of a tree to end. */
 export type Cut =
@@ -86,21 +73,15 @@ export type Cut =
   /** The grant at the root, with the application's own tokens. */
   | { readonly kind: "grant"; readonly id: string };
 
+type Page<Item> = { readonly items: readonly Item[]; readonly next: string | null };
+
 /** Delegations as users and operators see and end them. They are kept for a day after expiry. */
 export interface DelegationRepository {
   /** Newest first. @param after `next` of the page before */
-  list(
-    whose: Whose,
-    filter: DelegationFilter,
-    limit: number,
-    after?: string,
-  ): Promise<{ readonly items: readonly Delegation[]; readonly next: string | null }>;
+  list(whose: Whose, filter: DelegationFilter, limit: number, after?: string): Promise<Page<Delegation>>;
   /** @returns undefined for a grant that is unknown or out of reach */
   tree(whose: Whose, grantId: string, live?: boolean): Promise<DelegationTree | undefined>;
-  /**
-   * Ends a part of a tree with everything below it, permanently. Writes one audit record for each delegation or grant that this call ended.
-   * @returns their number; undefined for an unknown part, or one out of reach
-   */
+  /** Ends a part of a tree and all below it, each with an audit record. @returns their number; undefined for a part out of reach */
   cut(whose: Whose, what: Cut, audit: AuditEntry): Promise<number | undefined>;
 }
 
@@ -115,17 +96,12 @@ export interface AgentPause {
 }
 
 /**
- * Pauses of agents, by users for themselves and by operators for all users. Each side ends only its own. A paused agent cannot exchange
- * tokens, and its delegations are invalid; on resumption they are valid again unless they have expired or been cut.
+ * Pauses of agents, by users for themselves and by operators for all users. Each side ends only its own. While an agent is paused, it
+ * cannot exchange tokens and its delegations are invalid.
  */
 export interface AgentPauses {
   /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
-  list(
-    whose: Whose,
-    filter: Pick<DelegationFilter, "agent" | "userId">,
-    limit: number,
-    after?: string,
-  ): Promise<{ readonly items: readonly AgentPause[]; readonly next: string | null }>;
+  list(whose: Whose, filter: Pick<DelegationFilter, "agent" | "userId">, limit: number, after?: string): Promise<Page<AgentPause>>;
   /** Idempotent. Writes one record for each change. @returns whether this call paused it; undefined for an unknown agent */
   pause(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean | undefined>;
   /** Idempotent. Writes one record for each change. @returns whether this call ended a pause */

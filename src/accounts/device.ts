@@ -1,14 +1,8 @@
 import Bowser from "bowser";
 
-/** Browser and system of a device, in words that its user recognizes; null if unknown. */
-export interface Device {
-  /** Such as `Firefox`. */
-  readonly browser: string | null;
-  /** Such as `Linux`. */
-  readonly system: string | null;
-}
+/** Browser and system of a device, such as `Firefox` and `Linux`; null if unknown. */
+export type Device = { readonly browser: string | null; readonly system: string | null };
 
-/** The rest of a longer User-Agent is ignored. */
 const MAX_AGENT = 512;
 const MAX_WORD = 40;
 

@@ -22,11 +22,7 @@ export interface ForgottenPasswordPorts {
   readonly issuer: string;
 }
 
-/**
- * Sends a link for a new password, if there is an account with this address. Limits and work are the same for an unknown address, so that
- * the caller cannot see a difference.
- * @throws {Refusal} too_many_requests
- */
+/** Sends a link for a new password. Limits and work are the same for an unknown address. @throws {Refusal} too_many_requests */
 export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller.limitKey, ports.forgottenLimits);
   const token = newHexSecret(ports.randomBytes);
@@ -58,10 +54,9 @@ export async function ownerOfReset(token: string, { passwordChanges }: Pick<Forg
 }
 
 /**
- * Consumes the link and sets the password. Every session and refresh family of the user ends, and they are notified by mail. A refused
- * password leaves the link unused.
- * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired, and for a bad password;
- * temporarily_unavailable
+ * Consumes the link, sets the password, ends the user's sessions and refresh families, and notifies them. A bad password leaves the link
+ * unused.
+ * @throws {Refusal} invalid_request for a malformed, unknown, used or expired token and for a bad password; temporarily_unavailable
  */
 export async function resetPassword(token: string, password: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<User> {
   const owner = await ownerOfReset(token, ports);

@@ -3,10 +3,8 @@ import type { Catalogue, Language } from "../language.ts";
 import { hashSecret, type SecretHash } from "../secret.ts";
 import type { MailMessage } from "./ports.ts";
 
-/** @param issuer base URL of the service */
 const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
 
-/** @param issuer base URL of the service */
 const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
 
 /** A link that cannot be used, or not again. */
@@ -21,11 +19,9 @@ export function linkTokenHash(token: string, malformed: string): SecretHash {
 
 const hostOf = (issuer: string): string => new URL(issuer).host;
 
-/** The message that verifies an e-mail address. */
 export const verificationMail = (language: Language, issuer: string, token: string, hours: number): MailMessage =>
   message(language, verificationTexts[language](hostOf(issuer), hours), verificationLink(issuer, token));
 
-/** The message with the link to choose a new password. */
 export const resetMail = (language: Language, issuer: string, token: string, minutes: number): MailMessage =>
   message(language, resetTexts[language](hostOf(issuer), minutes), resetLink(issuer, token));
 
@@ -72,21 +68,15 @@ ${paragraph(copyLink, SMALL)}
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`);
 
-/** The sentences of a message. `message` adds the link. */
-interface MailTexts {
+/** The sentences of a message: `lead` before the link, `action` on its button, `close` after it. */
+type MailTexts = {
   readonly subject: string;
-  /** Before the link. */
   readonly lead: readonly string[];
-  /** The label of the button. */
   readonly action?: string;
-  /** After the link. */
   readonly close: readonly string[];
-}
+};
 
-interface MailFrameTexts {
-  readonly hello: string;
-  readonly copyLink: string;
-}
+type MailFrameTexts = { readonly hello: string; readonly copyLink: string };
 
 const mailFrameTexts: Catalogue<MailFrameTexts> = {
   en: { hello: "Hello,", copyLink: "If the button does not work, copy this link into your browser:" },

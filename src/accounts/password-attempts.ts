@@ -9,20 +9,14 @@ import type { Caller } from "./sessions.ts";
 const WINDOW = 15 * 60;
 /** Failures that one address may cause to one account. */
 const PAIR_BUDGET: FailureBudget = { limit: 10, window: WINDOW };
-/**
- * Failures that one address may cause to all accounts together. The users of a school or an office behind one address mistype a few dozen
- * passwords in a quarter of an hour; an attacker who tries common passwords on many accounts needs thousands.
- */
+/** Failures that one address may cause to all accounts: more than an office behind one address mistypes, less than guessing needs. */
 const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
 
-/**
- * Attempts in progress in this process. Four keep two hashing threads busy while the others use the database, and take at most half of its
- * connections. Waiting attempts hold only memory.
- */
+/** Attempts in progress. Four keep two hashing threads busy, and take at most half of the database connections. */
 const IN_FLIGHT = { width: 4, queue: 128, share: 96, wait: 1000 } as const;
 /**
- * Refusals wait before they are answered: a client that retries at once would otherwise keep the event loop busy. Together with waiting
- * attempts they are fewer than the 512 requests that a front answers at a time.
+ * Refusals are delayed, so that a client that retries at once does not keep the event loop busy. Together with waiting attempts they are
+ * fewer than the 512 requests that a front answers at a time.
  */
 const DELAYED_REFUSALS = { width: 0, queue: 320, share: 300, wait: 500 } as const;
 
@@ -33,6 +27,7 @@ const PAIR_REMEMBERED = 5;
 type Origin = Pick<Caller, "limitKey">;
 
 type Keys = ReservedAttempt & { readonly pair: SecretHash };
+type Judged = { readonly verdict: AttemptVerdict };
 
 /** One budget for each account and address, so that no stranger can lock an owner out, and one for the address. */
 const keysOf = (email: string, { limitKey }: Origin): Keys => ({
@@ -52,11 +47,7 @@ export interface PasswordAttempts {
    * Runs one attempt. Only a wrong password counts: an attempt that throws has no verdict and releases its reservations.
    * @throws {Refusal} too_many_requests when a budget is spent, temporarily_unavailable when too many attempts wait
    */
-  run<Outcome extends { readonly verdict: AttemptVerdict }>(
-    email: string,
-    caller: Origin,
-    attempt: () => Promise<Outcome>,
-  ): Promise<Outcome>;
+  run<Outcome extends Judged>(email: string, caller: Origin, attempt: () => Promise<Outcome>): Promise<Outcome>;
   /** Clears the failures of a caller who has proved in another way who they are. */
   clear(email: string, caller: Origin): Promise<void>;
 }
@@ -100,10 +91,7 @@ export function passwordAttempts(
   /** Reservations expire if this fails, and the caller gets the error that ended the attempt. */
   const release = (attempt: ReservedAttempt): Promise<void> => failures.settle(attempt, "none", WINDOW).catch(() => undefined);
 
-  async function reserved<Outcome extends { readonly verdict: AttemptVerdict }>(
-    keys: Keys,
-    attempt: () => Promise<Outcome>,
-  ): Promise<Outcome> {
+  async function reserved<Outcome extends Judged>(keys: Keys, attempt: () => Promise<Outcome>): Promise<Outcome> {
     assertNotSpent(keys);
     const { pair, address } = keys;
     await reserve(address, ADDRESS_BUDGET, WINDOW); // a success does not shorten its wait

@@ -11,16 +11,12 @@ import { newSession } from "./sign-in.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
 export interface PasswordChanges {
-  /**
-   * Issues a reset link for an enabled user in place of the previous one, and queues its message. One statement, whether or not there is
-   * such a user. Addresses are compared case-insensitively.
-   */
+  /** Replaces the reset link of an enabled user and queues its message, in one statement, whether or not there is such a user. */
   issueReset(email: string, reset: NewVerification, message: MailMessage, audit: AuditEntry): Promise<void>;
   /** The user of a valid link. */
   ownerOfReset(tokenHash: SecretHash): Promise<User | undefined>;
   /**
-   * Consumes the link in one conditional statement, sets the password, and ends the user's sessions, codes and refresh families. The link
-   * came by mail, so it verifies an unverified address, and ends everything that was started before.
+   * Consumes the link, sets the password, verifies the address, and ends the user's sessions, codes and refresh families.
    * @returns undefined for an unknown, used or expired link
    */
   reset(tokenHash: SecretHash, passwordHash: string, message: MailMessage, audit: AuditEntry): Promise<User | undefined>;
@@ -52,18 +48,12 @@ export interface PasswordChangePorts extends ProofPorts {
   readonly sessionTtl: number;
 }
 
-export interface NewPassword {
-  readonly currentPassword: string;
-  /** The new password. */
-  readonly password: string;
-}
+export type NewPassword = { readonly currentPassword: string; readonly password: string };
 
 /**
- * Changes the password of a signed-in user who proves the current one. Ends every session and refresh family, starts a new session for this
- * browser, and notifies the user by mail.
+ * Changes a password that its user proves. Ends every session and refresh family, starts a new session, and notifies the user by mail.
  * @returns the value of the new session's cookie
- * @throws {Refusal} invalid_request for a bad new password, unauthenticated for a wrong current one, too_many_requests, conflict when it
- * has been changed since
+ * @throws {Refusal} invalid_request, unauthenticated for a wrong current password, too_many_requests, conflict if it was changed since
  */
 export async function changePassword(user: User, change: NewPassword, ports: PasswordChangePorts, caller: Caller): Promise<string> {
   const { passwordChanges, passwords, issuer } = ports;

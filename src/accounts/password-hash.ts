@@ -4,11 +4,7 @@ import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import { normalizePassword } from "./password-rules.ts";
 
 /** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
-export interface PasswordCost {
-  readonly memoryCost: number;
-  readonly timeCost: number;
-  readonly parallelism: number;
-}
+export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
 
 /** 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
 const PRODUCTION_COST: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
@@ -21,18 +17,11 @@ export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "rig
 export interface PasswordHashing {
   /** @param address the key in the fair queue  @returns the encoded hash */
   hash(password: string, address: string): Promise<string>;
-  /**
-   * Does the same work whether or not there is a hash to compare with. `outdated`: made with other parameters than the current ones.
-   * @param address the key in the fair queue
-   */
+  /** Does the same work without a hash to compare with. `outdated`: made with other parameters than the current ones. */
   verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
 
-/**
- * Password hashing, a few at a time.
- * @param cost what a new hash costs; a server never sets it
- * @throws {Refusal} temporarily_unavailable when too many wait
- */
+/** Hashes a few passwords at a time. Only tests set `cost`. @throws {Refusal} temporarily_unavailable when too many wait */
 export function passwordHashing({
   randomBytes,
   cost = PRODUCTION_COST,

@@ -17,10 +17,8 @@ const loadCommonPasswords = loadOnce(async (): Promise<ReadonlySet<string>> => {
 });
 
 /**
- * The rules for a new password: a minimum length, and not a common one. No composition rules. Pure.
- * @param common lower-case passwords to refuse
- * @throws {Refusal} invalid_request with the reason in words for the user
- * @see NIST SP 800-63B-4 §3.1.1.2
+ * Checks length, e-mail address and the common passwords (lower case). Pure.
+ * @throws {Refusal} invalid_request with the reason in words for the user @see NIST SP 800-63B-4 §3.1.1.2
  */
 export function checkPassword(password: string, email: string, common: ReadonlySet<string>): void {
   const normalized = normalizePassword(password);

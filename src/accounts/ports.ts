@@ -19,23 +19,17 @@ export interface User {
 }
 
 /** A message without its recipient. */
-export interface MailMessage {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
+export type MailMessage = { readonly subject: string; readonly text: string; readonly html: string };
 
 /** A message that waits in the outbox until a mail server accepts it. */
-export interface Mail extends MailMessage {
-  readonly to: string;
-}
+export type Mail = MailMessage & { readonly to: string };
 
 /** A message claimed from the outbox. */
 export interface QueuedMail extends Mail {
   readonly id: string;
   /** Failed attempts so far. */
   readonly attempts: number;
-  /** Seconds, by the database's clock, until the message is pointless: its link has expired, or it has waited for a day. */
+  /** Seconds until the message is pointless: its link has expired, or it has waited for a day. */
   readonly left: number;
 }
 
@@ -43,7 +37,7 @@ export interface QueuedMail extends Mail {
 export interface Outbox {
   /** Claims up to `limit` messages that are due. Leased for `lease` seconds, then claimable again. */
   claim(limit: number, lease: number): Promise<readonly QueuedMail[]>;
-  /** The mail server has the message: deletes the row and the link in it. */
+  /** Deletes a message that the mail server has, with the link in it. */
   delivered(id: string): Promise<void>;
   /** Another attempt failed; the message is due again in `afterSeconds`. */
   postponed(id: string, afterSeconds: number): Promise<void>;
@@ -51,16 +45,11 @@ export interface Outbox {
   abandoned(id: string): Promise<void>;
 }
 
-export interface NewUser extends Omit<User, "enabled" | "createdAt" | "updatedAt"> {
-  /** Encoded argon2id hash. */
-  readonly passwordHash: string;
-}
+/** `passwordHash` is an encoded argon2id hash. */
+export type NewUser = Omit<User, "enabled" | "createdAt" | "updatedAt"> & { readonly passwordHash: string };
 
 /** A single-use token that proves an e-mail address. `ttl` in seconds, counted by the database's clock. */
-export interface NewVerification {
-  readonly tokenHash: SecretHash;
-  readonly ttl: number;
-}
+export type NewVerification = { readonly tokenHash: SecretHash; readonly ttl: number };
 
 /** A user with their password hash. */
 export interface Account {
@@ -79,10 +68,7 @@ export interface Users {
   byEmail(email: string): Promise<Account | undefined>;
   /** Replaces the verification tokens of an unverified address and any waiting mail, and queues the mail, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
-  /**
-   * Consumes the token and marks the address as verified, in one conditional statement.
-   * @returns undefined for an unknown, used or expired token
-   */
+  /** Consumes the token and marks the address as verified, atomically. @returns undefined for an unknown, used or expired token */
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
   /** Replaces the hash by one of the same password. */
   replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
@@ -90,44 +76,28 @@ export interface Users {
 }
 
 /** Failures that a budget allows, and the seconds in which they count. */
-export interface FailureBudget {
-  readonly limit: number;
-  readonly window: number;
-}
+export type FailureBudget = { readonly limit: number; readonly window: number };
 
 /** The outcome of an attempt to prove a password. `none`: it ended before the password was compared. */
 export type AttemptVerdict = "right" | "wrong" | "none";
 
-/** The budgets in which an attempt is reserved, by the digests of their keys. */
-export interface ReservedAttempt {
-  /** Of account and address. Undefined if the reservation failed. */
-  readonly pair: SecretHash | undefined;
-  /** Of the address over all accounts. */
-  readonly address: SecretHash;
-}
+/** The budgets in which an attempt is reserved: of account and address (`pair`, if that succeeded), and of the address alone. */
+export type ReservedAttempt = { readonly pair: SecretHash | undefined; readonly address: SecretHash };
 
 /**
- * Budgets of failed attempts. An attempt is reserved before the hash is computed, so that parallel guesses cannot exceed the limit, and
- * settled when it ends. Unsettled reservations expire after half a minute, so that no fault can use up a budget.
+ * Budgets of failed attempts. An attempt is reserved before the hash is computed, so that parallel guesses cannot exceed the limit.
+ * Reservations that are not settled expire after half a minute.
  */
 export interface SignInFailures {
   /** Reserves one attempt. @returns 0 when the attempt may proceed, else the seconds to wait */
   reserve(key: SecretHash, budget: FailureBudget): Promise<number>;
-  /**
-   * Settles the reservations of an attempt. A wrong password counts as a failure in both budgets. A right one clears the failures of the
-   * pair, but not those of the address.
-   * @param window seconds in which a failure counts
-   */
+  /** Settles an attempt. A wrong password counts in both budgets; a right one clears the pair's. @param window in seconds */
   settle(attempt: ReservedAttempt, verdict: AttemptVerdict, window: number): Promise<void>;
-  /** Clears the failures of a pair. */
   clear(pair: SecretHash): Promise<void>;
 }
 
-/** Where a session was started. */
-export interface SessionOrigin extends Device {
-  /** Network address. */
-  readonly address: string;
-}
+/** Device and network address where a session was started. */
+export type SessionOrigin = Device & { readonly address: string };
 
 export interface NewSessionRecord {
   readonly id: string;
@@ -142,27 +112,16 @@ export interface NewSessionRecord {
   readonly generation?: number;
 }
 
-/** A live session as its user sees it. Times in seconds since the epoch. */
-export interface LiveSession extends Pick<Session, "id" | "authTime"> {
-  /** Accurate to some minutes. */
+/** A live session as its user sees it. Times in seconds since the epoch; `lastSeenAt` is accurate to some minutes. */
+export interface LiveSession extends Pick<Session, "id" | "authTime">, Device {
   readonly lastSeenAt: number;
   readonly address: string | null;
-  readonly browser: string | null;
-  readonly system: string | null;
 }
 
 /** A browser session. `authTime` is when the user authenticated; times in seconds since the epoch. */
-export interface Session {
-  readonly id: string;
-  readonly userId: string;
-  readonly authTime: number;
-  readonly expiresAt: number;
-}
+export type Session = { readonly id: string; readonly userId: string; readonly authTime: number; readonly expiresAt: number };
 
-export interface SignedIn {
-  readonly session: Session;
-  readonly user: User;
-}
+export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
   /** @returns undefined when the user is unknown or disabled, or the password has been changed since */
@@ -217,10 +176,7 @@ export interface PendingRequests {
   byId(idHash: SecretHash): Promise<PendingRequest | undefined>;
   /** Extends the wait to `ttl` seconds from when the request was first seen, if it still waits. */
   extend(idHash: SecretHash, ttl: number): Promise<void>;
-  /**
-   * Removes and returns the request; one of several concurrent callers gets it. For `ttl` seconds it is found under another id, which
-   * identifies a repeated answer.
-   */
+  /** Removes and returns the request, for one of several callers. It is then found for `ttl` seconds by `answeredHash`. */
   take(idHash: SecretHash, answeredHash: SecretHash, ttl: number): Promise<PendingRequest | undefined>;
 }
 
@@ -229,7 +185,7 @@ export interface RefusalLog {
   record(entry: AuditEntry): Promise<void>;
 }
 
-/** Counts calls per key in a window, in Redis or in memory. Nothing but rates depends on it. */
+/** Counts calls per key in a window, in Redis or in memory. */
 export interface RateLimiter {
   /** @returns 0 when the call may proceed, else the seconds to wait */
   hit(key: string): Promise<number>;

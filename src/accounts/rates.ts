@@ -8,10 +8,7 @@ export const MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
 export const MAIL_ADDRESS_LIMIT = { points: 10, seconds: 15 * 60 } as const;
 
 /** Limits of mails that anyone may request, for known and unknown addresses alike. */
-export interface MailLimits {
-  readonly mailbox: RateLimiter;
-  readonly address: RateLimiter;
-}
+export type MailLimits = { readonly mailbox: RateLimiter; readonly address: RateLimiter };
 
 /** @throws {Refusal} too_many_requests */
 export async function assertWithin(limiter: RateLimiter, key: string): Promise<void> {
@@ -26,10 +23,10 @@ export async function assertMayMail(email: string, limitKey: string, { mailbox, 
   await assertWithin(mailbox, Buffer.from(hashSecret(email.normalize("NFC").toLowerCase())).toString("hex"));
 }
 
-/** Shortest duration in milliseconds of a response that must not show whether an address is known: longer than the work takes. */
+/** Milliseconds, more than the work takes. */
 const MIN_DURATION = 250;
 
-/** Waits for the work, and for a duration that does not depend on it. */
+/** Waits for the work and a minimum duration, so that the response time does not show whether an address is known. */
 export async function evenly(work: Promise<void>): Promise<void> {
   await Promise.all([work, new Promise((resolve) => setTimeout(resolve, MIN_DURATION))]);
 }

@@ -98,10 +98,8 @@ export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, cal
 }
 
 /**
- * Sends the verification mail again, if there is an unverified account. Limits and duration are the same for an unknown address, so that
- * the caller cannot see a difference.
- * @throws {Refusal} too_many_requests
- * @see docs/protocol.md#accounts
+ * Sends the verification mail again, if there is an unverified account. Limits and duration are the same for an unknown address.
+ * @throws {Refusal} too_many_requests @see docs/protocol.md#accounts
  */
 export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller.limitKey, ports.resendLimits);
@@ -113,11 +111,7 @@ export async function resendVerification(email: string, ports: RegistrationPorts
   await evenly(work());
 }
 
-/**
- * Consumes a verification token and marks the address as verified.
- * @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired
- * @see docs/protocol.md#accounts
- */
+/** Marks the address of a token as verified. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */
 export async function verifyEmail(token: string, users: Users): Promise<User> {
   const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"));
   if (!user) throw unusableLink("verification_unusable");

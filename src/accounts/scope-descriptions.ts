@@ -1,18 +1,13 @@
 import { type Catalogue, LANGUAGES, type Language } from "../language.ts";
 
-/** A text in at least one language. Readers of another language get one that exists. */
+/** A text in at least one language. */
 export type Wording = { readonly [L in Language]?: string | undefined };
 
 /** What a scope allows, in words for users. */
-export interface ScopeDescription {
-  readonly name: string;
-  readonly title: Wording;
-  readonly detail: Wording;
-}
+export type ScopeDescription = { readonly name: string; readonly title: Wording; readonly detail: Wording };
 
-/** Descriptions of scopes by the operators of a realm. */
 export interface ScopeDescriptions {
-  /** The described ones of these scopes, by name. */
+  /** The descriptions that operators of a realm gave to some of these scopes, by name. */
   of(realmId: string, names: readonly string[]): Promise<ReadonlyMap<string, ScopeDescription>>;
 }
 

@@ -5,16 +5,14 @@ import type { Language } from "../language.ts";
 import { hashSecret, type SecretHash } from "../secret.ts";
 import type { Sessions, SignedIn } from "./ports.ts";
 
-/** The sender of a request, for limits, audit records and messages. */
+/** The sender of a request, by network address, for limits, audit records and messages. */
 export interface Caller {
-  /** The client's network address. */
   readonly address: string;
   /** The key of limits: the address, or the network that one host has to itself. */
   readonly limitKey: string;
   readonly requestId: string;
   /** The User-Agent header; empty if absent. */
   readonly userAgent: string;
-  /** The language of messages to the user. */
   readonly language: Language;
 }
 
@@ -33,14 +31,9 @@ export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, a
 
 /** A cookie secret: 32 random bytes in base64url. */
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
-
 const isCookieSecret = (text: string): boolean => COOKIE_SECRET.test(text);
 
-/**
- * The values of all cookies with a name. A browser sends two when another host of the domain has planted one. Callers then use neither.
- * @param header the `Cookie` header
- * @see RFC 6265 §5.4
- */
+/** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
 export function cookieValues(header: string | undefined, name: string): readonly string[] {
   if (header === undefined) return [];
   return header
@@ -50,16 +43,13 @@ export function cookieValues(header: string | undefined, name: string): readonly
     .map((pair) => pair.slice(name.length + 1));
 }
 
-/** The secret in the only cookie with a name. @returns undefined for none, for several, and for any other value */
+/** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */
 export function cookieSecret(header: string | undefined, name: string): string | undefined {
   const [value, ...more] = cookieValues(header, name);
   return value !== undefined && more.length === 0 && isCookieSecret(value) ? value : undefined;
 }
 
-/**
- * A CSRF token that only pages of this server can know. It is derived from a cookie's secret, so nothing is stored.
- * @param purpose a token is valid for one purpose only
- */
+/** A CSRF token, valid for one purpose. It is derived from a cookie's secret, so nothing is stored. */
 export const csrfToken = (secret: string, purpose: string): string => createHmac("sha256", secret).update(purpose).digest("base64url");
 
 /** The purpose of the token that `GET /consents/` returns (docs/protocol.md#consent). */
@@ -81,7 +71,6 @@ export async function readSession(secret: string | undefined, sessions: Sessions
 const sessionEnded = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry =>
   auditOfUser("session.ended", userId, caller, { reason, ...(clientId !== undefined && { clientId }) });
 
-/** Ends the session of a cookie. */
 export async function signOut(hash: SecretHash, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
   await sessions.end(hash, sessionEnded(userId, caller, "signed_out"));
 }
@@ -95,10 +84,7 @@ export async function signOutEverywhere(userId: string, sessions: Sessions, call
   await sessions.endAll(userId, sessionEnded(userId, caller, "signed_out_everywhere", clientId));
 }
 
-/**
- * Ends one session of a user, with the token set that it started with.
- * @throws {Refusal} not_found for an unknown session and for another user's
- */
+/** Ends one session of a user, with the token set that it started with. @throws {Refusal} not_found, also for another user's */
 export async function signOutElsewhere(id: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
   const ended = await sessions.endOne(id, userId, sessionEnded(userId, caller, "signed_out_elsewhere"));
   if (!ended) throw new Refusal("not_found", "session_unknown", { description: "There is no such session." });

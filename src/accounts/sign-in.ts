@@ -16,10 +16,7 @@ export interface SignInPorts extends ProofPorts {
   readonly sessionTtl: number;
 }
 
-export interface Credentials {
-  readonly email: string;
-  readonly password: string;
-}
+export type Credentials = { readonly email: string; readonly password: string };
 
 export interface NewSession {
   readonly user: User;
@@ -66,9 +63,8 @@ async function startSession(
 }
 
 /**
- * Signs a user in by a proof and starts a session with a new secret. The session of the request's own cookie ends. Every failed sign-in
- * leaves the same trace, so that none of them shows whether the account exists.
- * @param replaces the value of the session cookie in the request, if any
+ * Signs a user in and starts a session. Every failed sign-in leaves the same trace, so that none shows whether the account exists.
+ * @param replaces the value of the session cookie in the request; that session ends
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
  */
 async function signInBy<Proof>(

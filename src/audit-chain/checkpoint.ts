@@ -1,45 +1,32 @@
 import { createHash, createPublicKey, type JsonWebKeyInput, type KeyObject, sign, verify } from "node:crypto";
 import type { Link } from "./link.ts";
 
-/** Of its own kind, so that no checkpoint passes for a token and no token for a checkpoint, though one key signs both (RFC 8725 §3.11). */
+/** A type of its own, so that checkpoints and tokens cannot be mistaken for each other though one key signs both (RFC 8725 §3.11). */
 const CHECKPOINT_TYPE = "countersign-audit-checkpoint+jws";
 
-/** Who signs checkpoints: the Ed25519 key of access tokens. */
-export interface CheckpointSigner {
-  readonly issuer: string;
-  readonly kid: string;
-  readonly privateKey: KeyObject;
-}
+/** The Ed25519 key of access tokens signs checkpoints. */
+export type CheckpointSigner = { readonly issuer: string; readonly kid: string; readonly privateKey: KeyObject };
 
-/** The content of a checkpoint: the head of the chain at a time. */
-export interface Checkpoint extends Link {
-  readonly issuer: string;
-  /** Seconds since the epoch. */
-  readonly at: number;
-}
+/** The head of the chain at a time: `at`, in seconds since the epoch. */
+export type Checkpoint = Link & { readonly issuer: string; readonly at: number };
 
-/** A checkpoint as it is stored and exported: a compact JWS (RFC 7515 §3.1). */
-export interface SignedCheckpoint {
-  readonly seq: number;
-  readonly kid: string;
-  readonly jws: string;
-}
+/** `jws` is a compact JWS (RFC 7515 §3.1). */
+export type SignedCheckpoint = { readonly seq: number; readonly kid: string; readonly jws: string };
 
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Signs the head of the chain. @param at seconds since the epoch */
+/** @param at seconds since the epoch */
 export function signCheckpoint({ seq, hash }: Link, at: number, { issuer, kid, privateKey }: CheckpointSigner): SignedCheckpoint {
   const input = `${segment({ alg: "EdDSA", typ: CHECKPOINT_TYPE, kid })}.${segment({ iss: issuer, seq, hash, iat: at })}`;
   return { seq, kid, jws: `${input}.${sign(null, Buffer.from(input), privateKey).toString("base64url")}` };
 }
 
-/** Public keys of checkpoints by their id. */
+/** Public keys by key id. */
 export type CheckpointKeys = ReadonlyMap<string, KeyObject>;
 
-/** The content of a checkpoint, or why it is not valid. */
 export type CheckpointVerdict = Checkpoint | "malformed" | "unknown_key" | "bad_signature";
 
-/** Reads a checkpoint and judges its signature; whether it fits the chain is the caller's to judge. */
+/** Reads a checkpoint and verifies its signature, but not whether it matches the chain. @returns its content, or why it is invalid */
 export function readCheckpoint(jws: string, keys: CheckpointKeys): CheckpointVerdict {
   const [first = "", second = "", third = "", ...rest] = jws.split(".");
   const [header, payload] = [objectOf(first), objectOf(second)];
@@ -62,8 +49,7 @@ function objectOf(part: string): Readonly<Record<string, unknown>> | undefined {
 }
 
 /**
- * An Ed25519 public key with the id that its own members give it, so that trusting an id is trusting the key.
- * @returns undefined for every other key
+ * An Ed25519 public key and its thumbprint, so that to trust the id is to trust the key. Undefined for every other key.
  * @see RFC 7638 §3, RFC 8037 §2
  */
 export function checkpointKey(jwk: Readonly<Record<string, unknown>>): { readonly kid: string; readonly key: KeyObject } | undefined {

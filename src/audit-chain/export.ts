@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { SignedCheckpoint } from "./checkpoint.ts";
 import type { Link, SealedRecord } from "./link.ts";
 
-/** The format of an export. A changed format gets another name. */
+/** A changed format gets another name. */
 export const EXPORT_FORMAT = "countersign-audit-export-v1";
 
 const seq = z.int().min(0);
@@ -15,17 +15,14 @@ const Line = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("checkpoint"), seq, kid: z.string(), jws: z.string().max(4_096) }),
 ]);
 
-/** A line of an export, which is NDJSON: the header, then keys, then records in their order, each checkpoint after the record it signs. */
+/** A line of an export (NDJSON): the header, then keys, then records in order, each checkpoint after the record that it signs. */
 export type ExportLine =
   | { readonly type: "header"; readonly format: typeof EXPORT_FORMAT; readonly after: number; readonly previous: string }
   | { readonly type: "key"; readonly jwk: Readonly<Record<string, unknown>> }
   | ({ readonly type: "record"; readonly record: SealedRecord } & Link)
   | ({ readonly type: "checkpoint" } & SignedCheckpoint);
 
-/**
- * Parses a line. A text with a duplicate member or another spelling is rejected: what a reader shows of it need not be what was sealed.
- * @returns undefined for a text that is not a line of an export
- */
+/** Undefined for an invalid line. Duplicate members and other spellings are invalid too: a reader may not show what was sealed. */
 export function parseLine(text: string): ExportLine | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -36,7 +33,7 @@ export function parseLine(text: string): ExportLine | undefined {
   }
 }
 
-/** The header of an export that begins after a link of the chain. */
+/** The header of an export that begins after a link. */
 export const headerLine = ({ seq: after, hash: previous }: Link): ExportLine => ({
   type: "header",
   format: EXPORT_FORMAT,
@@ -44,7 +41,7 @@ export const headerLine = ({ seq: after, hash: previous }: Link): ExportLine => 
   previous,
 });
 
-/** Records with the checkpoints that sign them, in the order of an export. Both come in the order of their numbers. */
+/** Puts each checkpoint after the record that it signs. Both inputs are sorted by number. */
 export function interleave(
   records: readonly (Link & { readonly record: SealedRecord })[],
   checkpoints: readonly SignedCheckpoint[],

@@ -3,7 +3,6 @@ import { checkpointKey, readCheckpoint, type SignedCheckpoint } from "./checkpoi
 import { type ExportLine, parseLine } from "./export.ts";
 import { GENESIS, type Link, link } from "./link.ts";
 
-/** What is wrong with an export. */
 export type FaultKind =
   | "malformed"
   | "record_missing"
@@ -17,32 +16,29 @@ export type FaultKind =
 /** The first fault of an export. */
 export interface Fault {
   readonly kind: FaultKind;
-  /** The line of the export, from 1. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** The first record that is not what was sealed, or that no signature covers. */
+  /** The first record that was altered, or that no signature covers. */
   readonly seq: number;
-  /** The id of that record, where it has one. */
   readonly recordId?: string;
 }
 
-/** What an export proves. */
 export interface Proof {
   readonly first: number;
   readonly last: number;
   readonly records: number;
   readonly checkpoints: number;
-  /** The last record that a signature covers. Records after it could have been cut off without a trace. */
+  /** The last signed record. Records after it could have been cut off without a trace. */
   readonly signedTo: number;
-  /** Whether the link before the first record is certain: it is the genesis link, or signed by a checkpoint. */
+  /** Whether the link before the first record is the genesis link or signed by a checkpoint. */
   readonly anchored: boolean;
 }
 
 export type Verdict = { readonly kind: "sound"; readonly proof: Proof } | { readonly kind: "unsound"; readonly fault: Fault };
 
 export interface Verification {
-  /** Checks the next line. @returns the first fault, if there has been one */
+  /** Verifies the next line. @returns the first fault so far */
   take(text: string): Fault | undefined;
-  /** Call after the last line. */
   end(): Verdict;
 }
 
@@ -68,7 +64,7 @@ function takeHeader(state: State, line: ExportLine): Fault | undefined {
   if (line.type !== "header") return faultAt(state, "malformed", 1);
   state.start = state.last = { seq: line.after, hash: line.previous };
   state.signedTo = line.after;
-  state.anchored = line.previous === GENESIS.hash; // the genesis link is the same for every chain
+  state.anchored = line.previous === GENESIS.hash;
   return state.anchored === (line.after === 0) ? undefined : faultAt(state, "record_altered", line.after + 1);
 }
 
@@ -95,7 +91,7 @@ function takeCheckpoint(state: State, { seq, jws }: SignedCheckpoint): Fault | u
   const read = readCheckpoint(jws, state.keys);
   if (read === "unknown_key") return faultAt(state, "key_untrusted", unsigned);
   if (typeof read === "string") return faultAt(state, "checkpoint_forged", unsigned);
-  // An attacker can rewrite every hash but cannot sign: the records between the last valid signature and this one are not what was sealed.
+  // An attacker can rewrite every hash but cannot sign: the records between the last valid signature and this one were altered.
   if (read.seq !== seq || seq !== last.seq || read.hash !== last.hash) return faultAt(state, "checkpoint_contradicts", unsigned);
   state.signedTo = seq;
   state.anchored ||= seq === state.start?.seq;
@@ -120,9 +116,8 @@ function takeLine(state: State, text: string): Fault | undefined {
 }
 
 /**
- * Verifies an export line by line, from its lines alone. Every record must follow from the one before it, and every checkpoint must be signed
- * and match the records.
- * @param trusted ids (RFC 7638 thumbprints) of the keys that may sign; when left out, the keys in the export
+ * Verifies an export line by line: each record must follow from the one before it, each checkpoint must be signed and match the records.
+ * @param trusted thumbprints (RFC 7638) of the keys that may sign; when left out, the keys in the export
  */
 export function verification(trusted?: ReadonlySet<string>): Verification {
   const state: State = {

@@ -10,16 +10,9 @@ type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];
 type Cut = ManagementInputs["operator"]["delegations"]["cut"];
 
-interface CutOptions {
-  readonly user?: string;
-  readonly agent?: string;
-  readonly grant?: string;
-}
+type CutOptions = { readonly user?: string; readonly agent?: string; readonly grant?: string };
 
-interface Filter extends CutOptions {
-  readonly live?: true;
-  readonly ended?: true;
-}
+type Filter = CutOptions & { readonly live?: true; readonly ended?: true };
 
 /** `countersign delegations …`, for operators. */
 export function registerDelegationCommands(program: Command, terminal: Terminal): void {

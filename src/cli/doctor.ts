@@ -4,10 +4,7 @@ import { printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 /** The result of one check. A fault must be fixed; a warning may be intended. */
-export interface Finding {
-  readonly verdict: "good" | "warning" | "fault";
-  readonly sentence: string;
-}
+export type Finding = { readonly verdict: "good" | "warning" | "fault"; readonly sentence: string };
 
 const good = (sentence: string): Finding => ({ verdict: "good", sentence });
 const fault = (sentence: string): Finding => ({ verdict: "fault", sentence });
@@ -155,10 +152,7 @@ function baseAddress(value: string): string {
 
 const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
 
-/**
- * `countersign doctor URL`: checks a running service as its clients see it and, with DATABASE_URL, its database.
- * @param databaseUrl called when the command runs
- */
+/** `countersign doctor URL`: checks a running service as its clients see it and, with DATABASE_URL, its database. */
 export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   program
     .command("doctor")

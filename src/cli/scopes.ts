@@ -8,16 +8,9 @@ import type { Terminal } from "./terminal.ts";
 type Scope = ManagementOutputs["operator"]["scopes"]["list"]["scopes"][number];
 type NewWords = ManagementInputs["operator"]["scopes"]["set"];
 
-interface Options {
-  readonly realm?: string;
-}
+type Options = { readonly realm?: string };
 
-interface Words {
-  readonly titleEn?: string;
-  readonly titleDe?: string;
-  readonly detailEn?: string;
-  readonly detailDe?: string;
-}
+type Words = { readonly titleEn?: string; readonly titleDe?: string; readonly detailEn?: string; readonly detailDe?: string };
 
 /** `countersign scopes …`, for operators. */
 export function registerScopeCommands(program: Command, terminal: Terminal): void {

@@ -3,10 +3,7 @@ import type { AuthMethod, ClientSettings } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
 
 /** A fault of one member. The message is public and never contains a value. */
-export interface Incoherence {
-  readonly path: string;
-  readonly message: string;
-}
+export type Incoherence = { readonly path: string; readonly message: string };
 
 /** Whether a client authenticates with a secret that this server issued. */
 export const usesSecret = (method: AuthMethod): boolean => method === "client_secret_basic" || method === "client_secret_post";
@@ -16,8 +13,8 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
   grantTypes.includes("authorization_code") ? ["code"] : [];
 
 /**
- * Grants that a client cannot use because they need authentication and it has none. Registration refuses them; a provisioning file may
- * contain them, and the token endpoint then refuses their use (docs/protocol.md#token-exchange-rules). Pure.
+ * Grants that need client authentication, of a client that has none. Registration refuses them. A provisioning file may contain them; the
+ * token endpoint then refuses their use (docs/protocol.md#token-exchange-rules). Pure.
  */
 export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
   client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANT_TYPES.includes(grant))
@@ -25,8 +22,7 @@ export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "token
     : [];
 
 /**
- * Contradictions in the whole record of a client. Pure; the list is empty for a coherent client. private_key_jwt does not require keys: an
- * operator adds them, and until then the client cannot authenticate.
+ * Contradictions in the record of a client. Pure. private_key_jwt does not require keys: an operator may add them later.
  * @see RFC 7591 §2, docs/protocol.md#clients, docs/protocol.md#redirect-uris
  */
 export function incoherences(client: ClientSettings): readonly Incoherence[] {

@@ -9,8 +9,7 @@ import type { Config, Role } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import type { DatabaseClock } from "../core/clocks.ts";
 import { clockWatch } from "../core/clocks.ts";
-import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
-import type { TokenCoreImplementation } from "../core/ports.ts";
+import type { IdentityAssertionPorts, TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/successor.ts";
@@ -42,40 +41,39 @@ import { observedCore, type RefusalLog } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { periodically } from "./periodically.ts";
 
-/** What both sides of a process share. */
+/** Dependencies that core and front of a process share. */
 export interface Surroundings {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly refusals: RefusalLog;
   readonly ready: Readiness;
   readonly databaseClock: DatabaseClock;
-  /** Counters and short-lived texts that all processes share. */
+  /** Counters and short-lived texts, shared by all processes. */
   readonly ephemeral: Ephemeral;
   /** Logs a failure of background work. */
   readonly failed: (error: unknown) => void;
-  /** What to close at the end, in reverse order. */
+  /** To be run at shutdown, in reverse order. */
   readonly closing: (() => Promise<void>)[];
 }
 
-/** One side of a process once it listens. */
+/** Core or front, once it listens. */
 export interface StartedSide {
-  /** What its first calls would otherwise have to load. */
+  /** Deferred loads, which the first calls would otherwise wait for. */
   readonly loads: readonly (() => Promise<unknown>)[];
   drain(lingerSeconds: number): Promise<void>;
 }
 
-/** Seconds between two readings of the keys of sibling cores. */
+/** Seconds between two readings of the other cores' keys. */
 const KEYS_EVERY = 30;
-/** Milliseconds after which a statement without an answer is given up; the database may still execute it (sql-postgres.ts). */
+/** Milliseconds that a statement may take; the database may still execute it later (sql-postgres.ts). */
 const STATEMENT_WAIT = 2_500;
 /** Seconds between two comparisons of the clocks. */
 const CLOCK_EVERY = 30;
-/** Seconds between two updates of the health service. */
+/** Seconds between two updates of health checking. */
 const HEALTH_EVERY = 2;
-/** Seconds that calls in flight may take after the listener has closed. */
+/** Seconds for calls in flight after the listener has closed. */
 const GRACE = 20;
 
-/** The token core over its stores. */
 async function composeCore(
   config: Config,
   sql: Sql,
@@ -127,7 +125,7 @@ async function composeCore(
   });
 }
 
-/** Starts the token core with its gRPC listener. In the role of a core the listener also serves fronts. */
+/** Starts the token core with its gRPC listener, which serves fronts too in the role of a core. */
 export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys, around: Surroundings) {
   const { log, failed, ready } = around;
   const core = observedCore(localTokenCore(await composeCore(config, sql, keys, around)), around.metrics, around.refusals);
@@ -158,14 +156,13 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
   } satisfies StartedSide & Record<string, unknown>;
 }
 
-/** Whether the database answers. */
 const answers = (ready: Readiness): Promise<boolean> =>
   ready.ping().then(
     () => true,
     () => false,
   );
 
-/** Where clients and keys are found that are not in the database, and the audience that client assertions must have. */
+/** Sources of clients and keys outside the database, and the audience that client assertions must have. */
 function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemeral) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
   // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients.

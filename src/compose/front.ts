@@ -27,17 +27,17 @@ import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
 
 export interface FrontSurroundings extends Surroundings {
-  /** The core of this process; without one the front calls the core at TOKEN_CORE_URL. */
+  /** The core of this process; undefined: the front calls the core at TOKEN_CORE_URL. */
   readonly core: TokenCore | undefined;
-  /** Takes the patterns of the routes that are served, so that they can label a metric. */
+  /** Receives the patterns of the served routes, which label a metric. */
   readonly routes: Set<string>;
   readonly passwords: PasswordHashing;
 }
 
-/** Milliseconds that requests in flight may take after the listener has closed. */
+/** Milliseconds for requests in flight after the listener has closed. */
 const GRACE = 20_000;
 
-/** The HTTP front over the core and its own stores, listening. */
+/** Starts the HTTP front over the core and its stores. */
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics } = around;
   const { issuer } = config;
@@ -90,7 +90,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const port = listener.addresses[0]?.port ?? config.port;
   return {
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-    /** What the first requests would otherwise load: the API description, the common passwords, the Connect library. */
+    /** The API description, the common passwords, the Connect library. */
     loads: [
       describeApi,
       loadBodyReader,
@@ -101,7 +101,6 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   };
 }
 
-/** The core of this process, or a connection to the one at TOKEN_CORE_URL. */
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing }: FrontSurroundings) {
   if (core !== undefined) return { core, remote: undefined };
   const { url = "", secret, ca, tlsCert: cert, tlsKey: key } = tokenCore;
@@ -110,7 +109,7 @@ function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals,
   return { core: observedCore(remote, metrics, refusals), remote };
 }
 
-/** Starts sending the mails that the stores queue. */
+/** Starts sending queued mails. */
 function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurroundings) {
   if (config.environment === "production" && config.mail.smtpUrl === undefined)
     log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });
@@ -123,7 +122,7 @@ function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurrounding
   return mails;
 }
 
-/** Counts requests that come through a proxy which is not trusted, and logs the first: all its callers share one address for limits. */
+/** Counts requests through an untrusted proxy, and logs the first: all its callers share one address for limits. */
 function untrustedProxyWatch(metrics: Metrics, log: Log): (request: IncomingMessage) => void {
   let logged = false;
   return (request) => {
@@ -134,7 +133,7 @@ function untrustedProxyWatch(metrics: Metrics, log: Log): (request: IncomingMess
   };
 }
 
-/** Loads wallet linking, and the libraries that it needs, only where it is enabled. */
+/** Loads wallet linking, with its libraries, only where it is enabled. */
 async function walletsOf(config: Config, sql: Sql, { log, ephemeral }: FrontSurroundings): Promise<WalletRoutes> {
   if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
   const { composeWallet } = await import("./wallet.ts");

@@ -7,25 +7,19 @@ import { SWEEP_BATCH, sweep } from "../store/sweep.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { periodically } from "./periodically.ts";
 
-/** Seconds between two sweeps, and between two looks for removals. */
+/** Seconds between two sweeps, and between two checks for removals. */
 const SWEEP_EVERY = 60;
 const LOOK_EVERY = 1;
 
-interface Observers {
-  readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">;
-  readonly failed: (error: unknown) => void;
-}
+type Observers = { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: (error: unknown) => void };
 
-/** A rest as long as the work before it, cut short by the signal: background work takes half of one connection at most. */
+/** Pauses as long as the work before it, unless aborted: background work takes half of one connection at most. */
 const resting =
   (signal: AbortSignal) =>
   (milliseconds: number): Promise<unknown> =>
     setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
 
-/**
- * Works at all pending removals until they are finished, a batch of each in turn. One that fails is tried again at the next look, and the
- * others go on.
- */
+/** Runs all pending removals to their end, a batch of each in turn. A failed one waits for the next check; the others continue. */
 export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }: Observers): Promise<void> {
   const rest = resting(signal);
   let ids = await pendingRemovals(sql);
@@ -48,7 +42,7 @@ export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }:
   }
 }
 
-/** Removes beside everything else what has expired, and what was disabled, signed out or deleted. @returns what ends it */
+/** Removes in the background what has expired, and what was disabled, signed out or deleted. @returns a function that stops it */
 export function housekeeping({ sql, kind }: Database, observers: Observers): () => Promise<void> {
   const { metrics, failed } = observers;
   const sweeping = periodically(

@@ -8,10 +8,10 @@ import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";
 
-/** Seconds for which a key is still served after the last core that holds it: longer than any token lives, plus the interval of its use marks. */
+/** Seconds for which a key is served after the last core that holds it: longer than any token lives, plus the interval of reports. */
 export const KEYS_OUTLIVE = 25 * 60 * 60;
 
-/** The keys of the configuration; in development those stored under DATA_DIR. Production must configure its own (config/contradictions.ts). */
+/** The configured keys; in development those under DATA_DIR. Production must configure its own (config/contradictions.ts). */
 export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
   const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const generated =
@@ -24,13 +24,13 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
     rsa: idTokenSigningAlg === "RS256" ? rsaKey(config) : undefined,
     published: publicKeysOf(retiredPublicKeysPem ?? ""),
     mldsa: await mldsaOf(config),
-    // With the embedded database no other core can sign in between; a generated key is for trials, and has no predecessor.
+    // No other core shares the embedded database, and a generated key is for trials and replaces none.
     signsAtOnce: kind === "embedded" || generated,
   };
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }
 
-/** A key under DATA_DIR. @throws {Error} that names the file when it holds no such key; the file is never overwritten */
+/** A key under DATA_DIR. @throws {Error} naming the file when it holds no such key; the file is never overwritten */
 function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", read: (text: string) => Key): Key {
   try {
     return read(developmentKey(dataDir, kind));
@@ -43,7 +43,7 @@ function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", re
   }
 }
 
-/** Reads a key for one algorithm; a key of another kind would sign tokens that no client expects. @throws {Error} */
+/** Reads a key for one algorithm; one of another kind would sign tokens that no client expects. @throws {Error} */
 const keyFor =
   (alg: "EdDSA" | "RS256") =>
   (text: string): SigningKey => {
@@ -55,7 +55,7 @@ const keyFor =
 const rsaKey = ({ keys, dataDir }: Config) =>
   keys.rsaPrivateKeyPem === undefined ? keptKey(dataDir, "rsa", keyFor("RS256")) : signingKey(keys.rsaPrivateKeyPem);
 
-/** The ML-DSA-65 key, published where one is configured. HYBRID_SIGNING_ENABLED makes it sign, and outside production generates a missing one. */
+/** The ML-DSA-65 key, published where configured. HYBRID_SIGNING_ENABLED makes it sign, and generates a missing one outside production. */
 async function mldsaOf(config: Config) {
   const { hybrid } = config.pqc;
   const { mldsaPrivateKey } = config.keys;

@@ -19,7 +19,6 @@ import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users-admin.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 
-/** What managing needs, over the stores. */
 export const managementPorts = (
   { defaultClientEnvironment: defaultEnvironment }: Pick<Config, "defaultClientEnvironment">,
   sql: Sql,

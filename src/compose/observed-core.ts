@@ -5,7 +5,7 @@ import { grantLabel, LOGIN_LABEL } from "../protocol/grants.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
 
-/** Calls that authenticate a caller, and the surface under which they are counted. */
+/** Calls that authenticate a caller, and the surface under which each is counted. */
 const SURFACES: Partial<Record<TokenCoreMethod, AuthenticationSurface>> = {
   token: "token",
   introspect: "introspection",
@@ -14,12 +14,12 @@ const SURFACES: Partial<Record<TokenCoreMethod, AuthenticationSurface>> = {
   verifyAccessToken: "bearer",
 };
 
-/** Codes with which a caller is refused that did not prove its identity. */
+/** Codes for callers who did not prove their identity. */
 const UNPROVEN: ReadonlySet<string> = new Set(["invalid_client", "invalid_token", "unauthenticated", "too_many_requests"]);
 
 const TOKEN_ENDPOINT = "/oauth/token";
 
-/** The members of a request that the log and the metrics read. */
+/** The members of a request that are logged or counted. */
 interface ObservedRequest {
   readonly requestId?: string;
   readonly clientId?: string;
@@ -27,18 +27,18 @@ interface ObservedRequest {
   readonly request?: { readonly clientId?: string };
 }
 
-/** Refusals after a client metadata document was fetched; a bad URL is refused before that. */
+/** Whether a refusal followed the fetch of a client metadata document; a bad URL is refused before it. */
 const isOfDocument = ({ reason }: Refusal): boolean => reason.startsWith("document_") && !reason.startsWith("document_url_");
 
 export interface RefusalLog {
-  /** A refusal by one of the front's routes. @param where `route` is the route's pattern */
+  /** @param where `route` is the route's pattern */
   atRoute(refusal: Refusal, where: { readonly route: string; readonly requestId: string }): void;
   byCore(refusal: Refusal, method: TokenCoreMethod, request: ObservedRequest): void;
 }
 
 /**
- * Logs the private reason of a refused token request or client metadata document. Each refusal is logged once, in the process that knows its
- * reason; a fetch that many requests waited for is logged once, so that the fetch budget bounds the lines.
+ * Logs the private reason of a refused token request or client metadata document, once, in the process that knows it. A fetch that many
+ * requests waited for is logged once, so that the fetch budget bounds the lines.
  */
 export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
   const logged = new WeakSet<Refusal>();
@@ -65,7 +65,7 @@ export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
   };
 }
 
-/** The token core of a process, observed: who authenticated, what was issued and what was refused is counted, and refusals are logged. */
+/** A token core that counts authentications, issued tokens and refusals, and logs refusals. */
 export function observedCore(core: TokenCore, metrics: Metrics, refusals: RefusalLog): TokenCore {
   return tokenCoreOf((name): AnyCall => {
     const surface = SURFACES[name];

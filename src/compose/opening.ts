@@ -5,16 +5,13 @@ import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
 
 const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
 
-/**
- * The database of the configuration with a schema that is current.
- * @throws {Error} whose message names the setting that is to be looked at
- */
+/** The configured database, with a current schema. @throws {Error} naming the setting at fault */
 export const openConfigured = (config: Config): Promise<Database> =>
   openDatabase({ ...location(config), migrate: config.migrateOnStart }).catch((error: unknown) => {
     throw asStartFault(error, config);
   });
 
-/** The database of the configuration with whatever schema it has. */
+/** The configured database, with whatever schema it has. */
 export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config));
 
 /** Describes the database for log and terminal, without credentials. */
@@ -31,7 +28,7 @@ const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
   ["EROFS", "may not be written to"],
 ]);
 
-/** A storage fault as an error that names the setting to look at; any other error is returned as it is. */
+/** A storage fault as an error that names the setting at fault; any other error unchanged. */
 export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "databaseUrl">): unknown {
   if (databaseUrl !== undefined) {
     return isRefusal(error) && error.code === "temporarily_unavailable"
@@ -49,7 +46,7 @@ const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (port: number, 
   [/EACCES/, (port, host) => `${port} may not be opened on ${host} by this user; give one above 1023`],
 ];
 
-/** Opens a listener. @param setting of the port  @throws {Error} that names the setting when the port is not available; any other error unchanged */
+/** Opens a listener. @param setting of the port  @throws {Error} naming it when the port is not available; any other error unchanged */
 export async function listening<Listener>(
   { setting, port, host }: { readonly setting: "PORT" | "GRPC_PORT"; readonly port: number; readonly host: string },
   open: () => Promise<Listener>,
@@ -57,7 +54,7 @@ export async function listening<Listener>(
   try {
     return await open();
   } catch (error) {
-    // The gRPC library has the system's code in its message only.
+    // The gRPC library gives the system's code only in its message.
     const text = error instanceof Error ? error.message : "";
     const fault = LISTENING_FAULTS.find(([code]) => code.test(text))?.[1];
     throw fault === undefined ? error : new Error(`${setting}: ${fault(port, host)}.`, { cause: error });

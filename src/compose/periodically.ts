@@ -1,9 +1,8 @@
 import { shared } from "../load-once.ts";
 
 /**
- * Does a thing again and again, never twice at once, until it is stopped. What it throws goes to `failed`; the next turn comes all the
- * same.
- * @param work its signal is aborted by stop(), which waits for the turn under way
+ * Repeats work, never twice at once, until it is stopped. Errors go to `failed`, and the next turn follows.
+ * @param work its signal is aborted by stop(), which waits for the running turn
  */
 export function periodically(
   seconds: number,

@@ -45,7 +45,6 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { FrontSurroundings } from "./front.ts";
 import { managementPorts } from "./management.ts";
 
-/** What the routes need besides the stores. */
 export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metrics" | "passwords" | "ready"> {
   readonly core: TokenCore;
   /** Whether a core answers this front. */
@@ -53,11 +52,11 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
   readonly alive: Lifecycle;
   readonly fault: (report: { readonly requestId: string; readonly route: string; readonly error: unknown }) => void;
   readonly wallets: WalletRoutes | undefined;
-  /** Has queued mails sent at once. */
+  /** Sends queued mails at once. */
   readonly wakeOutbox: () => void;
 }
 
-/** Every route of the front over its stores, and their OpenAPI description, which is built when it is first needed. */
+/** Every route of the front, and their OpenAPI description, which is built on first use. */
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
   const { core, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
@@ -106,7 +105,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   return { routes, describeApi };
 }
 
-/** What the pages and the endpoints of accounts need. */
+/** The ports of the pages and account endpoints. */
 function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wakeOutbox }: RouteParts) {
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
@@ -134,7 +133,7 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
   };
 }
 
-/** The stores that queue mails. These then leave at once, and not only when the outbox is looked at next. */
+/** Stores that queue mails, and wake the outbox so that these leave at once. */
 function mailingStores(sql: Sql, wake: () => void) {
   const waking =
     <Given extends readonly unknown[], Result>(verb: (...given: Given) => Promise<Result>) =>
@@ -156,7 +155,6 @@ function mailingStores(sql: Sql, wake: () => void) {
   };
 }
 
-/** Password checks, counted. */
 const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing => ({
   hash: passwords.hash,
   async verify(encoded, password, address) {

@@ -4,20 +4,18 @@ import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
 import type { Database } from "../store/orm.ts";
 import { periodically } from "./periodically.ts";
 
-/** Seconds between two turns: a record waits for one, so that it is sealed well within a second. */
+/** Seconds between two turns, so that a record is sealed well within a second. */
 const EVERY = 0.25;
-/** Turns that are left out after one that failed: while the database is away, it is asked every few seconds. */
+/** Turns to skip after a failed one: while the database is away, it is queried every few seconds. */
 const REST = 20;
 
-/**
- * Who signs checkpoints here: the key that signs access tokens at this moment. A front has no private keys; it seals, and the cores sign.
- */
+/** The key that signs access tokens now. A front has no private keys: it seals, and the cores sign. */
 function signerOf(issuer: string, keys: Keys | undefined): CheckpointSigner | undefined {
   const key = keys?.current()?.accessToken;
   return key && { issuer, kid: key.jwk.kid, privateKey: key.privateKey };
 }
 
-/** Seals the audit trail beside everything else, and once more at the end. @returns what ends it */
+/** Seals the audit log in the background, and once more at the end. @returns a function that stops it */
 export function sealing(
   issuer: string,
   keys: Keys | undefined,
@@ -31,7 +29,7 @@ export function sealing(
       rest -= 1;
       return;
     }
-    rest = REST; // until it has gone well
+    rest = REST; // until a turn succeeds
     await seal();
     rest = 0;
   };

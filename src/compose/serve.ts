@@ -2,15 +2,15 @@ import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";
 
-/** Seconds for which a draining process goes on serving, so that load balancers notice before connections close. */
+/** Seconds that a draining process keeps serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
 
 /** Milliseconds after the start of a front, so that its first answers come before. A core loads its health service at once. */
 const WARM_UP = 1_000;
 
 /**
- * Serves until a signal comes, then drains and exits 0; a second signal exits 1 at once.
- * An uncaught error leaves the process in an unknown state: it drains as well, and exits 1.
+ * Serves until a signal, then drains and exits 0; a second signal exits 1 at once. After an uncaught error the state is unknown: it
+ * drains as well, and exits 1.
  */
 export async function serve(config: Config, role: Role): Promise<void> {
   const running = await compose(config, role);
@@ -37,14 +37,14 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.on("uncaughtException", fault);
   process.on("unhandledRejection", fault);
   welcome(config, role, running);
-  // While there are descriptors and memory to be had; a first request may find none left.
+  // While descriptors and memory are available: a first request may find none left.
   setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
 
-/** The issuer that the example uses by default. */
+/** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
 
-/** Prints addresses and next steps at a terminal; nothing when the output goes to a log collector. */
+/** Prints addresses and next steps at a terminal; nothing to a log collector. */
 function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
   if (!process.stdout.isTTY && config.environment === "production") return;
   const lines = [

@@ -18,7 +18,7 @@ import { verifierOf, walletRequests } from "../wallet/request.ts";
 import { statusLists } from "../wallet/status-list.ts";
 import { verifyPresentation } from "../wallet/verify.ts";
 
-/** Wallet linking. To be imported when it is switched on, for the libraries that come with it. */
+/** Wallet linking. Imported only when it is enabled, because of its libraries. */
 export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral): WalletRoutes {
   const linking = linkingPorts(config, sql, ephemeral);
   return (kit) => [...walletRoutes(config.issuer, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })];

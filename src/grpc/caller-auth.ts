@@ -7,14 +7,14 @@ import { hashSecret, sameHash } from "../secret.ts";
 
 export type PresentedCredential = MessageInitShape<typeof ClientCredentialSchema>;
 
-/** A call over gRPC brings its credential in the metadata alone. */
+/** Over gRPC a credential travels only in the metadata. */
 const NO_FORM = formOf(new Map());
 
 /**
- * The client credential of a resource server, from the `authorization` of its call.
- * @param authorization every value that was sent  @param address of the peer
+ * The client credential of a resource server.
+ * @param authorization every value sent  @param address of the peer
  * @throws {Refusal} invalid_client when there is none, more than one, or one that is not well-formed Basic
- * @see RFC 7617, RFC 6749 §2.3.1 (both halves are form-encoded), contract "Interfaces"
+ * @see RFC 7617, RFC 6749 §2.3.1 (both halves are form-encoded)
  */
 export function resourceServerCredential(authorization: readonly string[], address: string): PresentedCredential {
   const [value, ...more] = authorization;
@@ -24,16 +24,12 @@ export function resourceServerCredential(authorization: readonly string[], addre
   return parseClientCredential(value, NO_FORM, address);
 }
 
-/** How a front proves itself to the core. With neither, the core is on loopback, and only calls without any credential are let in. */
-export interface FrontAccess {
-  readonly secret?: string | undefined;
-  /** Whether a verified client certificate is enough. */
-  readonly mutualTls: boolean;
-}
+/** How a front authenticates to the core. With neither, the core is on loopback and admits only calls without any credential. */
+export type FrontAccess = { readonly secret?: string | undefined; readonly mutualTls: boolean };
 
 /**
  * Whether a call may use TokenCoreService. A resource server's credential is never enough, nor may it accompany one that is.
- * @param certified whether the connection showed a certificate of the configured authority
+ * @param certified whether the connection has a certificate of the configured authority
  */
 export function frontGate({ secret, mutualTls }: FrontAccess): (authorization: readonly string[], certified: boolean) => boolean {
   const expected = secret === undefined ? undefined : hashSecret(`Bearer ${secret}`);

@@ -14,14 +14,13 @@ import { admission, callRunner, MAX_IN_FLIGHT, type OnFault } from "./served-cal
 
 export interface ConnectRoutesOptions {
   readonly core: TokenCore;
-  /** Named in the challenge to a caller without a valid credential. */
+  /** Named in the challenge of an invalid_client response. */
   readonly issuer: string;
-  /** The address of the sender of a request. */
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onFault: OnFault;
 }
 
-/** @returns whether the request is for this service; if so, it is answered, and its body is not to be read by anyone else */
+/** @returns whether the request was for this service; if so, it is answered and its body must not be read again */
 export type ConnectRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -30,8 +29,8 @@ const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.metho
 const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
 
 /**
- * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for callers that cannot use gRPC. The same caller, limits and answers
- * as over gRPC. The library behind it is loaded with the first call.
+ * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for callers without gRPC; same authentication, limits and answers as
+ * over gRPC. The Connect library is loaded with the first call.
  */
 export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
   const handler = loadOnce(() => loadHandler(options));
@@ -63,7 +62,7 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
   };
 }
 
-/** What the library behind would not notice. The body stays unread, so that the connection can carry no further request. */
+/** Refuses what the library would accept. The body stays unread, so the connection is closed. */
 function refuse(response: ServerResponse, status: number, code: string, message: string): void {
   const body = JSON.stringify({ code, message });
   response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
@@ -79,11 +78,11 @@ async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOp
   const run = callRunner(admission(MAX_IN_FLIGHT), onFault);
   const service = introspectionService(core);
   const errorOf = (thrown: unknown): Error => {
-    if (!isRefusal(thrown)) return new Error("internal error"); // Connect sends no text of an error that is not its own
+    if (!isRefusal(thrown)) return new Error("internal error"); // Connect sends no text of errors other than its own
     const { grpc } = CATALOGUE[thrown.code];
     const challenge = thrown.code === "invalid_client" && { "www-authenticate": `Basic realm="${issuer}", charset="UTF-8"` };
     const retry = thrown.detail.retryAfter !== undefined && { "retry-after": String(Math.ceil(thrown.detail.retryAfter)) };
-    // The numbers of the catalogue are those of google.rpc.Code, and so are Connect's.
+    // The catalogue's numbers are those of google.rpc.Code, as Connect's are.
     return new ConnectError(thrown.detail.description ?? thrown.code, grpc as Code, { ...challenge, ...retry }, [
       { desc: ErrorDetailSchema, value: errorDetail(thrown) },
     ]);

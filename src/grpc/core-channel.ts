@@ -1,34 +1,34 @@
 import { isIPv4 } from "node:net";
 import { Client, type ClientOptions, credentials, Metadata } from "@grpc/grpc-js";
 
-/** Where the core is, and how the front proves itself. */
+/** Where the core is, and how the front authenticates. */
 export interface CoreAddress {
-  /** `http://` (h2c) or `https://`; a name may stand for several cores. */
+  /** `http://` (h2c) or `https://`; the host name may resolve to several cores. */
   readonly url: string;
   readonly secret?: string | undefined;
-  /** PEM texts; `ca` instead of the authorities that Node trusts, `cert` and `key` for mutual TLS. */
-  readonly tls?: { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
+  /** PEM texts: `ca` replaces the authorities that Node trusts; `cert` and `key` are for mutual TLS. */
+  readonly tls?: { readonly [File in "ca" | "cert" | "key"]?: string | undefined } | undefined;
 }
 
 const OPTIONS: ClientOptions = {
   "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   "grpc.service_config_disable_resolution": 1,
-  // A core that restarts is found again within a moment.
+  // Reconnects within a moment to a core that restarts.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
   "grpc.dns_min_time_between_resolutions_ms": 1_000,
-  // A connection whose other end is silent goes; streams on it have been left before that (core-stream.ts).
+  // Closes a connection whose other end is silent; its streams were abandoned before that (core-stream.ts).
   "grpc.keepalive_time_ms": 1_000,
   "grpc.keepalive_timeout_ms": 2_000,
   "grpc.enable_http_proxy": 0,
   "grpc.enable_channelz": 0,
-  // Connections of its own, so that two clients of one process do not share the fate of one socket.
+  // Two clients of one process must not share one socket.
   "grpc.use_local_subchannel_pool": 1,
 };
 
 const buffer = (pem: string | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
 
-/** @throws {Error} for an URL of another scheme */
+/** @throws {Error} for a URL of another scheme */
 export function connectToCore({ url, tls }: CoreAddress): Client {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") throw new Error("TOKEN_CORE_URL must begin with http:// or https://");
@@ -41,18 +41,18 @@ export function connectToCore({ url, tls }: CoreAddress): Client {
   );
 }
 
-/** What every call of a front carries. */
+/** The metadata of every call of a front. */
 export function frontMetadata({ secret }: CoreAddress): Metadata {
   const metadata = new Metadata();
   if (secret !== undefined) metadata.set("authorization", `Bearer ${secret}`);
   return metadata;
 }
 
-/** The connections of a front to its cores. Each is a channel, which may hold a socket for every address of the core's name. */
+/** The connections of a front. Each is a channel, which may hold a socket for every address of the core's name. */
 export interface Connections {
-  /** In turn, for whatever index. */
+  /** Any index: the connections take turns. */
   at(index: number): Client;
-  /** Puts a new connection in the place of one that leads to a core that hangs; what is under way on the old one goes on. */
+  /** Replaces a connection to a core that hangs; calls in flight on the old one continue. */
   replace(client: Client): void;
   close(): void;
 }
@@ -77,6 +77,5 @@ export function keepConnections(connect: () => Client, count: number): Connectio
   };
 }
 
-/** Whether a host can only be this machine. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || host === "[::1]" || (isIPv4(host) && host.startsWith("127."));

@@ -8,26 +8,26 @@ import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
 import { callOnce } from "./unary-call.ts";
 
 export interface RemoteTokenCore extends TokenCore {
-  /** Whether a core answers this front right now. Never throws; takes at most a second. */
+  /** Whether a core answers this front now. Never throws; takes at most a second. */
   ready(): Promise<boolean>;
-  /** Calls that are under way are refused. */
+  /** Refuses calls in flight. */
   close(): Promise<void>;
 }
 
-/** Milliseconds that `ready` waits. */
+/** Milliseconds. */
 const READY_LIMIT = 1_000;
 
-/** Connections and streams of a front: one core on this machine, or perhaps several behind one name or one address. */
+/** Connections and streams of a front: to one core on this machine, or to one or more elsewhere. */
 const SPREAD = { near: { connections: 1, streams: 1 }, far: { connections: 2, streams: 4 } } as const;
 
-/** Milliseconds: between two looks for a stream that is being opened, and for which a call waits for one at most. */
+/** Milliseconds between two checks for an opening stream, and the most that a call waits for one. */
 const OPENING = { look: 20, wait: 1_200 } as const;
 
 /**
- * The token core of another process, or of several behind one name. Calls travel together on long-lived streams where the core knows them,
- * one by one where it does not. A call is repeated only when it has not left this process, was turned away unread (the transport sees to
- * that), or has no effect. What has one carries the last moment at which it may have it, which is before its caller is answered.
- * @param now the database's clock in seconds since the epoch; undefined while it is not known. Without it calls carry no such moment.
+ * The token core of other processes. Calls share long-lived streams, or are unary for a core of an earlier release. A call is retried only
+ * if it has not left this process, was refused unread (by the transport), or has no effect. A call with an effect carries a deadline for it,
+ * which lies before the caller's own.
+ * @param now the database's clock, seconds since the epoch; while undefined, calls carry no such deadline
  */
 export function remoteTokenCore(address: CoreAddress, now?: () => number | undefined): RemoteTokenCore {
   const spread = SPREAD[isLoopback(new URL(address.url).hostname) ? "near" : "far"];
@@ -35,7 +35,7 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
   const metadata = frontMetadata(address);
   const streams = keepCoreStreams(connections, spread.streams, metadata, () => performance.now());
   let turn = 0;
-  /** A stream, if need be one that is just being opened: behind a core that hangs a call of its own might be sent to that core again. */
+  /** Waits for a stream that is opening: a unary call might reach a core that hangs. */
   const stream = async (until: number): Promise<CoreStream | undefined> => {
     const patience = Math.min(until, performance.now() + OPENING.wait);
     for (;;) {
@@ -67,7 +67,7 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
     ...core,
     ready: () => {
       const asked = (timeoutMs: number) => core.publicKeys({}, { timeoutMs });
-      // A second stream is asked in time when the first leads to a core that hangs.
+      // A second stream is tried in time if the first leads to a core that hangs.
       const second = sleep(READY_LIMIT / 2, undefined, { ref: false }).then(() => asked(READY_LIMIT / 2));
       return Promise.any([asked(READY_LIMIT), second]).then(
         () => true,

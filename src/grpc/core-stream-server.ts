@@ -17,14 +17,13 @@ import { errorDetail, statusOf } from "./refusal.ts";
 import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
 import { notAfterOf } from "./unary-call.ts";
 
-/** The core's side of `Converse`. */
 export interface CoreStreamServer {
   begin(stream: CoreDuplex): void;
-  /** Asks the fronts to go; each stream ends when the front has ended its side and all is answered. */
+  /** Asks the fronts to leave; each stream ends when the front has ended its side and every call is answered. */
   close(): void;
 }
 
-/** Requests come in decoded, answers go out encoded. */
+/** Requests are decoded messages, answers encoded bytes. */
 export type CoreDuplex = ServerDuplexStream<Received, Uint8Array>;
 
 type Result = NonNullable<MessageInitShape<typeof ConverseAnswerSchema>["result"]>;
@@ -38,13 +37,12 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
   const open = new Set<{ sayGoodbye(): void }>();
 
   async function resultOf({ id, timeoutMs, notAfter, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {
-    // A method that this release does not know reads as none at all.
+    // The method is unknown to this release.
     if (request.case === undefined) return FAILED;
     const { case: name, value } = request;
     const terms = { method: name, limit: timeLimit(name), callerWaits: timeoutMs, onLeave: (leave: () => void) => leaving.set(id, leave) };
     try {
       const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal, notAfter }));
-      // Case and value come from the same method of the same service.
       return { case: name, value: answer } as Result;
     } catch (thrown) {
       return isRefusal(thrown) ? { case: "refusal", value: errorDetail(thrown) } : FAILED;
@@ -66,11 +64,11 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
         leaving.delete(call.id);
         answers.push(bytes, () => {
           unanswered -= 1;
-          // `end` comes after the write that is about to be made.
+          // `end` must follow the write that is about to be made.
           if (frontIsDone) setImmediate(endWhenDone);
         });
       };
-      // A front that gave up while this process stood still has said so by now, often in the same message.
+      // After a pause of this process, calls that the front has cancelled since are in the same message.
       const take = ({ calls, cancelled }: ConverseRequest) => {
         for (const call of calls) if (!cancelled.includes(call.id)) void answer(call);
         for (const id of cancelled) leaving.get(id)?.();
@@ -90,7 +88,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
         for (const leave of leaving.values()) leave();
       });
       stream.on("error", () => undefined);
-      // Now the front knows that it is understood.
+      // Shows the front that this core knows the method.
       stream.sendMetadata(new Metadata());
     },
     close() {
@@ -99,7 +97,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
   };
 }
 
-/** Puts TokenCoreService on a server, behind the front's credential. @returns the host of its streams, to be closed before the server */
+/** Adds TokenCoreService to a server, behind the front's credential. @returns its streams, to be closed before the server */
 export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<CoreStreamServer, "close"> {
   const gate = frontGate(access);
   const admits = (call: Pick<UnaryCall, "metadata" | "getAuthContext">): boolean =>

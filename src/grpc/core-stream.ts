@@ -15,33 +15,33 @@ import { type Answer, pendingCalls } from "./pending-calls.ts";
 export interface Question {
   readonly name: TokenCoreMethod;
   readonly request: MessageInitShape<DescMessage>;
-  /** Milliseconds that the caller waits. */
+  /** Milliseconds until the caller gives up. */
   readonly budget: number;
-  /** Seconds since the epoch by the database's clock, after which the call must not take effect. */
+  /** Seconds since the epoch by the database's clock; after it the call must not take effect. */
   readonly notAfter?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** The front's side of one `Converse` stream. */
 export interface CoreStream {
-  /** `opening` until the core has shown that it understands; `retired` when nothing more may be asked. */
+  /** `opening` until the core has accepted the stream; `retired` when it takes no more questions. */
   readonly state: () => "opening" | "open" | "retired";
   readonly busy: () => boolean;
   /**
-   * @returns the answer, or undefined when none will come and the question may be asked elsewhere: it had not left, or it has no effect
-   * @throws {Refusal} as the core threw it; `temporarily_unavailable` when the answer did not come, or cannot come any more
+   * @returns undefined when no answer will come and the question may be asked elsewhere: it had not left, or has no effect
+   * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time
    */
   ask(question: Question): Promise<Answer | undefined>;
-  /** Asks nothing more; what was asked is still answered. */
+  /** Takes no more questions; those in flight are still answered. */
   retire(): void;
 }
 
-/** How a stream ended: as streams do, because the core does not know the method, or because the core does not answer. */
+/** How a stream ended: normally, because the core does not know the method, or because the core does not answer. */
 export type StreamEnd = "closed" | "unknown" | "hung";
 
 const encodeCall = (id: number, { name, request, budget, notAfter }: Question): Uint8Array => {
   const timeoutMs = Math.max(1, Math.floor(budget));
-  // The cases of the oneof are the names of the methods, each with its method's request.
+  // The names of the oneof's cases are the names of the methods.
   const call = { id, timeoutMs, ...(notAfter !== undefined && { notAfter }), request: { case: name, value: request } };
   const calls = [call as MessageInitShape<typeof ConverseCallSchema>];
   return toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { calls }));
@@ -49,25 +49,24 @@ const encodeCall = (id: number, { name, request, budget, notAfter }: Question): 
 
 const encodeCancel = (id: number): Uint8Array => toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { cancelled: [id] }));
 
-/** What every core answers at once, and from memory. */
+/** Every core answers this at once, from memory. */
 const PING: Question = { name: "publicKeys", request: {}, budget: 1_000 };
 
-/** Milliseconds: silence before a question is sent, the wait for anything after it, and the wait for a stream to open. */
+/** Milliseconds: silence before a ping, the wait for any answer to it, and the wait for a stream to open. */
 const PATIENCE = { quiet: 400, answer: 550, opening: 500 } as const;
-/** Milliseconds for reading what has arrived, so that a process that was stopped itself does not blame the other side. */
+/** Milliseconds to read what has arrived, so that a process that was stopped itself does not blame the other side. */
 const LAST_CHANCE = 50;
 
 interface Heartbeat {
-  /** Something came from the other side. */
+  /** To be called for everything that arrives. */
   received(): void;
   stop(): void;
 }
 
 /**
- * Notices within a second that the other side of a stream has stopped answering. A connection says nothing about that: the kernel keeps it
- * open for a process that hangs, and a proxy in between answers for it.
- * @param ask sends something that is answered without any work
- * @param hung called once, when nothing came
+ * Detects within a second that the other side of a stream has stopped answering. The connection does not show it: the kernel keeps it open
+ * for a process that hangs, and so does a proxy in between.
+ * @param ask sends a ping  @param hung called once, when nothing arrived
  */
 function heartbeat(ask: () => void, hung: () => void): Heartbeat {
   let last = 0;
@@ -106,7 +105,7 @@ const openConverse = (client: Client, metadata: Metadata) =>
     metadata,
   );
 
-/** @param onEnd called once, when nothing more can be asked and it was not the front that retired the stream, or when the stream is over */
+/** @param onEnd called once, when the stream is over or takes no more questions though the front did not retire it */
 export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void): CoreStream {
   let state: "opening" | "open" | "retired" = "opening";
   let lastId = 0;
@@ -122,7 +121,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
     if (state === "retired") return;
     state = "retired";
     pulse.stop();
-    // What waits in the outbox has to leave first; one turn of the loop per batch.
+    // The outbox must be empty first; one turn of the event loop per batch.
     const endWhenSent = () => (questions.waiting() || questions.writing() ? setImmediate(endWhenSent) : stream.end());
     endWhenSent();
   };
@@ -150,7 +149,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
     for (const answer of answers) pending.settle(answer);
     if (closing) retire();
   });
-  stream.on("error", () => undefined); // reported by the status as well
+  stream.on("error", () => undefined); // the status reports it as well
   stream.on("status", ({ code }: StatusObject) => {
     state = "retired";
     pulse.stop();
@@ -166,7 +165,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
       lastId += 1;
       const id = lastId;
       const bytes = encodeCall(id, question);
-      // One that the core would not take must not take the others' stream down with it.
+      // A request above the core's limit would end the whole stream.
       if (bytes.length > REQUEST_BYTES.relayedBatch) return Promise.reject(new Refusal("payload_too_large", "message_too_large"));
       const { answer, sendEvents } = pending.add(id, question.name, question.budget, question.signal, () => {
         if (state !== "retired") questions.push(encodeCancel(id));

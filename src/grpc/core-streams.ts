@@ -4,23 +4,21 @@ import { type CoreStream, openCoreStream, type StreamEnd } from "./core-stream.t
 
 /** The streams of a front, kept open and renewed. */
 export interface CoreStreams {
-  /** One that can be asked right now; undefined while there is none: then the unary methods do. */
+  /** A stream that takes questions now; undefined: use unary methods. */
   pick(): CoreStream | undefined;
-  /** Whether one can be asked within a moment: cores have answered streams before, and one is being opened. */
+  /** Whether a stream is about to open: cores have accepted streams before, and one is opening. */
   readonly opening: () => boolean;
   close(): void;
 }
 
-/**
- * Milliseconds after which a stream is replaced, so that the load finds its way to cores that came later. Less than a connection's grace.
- */
+/** Milliseconds after which a stream is replaced, so that new cores get their share; less than a connection's grace. */
 const RENEWAL = 15_000;
-/** Milliseconds until the next attempt: after a stream that ended, after a core of an earlier release, and after one that hangs. */
+/** Milliseconds until the next attempt, by how the last stream ended. */
 const PAUSE: Record<StreamEnd, number> = { closed: 250, unknown: 60_000, hung: 0 };
 
 interface StreamSlot {
   current?: CoreStream | undefined;
-  /** Replaces `current` as soon as the core has answered it. */
+  /** Replaces `current` once the core has accepted it. */
   next?: CoreStream | undefined;
   openedAt: number;
   notBefore: number;
@@ -28,7 +26,7 @@ interface StreamSlot {
 
 /**
  * @param connections over which the streams are spread in turn  @param count of streams
- * @param now milliseconds of a clock that never steps
+ * @param now milliseconds of a monotonic clock
  */
 export function keepCoreStreams(connections: Connections, count: number, metadata: Metadata, now: () => number): CoreStreams {
   const slots: StreamSlot[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
@@ -64,7 +62,7 @@ export function keepCoreStreams(connections: Connections, count: number, metadat
       if (closed) return undefined;
       turn = (turn + 1) % slots.length;
       const usable = slots.map(tend).filter((stream) => stream !== undefined);
-      // One whose socket is free; a busy one gathers a batch.
+      // Prefers a stream whose socket is free; a busy one gathers a batch.
       const rotated = [...usable.slice(turn), ...usable.slice(0, turn)];
       return rotated.find((stream) => !stream.busy()) ?? rotated[0];
     },

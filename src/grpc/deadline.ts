@@ -1,42 +1,41 @@
 import { Refusal } from "../errors.ts";
 import type { TokenCoreMethod } from "./local.ts";
 
-/** Milliseconds: the most that a call may take, whatever its caller would wait for. */
+/** Milliseconds: the most that any call may take. */
 const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
 
-/** Methods that consume or issue something. A late `revoke` does no harm. */
+/** Methods that consume or issue something. A late `revoke` is harmless. */
 const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
 /**
- * Milliseconds between the last moment at which a call may take effect and the moment at which its caller gives up. A statement asks for
- * the time once it holds its rows; after that only foreign keys can make it wait, for as long as the database's lock timeout.
+ * Milliseconds between the last moment for a call's effect and its caller's deadline. A statement checks the time once it holds its rows;
+ * after that it waits only for foreign keys, at most for the database's lock timeout.
  */
 const SETTLING = 500;
 
-/** Milliseconds that every hop keeps back, so that its answer still arrives in time. */
+/** Milliseconds that every hop reserves so that its answer arrives in time. */
 const HOP = 20;
-/** Milliseconds: with less than this left, work is not begun. */
+/** Milliseconds: with less than this left, work does not start. */
 const LEAST = 50;
 
-/** Milliseconds that a call of the token core may take. */
+/** Milliseconds that a method of the token core may take. */
 export function timeLimit(method: TokenCoreMethod): number {
   return method === "introspect" || method === "verifyApiKey" ? INTROSPECTION_LIMIT : CORE_LIMIT;
 }
 
-/** Whether a call may change something that its caller must be able to count on. Pure. */
+/** Whether a call changes something that its caller relies on. Pure. */
 export const hasEffect = (method: TokenCoreMethod): boolean => EFFECTIVE.includes(method);
 
 /**
- * The last moment at which a call may take effect. Pure.
+ * The last moment at which a call may take effect, in seconds since the epoch. Pure.
  * @param now seconds since the epoch by the database's clock  @param budget milliseconds that the caller waits
- * @returns seconds since the epoch by the database's clock
  */
 export const lastEffect = (now: number, budget: number): number => now + (budget - SETTLING) / 1_000;
 
 /**
- * The time that a call may take here. Pure.
- * @param limit milliseconds at most  @param callerWaits milliseconds that the caller still waits; absent or infinite: it did not say
- * @throws {Refusal} temporarily_unavailable when so little is left that the work is better not begun
+ * Milliseconds that a call may take here. Pure.
+ * @param limit milliseconds at most  @param callerWaits milliseconds; infinite when the caller set no deadline
+ * @throws {Refusal} temporarily_unavailable when too little time is left
  */
 export function timeToAnswer(limit: number, callerWaits = Number.POSITIVE_INFINITY): number {
   const budget = Math.min(limit, callerWaits - HOP);
@@ -45,9 +44,9 @@ export function timeToAnswer(limit: number, callerWaits = Number.POSITIVE_INFINI
 }
 
 /**
- * Runs work that is given up after `budget` milliseconds, or when its caller leaves. What it may have written by then stays written, so the
- * answer is `temporarily_unavailable` and nothing more.
- * @param onLeave takes what is to be called when the caller leaves; calling it later, or never, does no harm
+ * Aborts work after `budget` milliseconds, or when its caller leaves. It may have written something by then, so the answer is only
+ * `temporarily_unavailable`.
+ * @param onLeave receives a function to be called when the caller leaves; calling it later, or never, is harmless
  */
 export function withinBudget<T>(
   budget: number,

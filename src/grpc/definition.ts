@@ -2,16 +2,16 @@ import { create, type DescMessage, type DescMethod, fromBinary, type Message, ty
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
 
-/** A request as it came off the wire: a message, or why it is none. So a bad request is answered as a refusal, not as a fault. */
+/** A decoded request, or why it is invalid, so that it is answered as a refusal and not as a fault. */
 export type Received = { readonly message: Message; readonly refusal?: never } | { readonly message?: never; readonly refusal: Refusal };
 
-/** grpc-js wants Buffers; this one shares the bytes. */
+/** A Buffer, as grpc-js needs it, over the same bytes. */
 export const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 export const encode = (type: DescMessage, message: MessageInitShape<DescMessage>): Buffer =>
   asBuffer(toBinary(type, create(type, message)));
 
-/** @param limit bytes; a larger request is `payload_too_large`, one that is no such message `invalid_request` */
+/** @param limit bytes; a larger request is `payload_too_large`, an undecodable one `invalid_request` */
 function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received {
   if (bytes.length > limit) return { refusal: new Refusal("payload_too_large", "message_too_large") };
   try {
@@ -23,7 +23,7 @@ function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received 
 
 export const methodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
-/** A method of a generated service as grpc-js wants it on the serving side. */
+/** A method of a generated service as a server of grpc-js needs it. */
 export const servedMethod = (method: DescMethod, limit: number): MethodDefinition<Received, MessageInitShape<DescMessage>> => ({
   path: methodPath(method),
   requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
@@ -40,8 +40,5 @@ export const servedMethod = (method: DescMethod, limit: number): MethodDefinitio
 
 const KIB = 1024;
 
-/**
- * Bytes of a request: of a resource server, for one token and for a hundred; of a front, which relays a form of 64 KiB with the headers
- * that came with it, or a hundred tokens.
- */
+/** Bytes of a request: of a resource server for one token or a hundred; of a front for a 64 KiB form with headers, or a hundred tokens. */
 export const REQUEST_BYTES = { introspect: 64 * KIB, introspectBatch: 1024 * KIB, relayed: 96 * KIB, relayedBatch: 1088 * KIB } as const;

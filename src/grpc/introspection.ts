@@ -12,15 +12,12 @@ import { type PresentedCredential, resourceServerCredential } from "./caller-aut
 import type { CallContext, TokenCore } from "./local.ts";
 import { authorizationOf, type UnaryCall } from "./served-call.ts";
 
-/** Tokens in one batch. */
 const BATCH_LIMIT = 100;
 
-/** Who asks, and until when. */
-export interface IntrospectionCall extends CallContext {
-  readonly client: PresentedCredential;
-}
+/** Who calls, and until when. */
+export type IntrospectionCall = CallContext & { readonly client: PresentedCredential };
 
-/** IntrospectionService over the token core, for every listener that offers it. */
+/** IntrospectionService over the token core, for every listener that serves it. */
 export function introspectionService(core: Pick<TokenCore, "introspect" | "verifyApiKey">) {
   async function states(tokens: readonly string[], { client, signal }: IntrospectionCall): Promise<IntrospectResponse[]> {
     if (tokens.length === 0) throw new Refusal("invalid_request", "batch_empty", { description: "requests must hold at least one token." });
@@ -53,10 +50,10 @@ export function introspectionService(core: Pick<TokenCore, "introspect" | "verif
   };
 }
 
-/** The address of `address:port`, the form in which grpc-js names a peer; IPv4 as such, even where it came through a socket for both. */
+/** The address in grpc-js' `address:port`; IPv4-mapped IPv6 addresses become IPv4. */
 const peerAddress = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(":"))).replace(/^::ffff:(?=\d+\.)/, "");
 
-/** Who calls, as a call over gRPC says it. @throws {Refusal} invalid_client */
+/** The caller of a gRPC call. @throws {Refusal} invalid_client */
 export const asResourceServer = (call: Pick<UnaryCall, "metadata" | "getPeer">, signal: AbortSignal): IntrospectionCall => ({
   client: resourceServerCredential(authorizationOf(call), peerAddress(call.getPeer())),
   signal,

@@ -32,22 +32,22 @@ export interface GrpcListenerOptions {
   readonly core: TokenCore;
   /** h2c when absent. */
   readonly tls?: ServerTls | undefined;
-  /** Present in the role of a core: TokenCoreService is offered to callers with this secret, or a certificate of `tls.clientCa`. */
+  /** Set in a core: offers TokenCoreService to callers with this secret or a certificate of `tls.clientCa`. */
   readonly fronts?: Pick<FrontAccess, "secret"> | undefined;
-  /** Calls in flight above which the next is refused at once. */
+  /** Calls in flight; further ones are refused at once. */
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
-  /** The source of WatchRevocations; without it the method is not offered. */
+  /** Without it WatchRevocations is not offered. */
   readonly revocations?: RevocationEvents | undefined;
 }
 
 export interface GrpcListener {
   readonly port: number;
-  /** The state that health checking reports; false until it is set, and from the moment that draining begins. */
+  /** The state that health checking reports; false at first and while draining. */
   setServing(serving: boolean): void;
-  /** Loads what the first calls of health checking and reflection would otherwise have to load. */
+  /** Loads health checking and reflection. */
   load(): Promise<void>;
-  /** Accepts nothing new, sends GOAWAY, lets what is in flight finish for so many seconds, then cuts. */
+  /** Accepts nothing new, sends GOAWAY, lets calls in flight finish for `graceSeconds`, then closes all connections. */
   close(graceSeconds: number): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": REQUEST_BYTES.relayedBatch,
   "grpc.max_concurrent_streams": 100,
   "grpc.max_connection_idle_ms": 300_000,
-  // Connections are renewed now and then, so that callers find cores that came later.
+  // Connections are renewed, so that callers find new cores.
   "grpc.max_connection_age_ms": 600_000,
   "grpc.max_connection_age_grace_ms": 60_000,
   "grpc.keepalive_time_ms": 30_000,
@@ -74,7 +74,6 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void
     serveUnary(server, method, run, {
       bytes,
       limit: INTROSPECTION_LIMIT,
-      // The request is of the type that the method was registered with.
       answer: (request, call, signal) => answer(request as Request, asResourceServer(call, signal)),
     });
   serve(introspect, REQUEST_BYTES.introspect, service.introspect);
@@ -83,15 +82,15 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void
 }
 
 /**
- * Lets in uncompressed requests alone, and says so in every answer: they are small and secret, so compressing them gains nothing, and
- * unpacking is work that a stranger could order. A request that dribbles is not waited for.
- * @param arrival milliseconds in which a request that is one message must have arrived whole
+ * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
+ * decompression is work that strangers could cause. A request that arrives too slowly is refused.
+ * @param arrival milliseconds within which a single-message request must arrive whole
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
 export const intake =
   (arrival: number): ServerInterceptor =>
   (method, call) => {
-    // grpc-js takes the header away before anybody may look at it; this is where it keeps what it said.
+    // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
     return new ServerInterceptingCall(call, {
       start(next) {
@@ -121,8 +120,8 @@ export const intake =
   };
 
 /**
- * The gRPC side of the service: introspection for resource servers, in the role of a core the token core for fronts, health and reflection.
- * @throws {Error} when the address cannot be had, or when a core would be open to the network without a credential
+ * The gRPC listener: introspection for resource servers, the token core for fronts (in a core), health and reflection.
+ * @throws {Error} when the address is not available, or when a core would be open to the network without a credential
  */
 export async function startGrpcListener({
   host,
@@ -138,7 +137,7 @@ export async function startGrpcListener({
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
     throw new Error(`a token core that listens on ${host} needs TOKEN_CORE_SECRET or mutual TLS`);
   }
-  // Its log would contain the text of metadata that it cannot read, credentials included.
+  // The log of grpc-js would contain metadata that it cannot parse, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
@@ -168,32 +167,24 @@ export async function startGrpcListener({
       standardCalls.end();
       streams?.close();
       coreStreams?.close();
-      // GOAWAY now, the cut after the grace. (`forceShutdown` overlooks connections where channelz is off.)
+      // GOAWAY now, disconnect after the grace. (`forceShutdown` misses connections when channelz is off.)
       server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     },
   };
 }
 
-/** PEM texts. */
-export interface ServerTls {
-  readonly cert: string;
-  readonly key: string;
-  /** Authority of the certificates by which fronts may prove themselves. */
-  readonly clientCa?: string | undefined;
-}
+/** PEM texts; `clientCa` is the authority of the certificates by which fronts may authenticate. */
+export type ServerTls = { readonly cert: string; readonly key: string; readonly clientCa?: string | undefined };
 
-/**
- * h2c without `tls`. With a client authority a certificate is asked for, not demanded: resource servers have none, and whether a call needs
- * one is judged call by call.
- */
+/** h2c without `tls`. Client certificates are optional, for resource servers have none; each call checks whether it needs one. */
 function serverCredentials(tls: ServerTls | undefined): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure();
   const certificate = Buffer.from(tls.cert);
   const privateKey = Buffer.from(tls.key);
   if (tls.clientCa === undefined) return ServerCredentials.createSsl(null, [{ cert_chain: certificate, private_key: privateKey }]);
   const caCertificate = Buffer.from(tls.clientCa);
-  // grpc-js subscribes before it is ready to pass certificates on, so they are delivered a moment later.
+  // grpc-js subscribes before it can pass certificates on, so they are delivered a moment later.
   const provider = {
     addCaCertificateListener: (deliver: experimental.CaCertificateUpdateListener) => queueMicrotask(() => deliver({ caCertificate })),
     addIdentityCertificateListener: (deliver: experimental.IdentityCertificateUpdateListener) =>

@@ -6,18 +6,18 @@ import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 
 export type { CallContext, TokenCoreImplementation };
 
-/** The service's methods of one question and one answer. */
+/** The unary methods of the service. */
 export type TokenCoreMethod = keyof TokenCoreImplementation;
 
-/** The token core as a front sees it, in this process or over gRPC. Refuses with `Refusal` in both. */
+/** The token core as a front sees it, in this process or over gRPC. Both throw `Refusal`. */
 export type TokenCore = Pick<Client<typeof TokenCoreService>, TokenCoreMethod>;
 
-/** Name and descriptor of every method of `TokenCore`, for code that treats them all alike. */
+/** Name and descriptor of every method of `TokenCore`. */
 export const TOKEN_CORE_METHODS = Object.entries<DescMethod>(TokenCoreService.method).filter(
   (entry): entry is [TokenCoreMethod, DescMethodUnary] => entry[1].methodKind === "unary",
 );
 
-/** One method, as code sees it that treats them all alike. */
+/** A method of `TokenCore` for generic code. */
 export type AnyCall = (
   request: MessageInitShape<DescMessage>,
   options?: CallContext & { timeoutMs?: number },
@@ -25,11 +25,11 @@ export type AnyCall = (
 
 /** Builds a TokenCore method by method. */
 export function tokenCoreOf(call: (name: TokenCoreMethod, method: DescMethodUnary) => AnyCall): TokenCore {
-  // The entries are built from the service's own descriptor, so that every method of the type is there.
+  // The entries come from the service's descriptor, so that every method of the type is there.
   return Object.fromEntries(TOKEN_CORE_METHODS.map(([name, method]) => [name, call(name, method)])) as unknown as TokenCore;
 }
 
-/** The service called directly, without a wire: no encoding, no copy, refusals pass through as they were thrown. */
+/** Calls the service directly: no encoding, no copy, refusals pass through. */
 export function localTokenCore(implementation: TokenCoreImplementation): TokenCore {
   return tokenCoreOf((name, method) => {
     const run = implementation[name] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;

@@ -1,23 +1,21 @@
-/**
- * What waits while the socket is busy leaves together when it is free. No timer: under load batches grow by themselves, idle nothing waits.
- */
+/** Gathers what is pushed while the socket is busy into one write. There is no timer, so an idle socket adds no wait. */
 export interface Outbox {
-  /** @param sent called when the bytes are handed to the socket; from then on they may have arrived */
+  /** @param sent called when the bytes are passed to the socket; from then on they may arrive */
   push(bytes: Uint8Array, sent?: () => void): void;
-  /** What waits is never written, nor is anything that is pushed from now on. */
+  /** Discards waiting bytes, and everything pushed from now on. */
   drop(): void;
-  /** Whether something waits that no write has taken yet. */
+  /** Whether something waits for its write. */
   readonly waiting: () => boolean;
   readonly writing: () => boolean;
 }
 
-/** Bytes of a batch; one larger piece still goes, alone. */
+/** Bytes of a batch; a larger piece is sent alone. */
 const BATCH_BYTES = 256 * 1024;
 
 /**
- * For encoded messages of one type whose content is in repeated fields: joined, their bytes are the message with all of the content
- * (protobuf's rule for merging), so a batch needs no encoding of its own.
- * @param write hands a batch to the socket and calls back when it can take more
+ * For encoded messages of one type with only repeated fields: protobuf merges them when their bytes are concatenated, so a batch needs no
+ * encoding of its own.
+ * @param write passes a batch to the socket and calls back when it can take more
  */
 export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox {
   let queue: { bytes: Uint8Array; sent?: (() => void) | undefined }[] = [];
@@ -58,7 +56,7 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
       if (dropped) return;
       queue.push({ bytes, sent });
       if (writing || scheduled) return;
-      // At the end of this turn of the loop, so that whatever else the turn brings comes along.
+      // At the end of this turn of the event loop, so that everything pushed in it is sent together.
       scheduled = true;
       setImmediate(flush);
     },

@@ -14,24 +14,24 @@ interface Pending {
   sent: boolean;
 }
 
-/** A call that waits for its answer. */
+/** A call in flight. */
 export interface Awaited {
   readonly answer: Promise<Answer | undefined>;
-  /** It has been handed to the socket, and may have arrived. */
+  /** To be called when it is passed to the socket: from then on it may arrive. */
   sendEvents(): void;
 }
 
-/** What the calls of one stream are waiting for. */
+/** The calls in flight of one stream. */
 export interface PendingCalls {
   /**
-   * @param budget milliseconds  @param onGiveUp called when the caller has gone or waited long enough
+   * @param budget milliseconds  @param onGiveUp called when the caller has left or the budget is spent
    * @throws {Refusal} from `answer`: as the core refused, or `temporarily_unavailable` when no answer came
    */
   add(id: number, name: TokenCoreMethod, budget: number, signal: AbortSignal | undefined, onGiveUp: () => void): Awaited;
   settle(answer: ConverseAnswer): void;
   /**
-   * No answer will come. What had not left, or has no effect, is released with undefined: it may be asked elsewhere. What may take effect
-   * waits for its deadline, so that its client is not answered while the effect can still happen.
+   * No answer will come. Calls that had not left, or have no effect, resolve to undefined and may be made elsewhere. A call that may take
+   * effect waits for its deadline, so that its client is not answered while the effect can still happen.
    */
   release(): void;
   readonly isEmpty: () => boolean;
@@ -39,7 +39,7 @@ export interface PendingCalls {
 
 const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
 
-/** @param onSettled called after each call that waits no longer */
+/** @param onSettled called after each call that is settled */
 export function pendingCalls(onSettled: () => void): PendingCalls {
   const pending = new Map<number, Pending>();
   const take = (id: number): Pending | undefined => {
@@ -81,7 +81,7 @@ export function pendingCalls(onSettled: () => void): PendingCalls {
     },
     settle({ id, result }) {
       const call = take(id);
-      if (call === undefined) return; // its caller has gone
+      if (call === undefined) return; // its caller has left
       if (result.case === call.name) call.resolve(result.value);
       else call.reject((result.case === "refusal" && refusalOf(result.value)) || new Error(`the token core failed at ${call.name}`));
     },

@@ -5,10 +5,10 @@ import { CATALOGUE, isRefusal, Refusal, type RefusalCode, type RefusalDetail } f
 import { type ErrorDetail, ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { StatusSchema } from "../gen/google/rpc/status_pb.ts";
 
-/** Where a google.rpc.Status travels, by the convention of all gRPC implementations. */
+/** Trailer for a google.rpc.Status, by convention of all gRPC implementations. */
 const STATUS_DETAILS = "grpc-status-details-bin";
 
-/** What a refusal says on a wire. Its `reason` and cause stay at home. */
+/** A refusal as it is sent, without its `reason` and cause. */
 export const errorDetail = ({ code, detail }: Refusal): ErrorDetail =>
   create(ErrorDetailSchema, {
     error: code,
@@ -20,7 +20,7 @@ export const errorDetail = ({ code, detail }: Refusal): ErrorDetail =>
 
 const isRefusalCode = (word: string): word is RefusalCode => Object.hasOwn(CATALOGUE, word);
 
-/** A refusal as the core sent it; undefined for an error that this release does not know. */
+/** A refusal that the core sent; undefined for a code that this release does not know. */
 export function refusalOf(sent: ErrorDetail, cause?: unknown): Refusal | undefined {
   if (!isRefusalCode(sent.error)) return undefined;
   const detail: RefusalDetail = {
@@ -33,7 +33,7 @@ export function refusalOf(sent: ErrorDetail, cause?: unknown): Refusal | undefin
   return new Refusal(sent.error, "refused_by_core", detail);
 }
 
-/** The gRPC status that answers whatever was thrown: a refusal in its own words, a fault without any. */
+/** The gRPC status for a thrown value; that of a fault has no details. */
 export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details" | "metadata"> {
   const metadata = new Metadata();
   if (!isRefusal(thrown)) return { code: status.INTERNAL, details: "internal error", metadata };
@@ -45,13 +45,10 @@ export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details"
   return { code: CATALOGUE[code].grpc, details: message, metadata };
 }
 
-/** Statuses of a call that was not answered, or not in time; its effect is unknown. */
+/** Statuses of a call without a timely answer; its effect is unknown. */
 const UNANSWERED: readonly unknown[] = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
 
-/**
- * The refusal that an error of a gRPC call stands for: the one that the other side threw, or `temporarily_unavailable` when no
- * answer came in time. Undefined for everything else, which is a fault.
- */
+/** The refusal behind an error of a gRPC call; `temporarily_unavailable` when no answer came in time. Undefined for a fault. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (isRefusal(error)) return error;
   if (!(error instanceof Error) || !("code" in error) || !("metadata" in error) || !(error.metadata instanceof Metadata)) return undefined;
@@ -59,7 +56,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   const detail = Buffer.isBuffer(packed) ? readStatus(packed) : undefined;
   if (detail !== undefined) return refusalOf(detail, error);
   if (UNANSWERED.includes(error.code)) return new Refusal("temporarily_unavailable", "core_unavailable", { retryAfter: 5, cause: error });
-  // The size limits of the transport itself come without a detail.
+  // The transport's own size limits have no detail.
   if (error.code === status.RESOURCE_EXHAUSTED) return new Refusal("payload_too_large", "message_too_large", { cause: error });
   return undefined;
 }
@@ -69,6 +66,6 @@ function readStatus(packed: Buffer): ErrorDetail | undefined {
     const { details } = fromBinary(StatusSchema, packed);
     return details.map((detail) => anyUnpack(detail, ErrorDetailSchema)).find((detail) => detail !== undefined);
   } catch {
-    return undefined; // a status of another service: its code remains
+    return undefined; // a status of another service
   }
 }

@@ -2,21 +2,18 @@ import { setTimeout } from "node:timers/promises";
 import type { RevocationEvent, RevocationEvents } from "../core/revocation-events.ts";
 import { isRefusal } from "../errors.ts";
 
-/** Milliseconds between two looks at the marks while somebody watches. */
+/** Milliseconds between two queries while there are watchers. */
 const LOOK_EVERY = 200;
-/** Milliseconds after a look that failed. */
+/** Milliseconds after a failed query. */
 const LOOK_AFTER_FAILURE = 1_000;
 
 /** New events, and the cursor after them. */
-export interface RevocationPage {
-  readonly marks: readonly RevocationEvent[];
-  readonly cursor: string;
-}
+export type RevocationPage = { readonly marks: readonly RevocationEvent[]; readonly cursor: string };
 
 export interface RevocationFeed {
   /**
-   * Calls `listener` with every event from now on, and after every look at the database that found none: silence means that nothing is known.
-   * @returns what came before (after `cursor`, or all that matters), and how to stop; its events may be reported again
+   * Calls `listener` with every event from now on, and with none after each query that found none: silence means that the state is unknown.
+   * @returns the earlier events (after `cursor`, or all that matter), some of which may be reported again, and how to stop
    */
   watch(
     cursor: string | undefined,
@@ -25,8 +22,8 @@ export interface RevocationFeed {
 }
 
 /**
- * One look at the events serves all watchers of this process, and there is none without watchers. Each look reads from the last cursor, so
- * that late commits are found; events that were reported before are left out.
+ * One query serves all watchers of this process; without watchers there is none. Each query reads from the previous cursor, so that late
+ * commits are found; events reported before are left out.
  */
 export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
   const listeners = new Set<(page: RevocationPage) => void>();
@@ -50,7 +47,7 @@ export function revocationFeed(source: RevocationEvents, failed: (fault: unknown
     }
   }
 
-  /** Resolves once the looks have begun: a caller that reads the beginning after that misses nothing in between. */
+  /** Resolves once queries have begun: a caller that reads the earlier events after that misses none. */
   function begun(): Promise<string> {
     looking ??= source.edge().then(
       (cursor) => {

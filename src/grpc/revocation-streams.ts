@@ -20,24 +20,21 @@ import type { RunCall } from "./served-call.ts";
 type Call = ServerWritableStream<Received, unknown>;
 type Answer = MessageInitShape<typeof WatchRevocationsResponseSchema>;
 
-/** Streams of one process, and of one client there. */
+/** Streams of one process, and of one client in it. */
 const MOST = 1_000;
 const MOST_OF_ONE = 100;
-/** Milliseconds after which a stream ends, so that its caller proves itself again. */
+/** Milliseconds after which a stream ends, so that its caller authenticates again. */
 const LONGEST = 300_000;
-/** Milliseconds: something is sent at least this often. */
+/** Milliseconds: the longest silence on a stream. */
 const PULSE = 800;
-/** Marks of one message. */
+/** Events of one message. */
 const CHUNK = 1_000;
-/** Messages that may wait for a caller that does not read. */
+/** Messages that may wait for a slow reader. */
 const MOST_WAITING = 2_000;
 
-/** The streams of WatchRevocations that are open. */
-export interface RevocationStreams {
-  close(): void;
-}
+/** The open streams of WatchRevocations. */
+export type RevocationStreams = { close(): void };
 
-/** Serves WatchRevocations. */
 export function serveRevocations(
   server: Server,
   core: Pick<TokenCore, "introspect">,
@@ -60,12 +57,12 @@ export function serveRevocations(
     const { beginning, stop } = await run(terms, async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
       const { client } = asResourceServer(call, signal);
-      await core.introspect({ client, tokens: [] }, { signal }); // asks about nothing, and says who may ask
+      await core.introspect({ client, tokens: [] }, { signal }); // only authenticates the caller
       const caller = client.basic?.clientId ?? "";
       if (open.size >= MOST || [...open.values()].filter((other) => other === caller).length >= MOST_OF_ONE)
         throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
       open.set(call, caller);
-      const { cursor } = call.request.message as unknown as WatchRevocationsRequest; // of the type that the method was registered with
+      const { cursor } = call.request.message as unknown as WatchRevocationsRequest;
       return feed.watch(cursor === "" ? undefined : cursor, pipe.report);
     });
     const forget = () => {
@@ -103,7 +100,7 @@ export function serveRevocations(
   };
 }
 
-/** Writes events to a call: first the beginning, then in their order all that were reported in the meantime or are reported later. */
+/** Writes events to a call: first the beginning, then, in order, those reported since. */
 function pipeTo(call: Call) {
   const early: RevocationPage[] = [];
   let tooSlow: (() => void) | undefined;

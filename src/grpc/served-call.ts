@@ -10,23 +10,22 @@ import { statusOf } from "./refusal.ts";
 export type UnaryCall = ServerUnaryCall<Received, unknown>;
 export type Answer = MessageInitShape<DescMessage>;
 
-/** Called with an error that is not a refusal, and the name of the method. */
+/** Receives an error that is not a refusal, and the name of the method. */
 export type OnFault = (fault: unknown, method: string) => void;
 
-/** What every call is held to, however it came. */
+/** Times are milliseconds. */
 export interface CallTerms {
   readonly method: string;
-  /** Milliseconds at most. */
   readonly limit: number;
-  /** Milliseconds; absent when the caller did not say. */
+  /** Undefined when the caller set no deadline. */
   readonly callerWaits?: number | undefined;
-  /** Takes what is to be called when the caller leaves. */
+  /** Receives a function to be called when the caller leaves. */
   readonly onLeave: (leave: () => void) => void;
 }
 
 export type RunCall = <T>(terms: CallTerms, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** Runs calls within their time and within the limit on calls in flight; reports each fault once. */
+/** Runs calls within their deadlines and the limit on calls in flight; reports each fault once. */
 export function callRunner(calls: ConcurrencyLimit, onFault: OnFault): RunCall {
   return async ({ method, limit, callerWaits, onLeave }, work) => {
     try {
@@ -38,22 +37,20 @@ export function callRunner(calls: ConcurrencyLimit, onFault: OnFault): RunCall {
   };
 }
 
-/** Every `authorization` that a call brought. */
 export const authorizationOf = (call: Pick<UnaryCall, "metadata">): string[] => call.metadata.get("authorization").map(String);
 
-/** How one method is served: the most that it may weigh (bytes) and last (milliseconds), and what answers it. */
+/** How a method is served: `bytes` of a request at most, and `limit` in milliseconds. */
 export interface UnaryService {
   readonly bytes: number;
   readonly limit: number;
   readonly answer: (request: Message, call: UnaryCall, signal: AbortSignal) => Promise<Answer>;
-  /** Whether the caller may use the method at all. */
   readonly admits?: ((call: UnaryCall) => boolean) | undefined;
 }
 
-/** Carries no ErrorDetail on purpose: it is for operators, and no front shall pass it on as if its own caller were at fault. */
+/** Has no ErrorDetail: it is for operators, and fronts must not relay it as their caller's fault. */
 export const NOT_ADMITTED = { code: status.UNAUTHENTICATED, details: "this service is for fronts, which must present their credential" };
 
-/** Puts a method of one question and one answer on a server. */
+/** Adds a unary method to a server. */
 export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall, { bytes, limit, answer, admits }: UnaryService): void {
   const handle: handleUnaryCall<Received, unknown> = (call, done) => {
     if (admits && !admits(call)) {
@@ -80,6 +77,6 @@ export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall
 /** Calls in flight of one process. */
 export const MAX_IN_FLIGHT = 256;
 
-/** Admits `limit` calls at once and refuses all others with temporarily_unavailable: none of them waits. */
+/** Admits `limit` calls at once and refuses all others with temporarily_unavailable, without a queue. */
 export const admission = (limit: number): ConcurrencyLimit =>
   concurrencyLimit({ limit, queue: 0, full: () => new Refusal("temporarily_unavailable", "too_many_in_flight", { retryAfter: 1 }) });

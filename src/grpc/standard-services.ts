@@ -4,9 +4,9 @@ import type { HealthImplementation, ServingStatus } from "grpc-health-check";
 import { loadOnce } from "../load-once.ts";
 
 export interface StandardServices {
-  /** The state that the health service reports, for the server as a whole and for each of its services. */
+  /** The state that health checking reports, for the server and for each of its services. */
   setServing(serving: boolean): void;
-  /** Loads health checking and reflection, and offers them from then on. */
+  /** Loads and offers health checking and reflection. */
   load(): Promise<void>;
 }
 
@@ -15,8 +15,8 @@ const DESCRIPTORS = new URL("../gen/api.binpb", import.meta.url);
 
 /**
  * Health checking and reflection. Their libraries would cost a quarter of the cold start, so they are loaded once the server listens; until
- * then their methods are answered with UNIMPLEMENTED.
- * @param offered full names of the services of this server
+ * then their methods return UNIMPLEMENTED.
+ * @param offered full names of the server's services
  * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
 export function standardServices(server: Server, offered: readonly string[]): StandardServices {
@@ -39,7 +39,7 @@ export function standardServices(server: Server, offered: readonly string[]): St
   };
 }
 
-/** Keeps track of the streams of health checking and reflection, which would otherwise hold up the end of the server. */
+/** Tracks the streams of health checking and reflection, which would otherwise keep the server from closing. */
 export function standardStreams(): { readonly interceptor: ServerInterceptor; end(): void } {
   const open = new Set<ServerInterceptingCallInterface>();
   return {

@@ -5,7 +5,7 @@ import { encode, methodPath } from "./definition.ts";
 import type { CallContext } from "./local.ts";
 import { asRefusal } from "./refusal.ts";
 
-/** Where a unary call carries the moment after which it must not take effect. */
+/** Metadata key of the moment after which a unary call must not take effect. */
 const NOT_AFTER = "countersign-not-after";
 
 function dated(metadata: Metadata, notAfter: number): Metadata {
@@ -14,7 +14,7 @@ function dated(metadata: Metadata, notAfter: number): Metadata {
   return own;
 }
 
-/** The moment after which a call must not take effect, where it says one. */
+/** That moment; undefined when the call has none. */
 export function notAfterOf({ metadata }: { readonly metadata: Metadata }): number | undefined {
   const [text] = metadata.get(NOT_AFTER);
   const seconds = Number(text);
@@ -24,7 +24,7 @@ export function notAfterOf({ metadata }: { readonly metadata: Metadata }): numbe
 type Answer = MessageShape<DescMessage>;
 
 /**
- * One call over the wire, by the service's unary method.
+ * One unary call.
  * @param budget milliseconds
  * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time; else a fault
  */

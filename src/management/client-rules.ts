@@ -12,7 +12,7 @@ export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "toke
   assertNone(uselessGrants(settings));
 }
 
-/** @throws {Refusal} invalid_request, with an issue for each member at fault */
+/** @throws {Refusal} invalid_request, with an issue for each invalid member */
 function assertNone(issues: readonly Incoherence[]): void {
   if (issues.length > 0)
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
@@ -28,7 +28,7 @@ export function assertSelfServiceScopes(scopes: readonly string[], before: reado
 const isSelfService = (grant: GrantType): boolean => SELF_SERVICE_GRANT_TYPES.some((selfService) => selfService === grant);
 
 /**
- * A client with a developer's patch. Grants that an operator gave stay: a developer can neither add nor remove them. Pure.
+ * A client with a developer's patch, which can neither add nor remove grants that only operators give. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function developerChange(client: Client, patch: ClientPatch): ClientChange {
@@ -37,20 +37,14 @@ export function developerChange(client: Client, patch: ClientPatch): ClientChang
   return operatorChange(client, { ...patch, ...(patch.grantTypes && { grantTypes: [...patch.grantTypes, ...operatorGrants] }) });
 }
 
-/**
- * A client with an operator's patch, which must not give it a grant that it could never use. Pure.
- * @throws {Refusal} invalid_request, forbidden
- */
+/** A client with an operator's patch. Pure. @throws {Refusal} invalid_request (also for a grant that it could never use), forbidden */
 export function operatorChange(client: Client, patch: OperatorClientPatch): ClientChange {
   const change = mergedChange(client, patch);
   if (uselessGrants(client).length === 0) assertUsable(change.settings);
   return change;
 }
 
-/**
- * A client with the members of a patch, checked as a whole. Response types that are not given follow the grants. Pure.
- * @throws {Refusal} invalid_request, forbidden
- */
+/** A patched client, validated as a whole. Response types follow the grants. Pure. @throws {Refusal} invalid_request, forbidden */
 function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
   if (client.origin === "built_in")
     throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
@@ -60,12 +54,12 @@ function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange 
   return { settings, secret: usesSecret(settings.tokenEndpointAuthMethod) ? "kept" : "dropped" };
 }
 
-/** The settings of a new client, as far as they are given: those without a default, and any others. */
+/** Settings of a new client: those without a default, and any others. */
 export type GivenSettings = Pick<ClientSettings, "name" | "grantTypes" | "tokenEndpointAuthMethod"> & {
   [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined;
 };
 
-/** The settings of a new client, with the most restrictive value for each that is not given. Pure. @throws {Refusal} invalid_request */
+/** The settings of a new client; the default of each is the most restrictive value. Pure. @throws {Refusal} invalid_request */
 export function newSettings(members: GivenSettings): ClientSettings {
   const settings: ClientSettings = {
     ...DEFAULT_SETTINGS,
@@ -76,7 +70,6 @@ export function newSettings(members: GivenSettings): ClientSettings {
   return settings;
 }
 
-/** The settings that have a value. */
 const given = <Members extends { [Member in keyof ClientSettings]?: ClientSettings[Member] | undefined }>(members: Members) =>
   Object.fromEntries(SETTING_MEMBERS.flatMap((member) => (members[member] === undefined ? [] : [[member, members[member]]]))) as {
     [Member in keyof Members & keyof ClientSettings]: Exclude<Members[Member], undefined>;
@@ -85,9 +78,9 @@ const given = <Members extends { [Member in keyof ClientSettings]?: ClientSettin
 type FileClient = ProvisionFile["clients"][number];
 
 /**
- * A client as a provisioning file describes it, validated as a whole by the rules for operators. Members that the file leaves out stay
- * unchanged. Unlike the API, a file may give a client a grant that it cannot use, for instance to test how the token endpoint refuses it. Pure.
- * @param ownerId the account of `ownerEmail`; null: none; undefined where the file leaves it out
+ * A client as a provisioning file describes it, validated as a whole by the rules for operators; members that it leaves out stay unchanged.
+ * Unlike the API, a file may give a client a grant that it cannot use, for instance to test the token endpoint. Pure.
+ * @param ownerId the account of `ownerEmail`; null: none; undefined: left out
  * @throws {Refusal} invalid_request, forbidden for a built-in client
  */
 export function provisionedChange(file: FileClient, ownerId: string | null | undefined, before: Client | undefined): ClientChange {

@@ -14,13 +14,13 @@ import { clientView } from "./views.ts";
 
 const ById = z.strictObject({ id: RecordId });
 
-/** The same for a record that does not exist and for one out of reach. @throws {Refusal} not_found */
+/** Refuses an unknown record and one out of reach alike. @throws {Refusal} not_found */
 export function found<Found>(record: Found | undefined): Found {
   if (record === undefined) throw new Refusal("not_found", "no_such_record", { description: "Not found." });
   return record;
 }
 
-/** A client as its developer or its own static API key reads it; undefined for any other key. @see docs/protocol.md#api-keys */
+/** A client that its developer or its own static API key may read. @see docs/protocol.md#api-keys */
 async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
   const bearer = bearerToken(ctx.authorization);
   if (!isApiKey(bearer)) {
@@ -39,15 +39,11 @@ function assertHasSecret(client: Client): void {
   }
 }
 
-/** What the procedures for developers and those for operators have in common. */
-interface ClientCall {
-  readonly ports: ManagementPorts;
-  readonly reach: Reach;
-  readonly audit: AuditNote;
-}
+/** What procedures for developers and for operators share. */
+type ClientCall = { readonly ports: ManagementPorts; readonly reach: Reach; readonly audit: AuditNote };
 
 /**
- * Registers a client with a generated secret, and a generated client_id if none is given.
+ * Registers a client with a generated secret, and with a generated client_id unless one is given.
  * @returns the client as `view` shows it, with its secret if its authentication method uses one
  * @throws {Refusal} invalid_request, conflict
  */

@@ -11,7 +11,6 @@ export interface Explanation {
     readonly demand: string;
     readonly source: string;
     readonly verdict: RuleVerdict;
-    /** Of a refusal: the error code, and the reason. */
     readonly error?: string;
     readonly reason?: string;
   }[];
@@ -27,7 +26,7 @@ export interface Explanation {
     /** Client ids of the delegation chain, the current actor first. */
     readonly actors: readonly string[];
   };
-  /** Of an authorization request: requested scopes that the client may not have. */
+  /** Requested scopes that the client may not have, of an authorization request. */
   readonly droppedScope?: readonly string[];
   readonly refused?: {
     readonly clientId: string;
@@ -39,9 +38,9 @@ export interface Explanation {
   };
 }
 
-/** Lets the token core evaluate token requests without writing anything. */
+/** Evaluates requests without writing anything. */
 export interface Explainer {
-  /** A request as it would be evaluated now. */
+  /** A token request, evaluated now. */
   ofRequest(
     client: ReturnType<typeof parseClientCredential>,
     grant: ReturnType<typeof parseGrant>,
@@ -49,6 +48,6 @@ export interface Explainer {
   ): Promise<Explanation>;
   /** An authorization request, as if the user allowed it. */
   ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
-  /** A request that was refused, by its id. @throws {Refusal} not_found when there is no record of it */
+  /** A refused request, by its id. @throws {Refusal} not_found when there is no record of it */
   ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
 }

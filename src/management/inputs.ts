@@ -16,13 +16,12 @@ import {
 
 const selfServiceGrants = z.array(z.enum(SELF_SERVICE_GRANT_TYPES)).min(1).transform(distinct);
 
-/** PKCE is always required, so this member is accepted and ignored. @see docs/protocol.md#clients */
+/** PKCE is always required, so this is accepted and ignored. @see docs/protocol.md#clients */
 const requirePkce = z.boolean().optional();
 
 /** A record's internal id. Any other text is looked up too, and not found. */
 export const RecordId = z.string().transform((id) => id.toLowerCase());
 
-/** POST /api/clients: what a developer may set on a new client. */
 export const CreateClientInput = z.strictObject({
   name: DisplayName,
   description: description.default(null),
@@ -34,7 +33,7 @@ export const CreateClientInput = z.strictObject({
   requirePkce,
 });
 
-/** PATCH /api/clients/{id}: client_id and secret cannot be changed. */
+/** client_id and secret cannot be changed. */
 export const ClientPatch = z.strictObject({
   name: DisplayName.optional(),
   description: description.optional(),
@@ -54,7 +53,7 @@ export const OperatorCreateClientInput = z.strictObject({
   clientId: clientId.optional(),
   grantTypes: allGrants,
   enabled: z.boolean().default(true),
-  /** The user who manages it; none when left out. */
+  /** The user who manages it; default: none. */
   ownerId: z.uuid().nullable().default(null),
 });
 
@@ -67,11 +66,10 @@ export const OperatorClientPatch = z.strictObject({
 });
 export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
-/** POST /api/clients/{id}/api-keys . */
 export const CreateApiKeyInput = z.strictObject({ name: DisplayName });
 export const RegistrationScopes = scopes.nullable();
 
-/** A page of a list: `cursor` is the `nextCursor` of the page before. */
+/** `cursor` is the `nextCursor` of the page before. */
 export const paging = {
   limit: z.int().min(1).max(200).default(50),
   cursor: z.uuid().optional(),

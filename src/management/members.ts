@@ -5,7 +5,7 @@ import { GRANT_TYPES } from "../protocol/grants.ts";
 import { isAbsoluteUri } from "../protocol/resource.ts";
 import { isScopeToken } from "../protocol/scope.ts";
 
-// The members of a client, each validated by itself, for the API and for provisioning files. clients/coherence.ts validates them together.
+// Members of a client, validated one by one, for the API and provisioning files. clients/coherence.ts validates them together.
 
 /** Text and JSON columns can hold neither NUL nor unpaired surrogates. */
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
@@ -22,7 +22,7 @@ export const responseTypes = z.array(z.enum(["code"])).transform(distinct);
 export const tokenEndpointAuthMethod = z.enum(AUTH_METHODS);
 export const allGrants = z.array(z.enum(GRANT_TYPES)).min(1).transform(distinct);
 
-/** A client_id may be any text without control characters, a URN for instance. */
+/** Any text without control characters, for instance a URN. */
 export const clientId = z
   .string()
   .regex(/^\P{Cc}{1,512}$/u, "must be 1 to 512 characters without control characters")
@@ -51,7 +51,6 @@ export const operatorAttributes = {
     .optional(),
   jwks: z
     .strictObject({ keys: z.array(jwk).max(20) })
-    // An empty set is stored as none.
     .transform((set) => (set.keys.length === 0 ? null : set))
     .nullable()
     .optional(),

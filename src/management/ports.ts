@@ -9,13 +9,8 @@ import type { AuditTrail } from "./audit-ports.ts";
 import type { Explainer } from "./explain-ports.ts";
 import type { ProvisionFile } from "./provision.ts";
 
-/** The user and client of an access token that is valid for management. */
-export interface Bearer {
-  readonly userId: string;
-  /** The client that the token was issued to. */
-  readonly clientId: string;
-  readonly role: Role;
-}
+/** The user of a valid management token, and the client that it was issued to. */
+export type Bearer = { readonly userId: string; readonly clientId: string; readonly role: Role };
 
 export interface Bearers {
   /** Validates an access token for the management API. @throws {Refusal} invalid_token, insufficient_scope */
@@ -25,11 +20,10 @@ export interface Bearers {
 export interface UserFilter {
   readonly role?: Role | undefined;
   readonly enabled?: boolean | undefined;
-  /** A part of the e-mail address, without regard to case. */
+  /** Part of the e-mail address, case-insensitive. */
   readonly search?: string | undefined;
 }
 
-/** Users as operators manage them. */
 export interface ManagedUsers {
   list(filter: UserFilter, limit: number, after?: string): Promise<Page<User>>;
   byId(id: string): Promise<User | undefined>;
@@ -40,16 +34,16 @@ export interface ManagedUsers {
 
 export interface ManagedRealms {
   all(): Promise<readonly Realm[]>;
-  /** @param scopes null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. @returns undefined for an unknown realm */
+  /** @param scopes null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
 }
 
-/** Descriptions of the scopes of a realm, written by operators for users. */
+/** Operators' descriptions of the scopes of a realm. */
 export interface ManagedScopes {
   all(realmId: string): Promise<readonly ScopeDescription[]>;
   /** @returns false for an unknown realm */
   set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
-  /** @returns false when there was no such description */
+  /** @returns false when there was none */
   remove(realmId: string, name: string, audit: AuditEntry): Promise<boolean>;
 }
 
@@ -58,7 +52,7 @@ export interface PublishedKey {
   readonly kid: string;
   readonly jwk: Readonly<Record<string, unknown>>;
   readonly publishedAt: number;
-  /** When a core last reported that it signs with it; null while none has. */
+  /** When a core last reported that it signs with this key; null: never. */
   readonly inUseAt: number | null;
   /** `signing`: a core signs with it. `published`: it is in the JWK Set, before or after its use. `withdrawn`: neither. */
   readonly state: "signing" | "published" | "withdrawn";
@@ -68,11 +62,7 @@ export interface PublishedKeys {
   all(): Promise<readonly PublishedKey[]>;
 }
 
-export interface ProvisionCounts {
-  readonly created: number;
-  readonly changed: number;
-  readonly unchanged: number;
-}
+export type ProvisionCounts = Readonly<Record<"created" | "changed" | "unchanged", number>>;
 
 export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
   /** Only for a file that describes scopes. */
@@ -81,16 +71,13 @@ export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "
 
 export interface Provisioner {
   /**
-   * Creates and changes realms, users, clients and scope descriptions as the file says, in one transaction. Deletes nothing, and is
-   * idempotent.
-   * @param actor of the audit records; the service itself when left out
-   * @throws {Refusal} invalid_request, with an issue for each client that is invalid, each `ownerEmail` without an account, or an unknown
-   * realm of `scopes`
+   * Creates and changes realms, users, clients and scope descriptions in one transaction. Idempotent; deletes nothing.
+   * @param actor of the audit records; default: the service itself
+   * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm of `scopes`
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
 
-/** Everything that management depends on. */
 export interface ManagementPorts {
   readonly bearers: Bearers;
   readonly explainer: Explainer;

@@ -29,7 +29,7 @@ const user = z.strictObject({
   role: z.enum(["developer", "operator"]).optional(),
 });
 
-/** Validates each member by itself; provisionedChange validates the client as a whole. */
+/** Validates members one by one; provisionedChange validates the client as a whole. */
 const client = z
   .strictObject({
     ...operatorAttributes,
@@ -52,24 +52,24 @@ const client = z
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
 
-/** A list that has each key once; empty when left out. */
+/** A list without duplicate keys; default: empty. */
 const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>
   z
     .array(entry)
     .refine((values) => new Set(values.map(key)).size === values.length, message)
     .default([]);
 
-/** A provisioning file: realms, users, clients and scope descriptions to create or change. Members that are left out stay unchanged. */
+/** A provisioning file. Members that are left out stay unchanged. */
 export const ProvisionFile = z.strictObject({
   realms: listOf(realm, ({ name }) => name, "names a realm twice"),
   users: listOf(user, ({ email }) => email.toLowerCase(), "names an e-mail address twice"),
   clients: listOf(client, ({ clientId }) => clientId, "names a clientId twice"),
-  /** Descriptions for users; of the default realm where none is named. */
+  /** Default: the default realm. */
   scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "describes a scope twice"),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 
-/** A provisioning file was refused; one line for each fault. Nothing was written. */
+/** A provisioning file was refused, with one line for each fault. Nothing was written. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
   readonly faults: readonly string[];
@@ -80,13 +80,13 @@ export class ProvisionError extends Error {
   }
 }
 
-/** A refusal with issues, which were found on applying the file, as a ProvisionError; any other error unchanged. */
+/** A refusal with issues that was thrown by applying the file, as a ProvisionError; any other error unchanged. */
 export function asProvisionError(error: unknown, named: string): unknown {
   const issues = isRefusal(error) ? (error.detail.issues ?? []) : [];
   return issues.length === 0 ? error : new ProvisionError(issues.map(({ path, message }) => `${named}: ${path}: ${message}`));
 }
 
-/** @throws {ProvisionError} naming every fault by its path; values are not repeated, for some are secret */
+/** @throws {ProvisionError} with the path of every fault; values are not repeated, for some are secret */
 export function parseProvisionFile(text: string): ProvisionFile {
   let json: unknown;
   try {
@@ -99,7 +99,7 @@ export function parseProvisionFile(text: string): ProvisionFile {
   throw new ProvisionError(parsed.error.issues.map((issue) => `${issue.path.join(".") || "file"}: ${issueWords(issue)}`));
 }
 
-/** @param named how the file is called in its faults  @throws {ProvisionError} also for a file that cannot be read */
+/** @param named the file's name in faults  @throws {ProvisionError} also for an unreadable file */
 export function readProvisionFile(path: string, named: string = path): ProvisionFile {
   let text: string;
   try {

@@ -12,7 +12,6 @@ import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
 import { publishedKeyView } from "./views.ts";
 
-/** The management API of developers and operators. */
 export const managementRouter = router({
   clients: clientsRouter,
   apiKeys: apiKeysRouter,
@@ -28,15 +27,14 @@ export const managementRouter = router({
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
-    /** Applies a provisioning file as a whole. */
     provision: operatorProcedure
       .input(ProvisionFile)
       .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
   }),
 });
 
-/** For typed clients; a type only. */
+/** The type of the API for typed clients. */
 export type ManagementRouter = typeof managementRouter;
 
-/** Calls procedures without tRPC over HTTP, for the REST routes. */
+/** Calls procedures without HTTP, for the REST routes. */
 export const managementCaller = createCallerFactory(managementRouter);

@@ -5,7 +5,7 @@ import { isScopeToken } from "../protocol/scope.ts";
 /** Line breaks, other control characters, and characters that reorder or hide the text around them. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
 
-/** One visible line, without hidden or reordering characters. */
+/** One visible line. */
 const line = (max: number) =>
   z
     .string()
@@ -20,7 +20,7 @@ const wording = (max: number) =>
 
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");
 
-/** What a scope allows, for the consent page. */
+/** What a scope allows, as the consent page shows it. */
 export const ScopeDescriptionInput = z.strictObject({
   name: ScopeName,
   title: wording(80).refine((title) => Object.values(title).some((text) => text !== undefined), "needs words in at least one language"),

@@ -9,17 +9,16 @@ import { parseBearer } from "../protocol/client-credential.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 
-/** The context of every call. */
 export interface ManagementContext {
   readonly ports: ManagementPorts;
-  /** The `Authorization` header; evaluated by every call of a batch. */
+  /** The `Authorization` header, which every call of a batch evaluates. */
   readonly authorization: string | undefined;
   readonly address: string;
   readonly requestId: string;
   readonly signal: AbortSignal | undefined;
 }
 
-/** An error as /trpc returns it: a code of the catalogue and issues with the input, and nothing internal. */
+/** An error as /trpc returns it, without internals. */
 interface PublicError {
   readonly error: RefusalCode | "server_error";
   readonly message: string;
@@ -27,7 +26,7 @@ interface PublicError {
   readonly retryAfter?: number;
 }
 
-/** Codes for a TRPCError of a malformed call. */
+/** Error codes for malformed calls. */
 const CALL_FAULTS: { readonly [Code in TRPCError["code"]]?: RefusalCode } = {
   NOT_FOUND: "not_found",
   BAD_REQUEST: "invalid_request",
@@ -45,7 +44,7 @@ export function refusalBehind(error: TRPCError): Refusal | undefined {
   return code === undefined ? undefined : new Refusal(code, "bad_call", { cause: error.cause });
 }
 
-/** Messages of the schemas are fixed texts; values are never repeated. */
+/** The schemas' messages are fixed texts, which repeat no values. */
 function invalidInput(error: ZodError): Refusal {
   const issues = error.issues.map((issue) => ({ path: issue.path.map(String).join("."), message: issueWords(issue) }));
   return new Refusal("invalid_request", "invalid_input", { description: "The request is not valid.", issues, cause: error });
@@ -62,7 +61,7 @@ function publicError(refusal: Refusal | undefined): PublicError {
   };
 }
 
-/** The body for a refusal before tRPC handles the call, in the form that its typed clients read. */
+/** The body of a refusal that precedes tRPC, in the format of its typed clients. */
 export function outerError(refusal: Refusal | undefined) {
   const { trpc: code, http: httpStatus } = refusal === undefined ? FAULT : CATALOGUE[refusal.code];
   const shown = publicError(refusal);
@@ -84,7 +83,7 @@ const t = initTRPC.context<ManagementContext>().create({
 
 export const { router, createCallerFactory } = t;
 
-/** Gives a refusal the tRPC code of its row in the catalogue; any other error stays a fault. */
+/** Maps refusals to tRPC codes; any other error stays a fault. */
 const refusals = t.middleware(async ({ next }) => {
   const result = await next();
   if (result.ok || !isRefusal(result.error.cause)) return result;
@@ -92,7 +91,7 @@ const refusals = t.middleware(async ({ next }) => {
   throw new TRPCError({ code: CATALOGUE[refusal.code].trpc, message: refusal.code, cause: refusal });
 });
 
-/** The base of every procedure. Used alone only where a procedure authenticates its caller itself. */
+/** The base of every procedure; used alone only by those that authenticate their caller themselves. */
 export const procedure = t.procedure.use(refusals);
 
 /** @throws {Refusal} unauthenticated, invalid_token, insufficient_scope */
@@ -123,7 +122,7 @@ export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/** Makes the audit entries of one call, which share actor, address and request id. */
+/** Makes an audit entry with the actor, address and request id of the call. */
 export type AuditNote = (event: AuditEvent, about?: Partial<AuditEntry>) => AuditEntry;
 
 const auditOf = ({ address, requestId }: ManagementContext, { userId }: Bearer): AuditNote => {

@@ -11,7 +11,7 @@ import type { PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
-/** A client as its developer sees it, member by member, so that no secret can leave. @see docs/protocol.md#clients */
+/** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
   id: client.id,
   clientId: client.clientId,
@@ -38,7 +38,6 @@ const OPERATOR_MEMBERS = [
   ...(Object.keys(operatorAttributes) as (keyof typeof operatorAttributes)[]),
 ] as const;
 
-/** The same with the members that only operators see. */
 export const operatorClientView = (client: Client) => ({ ...clientView(client), ...pick(client, OPERATOR_MEMBERS) });
 
 const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
@@ -63,10 +62,7 @@ export const publishedKeyView = ({ publishedAt, inUseAt, ...key }: PublishedKey)
   inUseAt: millisecondsOrNull(inUseAt),
 });
 
-/**
- * An audit record; members without a value are left out. `depth` counts the actors of a delegation; `seq` and `hash` are null until
- * it is sealed.
- */
+/** Leaves out members without a value. `depth` counts the actors of a delegation; `seq` and `hash` are null until the record is sealed. */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
   ...record,
   seq: link?.seq ?? null,
@@ -85,7 +81,7 @@ export const auditChainView = ({ head, waiting, signed }: AuditChainState) => ({
 
 const endView = (end: End | null) => end && { ...end, at: millisecondsOrNull(end.at) };
 
-/** A delegation; `ended` is null while it is active. */
+/** `ended` is null while the delegation is active. */
 export const delegationView = ({ issuedAt, expiresAt, ended, ...delegation }: Delegation) => ({
   ...delegation,
   issuedAt: milliseconds(issuedAt),
@@ -102,6 +98,6 @@ export const rootGrantView = ({ issuedAt, signedOutAt, ended, ...root }: RootGra
 
 export const agentPauseView = ({ pausedAt, ...pause }: AgentPause) => ({ ...pause, pausedAt: milliseconds(pausedAt) });
 
-/** A page of a list. @param name of the member that holds its items */
+/** @param name of the member that holds the items */
 export const pageView = <Name extends string, Item, View>(name: Name, { items, next }: Page<Item>, view: (item: Item) => View) =>
   ({ [name]: items.map(view), nextCursor: next }) as Record<Name, View[]> & { nextCursor: string | null };

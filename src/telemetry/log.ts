@@ -1,10 +1,7 @@
 import pino from "pino";
 import { descriptorSink, type LogSink } from "./stdout.ts";
 
-/**
- * What may stand in a line besides its event, and how it is written. Everything else is dropped: this is a list of what is allowed, not of
- * what is hidden.
- */
+/** The members that a line may have besides its event, and how each is written. All others are dropped. */
 const FORM = {
   requestId: "text",
   route: "text",
@@ -17,15 +14,14 @@ const FORM = {
   reason: "text",
   grant: "text",
   clientId: "text",
-  /** Scope tokens, which are printable words. */
   scope: "text",
-  /** Name of a rule, as `explain` has it. */
+  /** Rule name as in `explain`. */
   rule: "text",
   userId: "text",
-  /** The id of a message in the outbox, which is the local part of its Message-ID. */
+  /** Id of a message in the outbox: the local part of its Message-ID. */
   mailId: "text",
   address: "text",
-  /** Which secret it was about: `secretTag` of it, never the secret. */
+  /** `secretTag` of a secret, never the secret. */
   hash: "text",
   service: "text",
   state: "text",
@@ -37,7 +33,7 @@ const FORM = {
   port: "number",
   pid: "number",
   path: "text",
-  /** Name of a setting, never its value. */
+  /** Setting name, never its value. */
   setting: "text",
   version: "text",
 } as const satisfies Readonly<Record<string, "text" | "number">>;
@@ -45,26 +41,26 @@ const FORM = {
 export type LogFields = {
   readonly [Name in keyof typeof FORM]?: (typeof FORM)[Name] extends "number" ? number : string;
 } & {
-  /** Logged as kind, code and source location; error messages may quote what was sent, so they are left out. */
+  /** Logged as kind, code and source location; messages are left out because they may quote input. */
   readonly error?: unknown;
 };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
-/** Writes one JSON line an event. `event` is a fixed word such as `http_request`, never a built sentence. */
+/** Writes one JSON line per event. `event` is a fixed word such as `http_request`, never a built sentence. */
 export interface Log {
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** Hands what is still waiting to the operating system: before the process ends. */
+  /** Writes waiting lines before the process ends. */
   flush(): void;
 }
 
 /**
  * @param options.level least level that is written
- * @param options.role which part of the service speaks: `all`, `front` or `core`
- * @param options.sink standard output, unless said; what it throws is swallowed, for a full disk must not stop the service
+ * @param options.role `all`, `front` or `core`
+ * @param options.sink default: standard output; its errors are ignored, since a full disk must not stop the service
  */
 export function createLog(options: { readonly level: LogLevel; readonly role?: string; readonly sink?: LogSink }): Log {
   const sink = options.sink ?? descriptorSink();
@@ -73,7 +69,7 @@ export function createLog(options: { readonly level: LogLevel; readonly role?: s
       try {
         sink.write(line);
       } catch {
-        // nowhere left to say it
+        // there is nowhere left to log this
       }
     },
   };
@@ -99,7 +95,7 @@ export function createLog(options: { readonly level: LogLevel; readonly role?: s
   };
 }
 
-/** Controls and bidirectional marks cannot forge or disguise a line, wherever it is shown. */
+/** Replaces control and bidirectional characters, which could forge or disguise a line. */
 const shown = (value: string) => value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?").slice(0, 256);
 
 function allowed(fields: LogFields): Record<string, unknown> {
@@ -113,10 +109,10 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line;
 }
 
-/** Client ids may be URLs (CIMD), and routes come from URLs: what follows `?` or `#` may be private. */
+/** Cuts off what follows `?` or `#` in client ids (CIMD) and routes: it may be private. */
 const withoutQuery = (value: string) => value.replace(/[?#].*$/s, "");
 
-/** Members of errors of the system and of PostgreSQL that name things, never values. */
+/** Members of system and PostgreSQL errors that hold names, never values. */
 const NAMING = ["code", "reason", "syscall", "severity", "schema", "table", "column", "constraint", "routine"] as const;
 
 function describeError(error: unknown, depth = 0): Record<string, unknown> {
@@ -136,7 +132,7 @@ function describeError(error: unknown, depth = 0): Record<string, unknown> {
   };
 }
 
-/** Places in the source, without the message that precedes them in `stack`. */
+/** Source locations, without the message that precedes them in `stack`. */
 const framesOf = (error: Error) => {
   const stack = error.stack ?? "";
   const body = stack.startsWith(`${error.name}: ${error.message}`) ? stack.slice(error.name.length + 2 + error.message.length) : stack;

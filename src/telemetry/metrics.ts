@@ -2,22 +2,19 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client
 import { CATALOGUE, type RefusalCode } from "../errors.ts";
 import { FORWARDED_IGNORED } from "./metric-names.ts";
 
-/** What the service counts. Every label value comes from a fixed set: no request can add a series. */
+/** Every label value comes from a fixed set: no request can add a series. */
 export interface Metrics {
-  /**
-   * @param route pattern of the route, one of those given at the start
-   * @param seconds time from the first byte read to the last written
-   */
+  /** @param route a pattern among those given at the start  @param seconds from the first byte read to the last written */
   httpRequest(route: string, method: string, status: number, seconds: number): void;
-  /** @param reason fixed word, usually a refusal's; absent for success */
+  /** @param reason fixed word, usually a refusal's; undefined for success */
   authentication(surface: AuthenticationSurface, outcome: "success" | "failure", reason?: string): void;
   tokenIssued(grant: string): void;
   refusal(code: RefusalCode): void;
   /** A request with headers of a proxy arrived while TRUST_PROXY is off. */
   forwardedIgnored(): void;
-  /** Rows that work in the background removed: `sweep_` and a table, or `removal_` and its kind. */
+  /** Rows removed in the background. @param work `sweep_` and a table, or `removal_` and its kind */
   backgroundRows(work: string, rows: number): void;
-  /** A batch of such work that failed and is tried again. */
+  /** A failed batch, which is retried. */
   backgroundFailure(work: string): void;
   /** The Prometheus text exposition. */
   text(): Promise<string>;
@@ -28,10 +25,10 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const SURFACES = ["token", "introspection", "revocation", "login", "session", "bearer", "api_key", "core"] as const;
 export type AuthenticationSurface = (typeof SURFACES)[number];
 
-/** Values from a fixed list; whatever else comes is `other`. */
+/** Maps values outside a fixed list to `other`. */
 const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
 
-/** Words of our own source, whose list no one keeps: taken as they come, as long as they look like one and are few. */
+/** Accepts well-formed words from our own source, which no list names, up to `most` of them. */
 const fewWords = (most: number) => {
   const seen = new Set<string>();
   return (value: string) => {
@@ -42,10 +39,7 @@ const fewWords = (most: number) => {
   };
 };
 
-/**
- * Counts under a text, and hands the sums over when somebody reads them: what the library does with the labels of each count costs more
- * than a request spends on anything else but its answer.
- */
+/** Counts per text and adds the sums when metrics are read: labels are the dearest part of a request after its answer. */
 function tally<Label extends string>(counter: Counter<Label>, names: readonly Label[]) {
   const sums = new Map<string, { readonly values: readonly string[]; count: number }>();
   return {
@@ -57,7 +51,6 @@ function tally<Label extends string>(counter: Counter<Label>, names: readonly La
     },
     handOver(): void {
       for (const { values, count } of sums.values()) {
-        // Each name with its value, in the order in which add() is given them.
         const labels = Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""])) as Record<Label, string>;
         counter.inc(labels, count);
       }
@@ -66,7 +59,6 @@ function tally<Label extends string>(counter: Counter<Label>, names: readonly La
   };
 }
 
-/** The counters and the histogram, in one registry. */
 function seriesOf(register: Registry) {
   const registers = [register];
   const requests = new Counter({

@@ -1,9 +1,8 @@
 import { write, writeSync } from "node:fs";
 
-/** Where lines go. */
 export interface LogSink {
   write(line: string): void;
-  /** Hands over what is waiting, at once, before the process ends. */
+  /** Writes waiting lines at once, before the process ends. */
   flush?(): void;
 }
 
@@ -11,20 +10,19 @@ const MOST_WAITING = 1 << 20;
 const PAUSE_MS = 10;
 
 /**
- * Writes to a descriptor beside the event loop. A reader that stalls costs lines, once a MiB of them is waiting; a reader that went away or
- * a full disk costs the lines of that time; neither costs more. (pino's own destination waits for ever in its last flush when the reader is
- * gone.)
+ * Writes to a descriptor without blocking. A stalled reader costs lines once a MiB waits; a closed pipe or a full disk costs the lines of
+ * that time. (pino's own destination hangs in its last flush when the reader is gone.)
  */
 export function descriptorSink(descriptor = 1): LogSink {
   let waiting = "";
   let writing: Buffer | undefined;
-  let torn = false; // the last line that arrived is only half there
+  let torn = false; // the last line was written only in part
 
   const settle = (error: NodeJS.ErrnoException | null, written: number) => {
     if (writing === undefined) return;
     if (error?.code === "EAGAIN") return void setTimeout(pump, PAUSE_MS);
     if (error) {
-      writing = undefined; // the next line is the next try
+      writing = undefined; // the next line tries again
       return;
     }
     torn = written < writing.length;

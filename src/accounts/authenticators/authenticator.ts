@@ -1,19 +1,10 @@
 import type { Account, User } from "../ports.ts";
 import type { Caller } from "../sessions.ts";
 
-/** How and when a user proved who they are. */
-export interface Authentication {
-  /** Authentication context class. @see OIDC Core §2, RFC 9470 §3 */
-  readonly acr: string;
-  /** Authentication methods. @see RFC 8176 §2 */
-  readonly amr: readonly string[];
-  /** Seconds since the epoch. */
-  readonly provedAt: number;
-}
+/** How and when (seconds since the epoch) a user proved who they are. @see OIDC Core §2, RFC 9470 §3, RFC 8176 §2 */
+export type Authentication = { readonly acr: string; readonly amr: readonly string[]; readonly provedAt: number };
 
-export interface ProvedAccount extends Authentication {
-  readonly account: Account;
-}
+export type ProvedAccount = Authentication & { readonly account: Account };
 
 export type ProofOutcome<Result> =
   | { readonly kind: "proved"; readonly result: Result }

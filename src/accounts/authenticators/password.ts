@@ -20,10 +20,7 @@ type Attempt<Result> = ProofOutcome<Result> & {
   readonly outdated?: User | undefined;
 };
 
-/**
- * Authenticates by password. The attempt is reserved in the budgets before the password is compared, so that parallel guesses cannot exceed
- * the limit. An unknown address, a wrong and an empty password cost the same work.
- */
+/** Authenticates by password. An unknown address, a wrong and an empty password cost the same work. */
 export function passwordAuthenticator({ users, attempts, passwords, clock }: PasswordPorts): Authenticator<string> {
   /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
   async function renewHash({ id }: User, password: string, { limitKey }: Caller): Promise<void> {
@@ -57,16 +54,13 @@ export function passwordAuthenticator({ users, attempts, passwords, clock }: Pas
   };
 }
 
-export interface ProofPorts extends PasswordPorts {
-  readonly refusals: RefusalLog;
-}
+export type ProofPorts = PasswordPorts & { readonly refusals: RefusalLog };
 
 /** The form field for the current password of a signed-in user. */
 export const CURRENT_PASSWORD = "currentPassword";
 
 /**
- * Makes sure that a signed-in user is still the one who asks, by their password. A wrong one counts like a failed sign-in.
- * @param event the action that needs the proof, for the audit record of a failure
+ * Asks a signed-in user for their password. A wrong one counts like a failed sign-in, and `event` is the action in its audit record.
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
  */
 export async function provePassword(user: User, password: string, event: AuditEvent, ports: ProofPorts, caller: Caller): Promise<Account> {

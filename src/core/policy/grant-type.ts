@@ -4,11 +4,7 @@ import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, type GrantType } from "../../protocol/grants.ts";
 import type { Rule, RuleHead, RuleTrace } from "./rule.ts";
 
-/**
- * A client may use the grants that it is registered for.
- * @throws {Refusal} unauthorized_client
- * @see RFC 6749 §5.2
- */
+/** A client may use the grants that it is registered for. @throws {Refusal} unauthorized_client @see RFC 6749 §5.2 */
 export function assertMayUseGrant(client: Client, grantType: GrantType): void {
   if (!client.grantTypes.includes(grantType)) throw new Refusal("unauthorized_client", "grant_not_held");
 }

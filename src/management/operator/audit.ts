@@ -33,16 +33,15 @@ export const operatorAuditRouter = router({
       const page = await ctx.ports.auditTrail.list({ ...rest, since: seconds(since), until: seconds(until) }, limit, cursor);
       return pageView("records", page, auditView);
     }),
-  /** Sealed records in the order of the chain. Called again with `after` = `reached`, it returns the records since, each once. */
+  /** Sealed records in the order of the chain. The next call passes `reached` as `after`, and gets each later record once. */
   follow: operatorProcedure
     .input(z.strictObject({ limit: paging.limit, after, ...filter }))
     .query(async ({ ctx, input: { limit, after: from, since, until, ...rest } }) => {
       const { items, reached } = await ctx.ports.auditTrail.follow({ ...rest, since: seconds(since), until: seconds(until) }, limit, from);
       return { records: items.map(auditView), reached };
     }),
-  /** The head of the chain. */
   chain: operatorProcedure.query(async ({ ctx }) => auditChainView(await ctx.ports.auditTrail.chain())),
-  /** A part of the chain as it was sealed, for `countersign audit verify`. */
+  /** A part of the chain, for `countersign audit verify`. */
   export: operatorProcedure
     .input(z.strictObject({ limit: z.int().min(1).max(1000).default(500), after }))
     .query(async ({ ctx, input: { limit, after: from } }) => {

@@ -17,23 +17,20 @@ const Cut = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("grant"), id: Id }),
 ]);
 
-/** Delegations: who acts for whom, and how to end it. They are kept for a day after their expiry. */
+/** Ended delegations are kept for a day after their expiry. */
 export const operatorDelegationsRouter = router({
-  /** Newest first. `agent` is the client_id of the agent that holds it. */
+  /** Newest first. @param agent client_id of the agent that holds it */
   list: operatorProcedure
     .input(z.strictObject({ ...paging, userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}))
     .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
       pageView("delegations", await ctx.ports.delegations.list(ALL_USERS, filter, limit, cursor), delegationView),
     ),
-  /** A grant with all delegations below it, each after its parent. */
+  /** A grant with all its delegations, each after its parent. */
   tree: operatorProcedure.input(z.strictObject({ grantId: Id, live })).query(async ({ ctx, input }) => {
     const { root, delegations, complete } = found(await ctx.ports.delegations.tree(ALL_USERS, input.grantId, input.live));
     return { root: rootGrantView(root), delegations: delegations.map(delegationView), complete };
   }),
-  /**
-   * Ends a delegation, all delegations of an agent, or the grant at the root, with everything below, at once and for good. Returns how many
-   * this call ended.
-   */
+  /** Permanently ends a delegation, all delegations of an agent, or a grant, with everything below. Returns how many this call ended. */
   cut: operatorProcedure
     .input(Cut)
     .mutation(async ({ ctx, input }) => ({ ended: found(await ctx.ports.delegations.cut(ALL_USERS, input, ctx.audit("delegation.cut"))) })),

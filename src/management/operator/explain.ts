@@ -10,11 +10,10 @@ import { operatorProcedure, router } from "../trpc.ts";
 
 const value = z.string().max(20_000);
 
-/** A token request as a client would make it. */
 const TokenRequestInput = z.strictObject({
-  /** The fields of the form; those that may be repeated take a list. */
+  /** Form fields; those that may be repeated take a list. */
   parameters: z.record(z.string().min(1).max(100), z.union([value, z.array(value).max(20)])),
-  /** An `Authorization` header, to evaluate the client's own credentials as well. */
+  /** `Authorization` header, to evaluate the client's credentials as well. */
   authorization: value.optional(),
 });
 
@@ -30,7 +29,7 @@ function textOf(parameters: Parameters): string {
   return new URLSearchParams(pairs).toString();
 }
 
-/** Parses as the token endpoint does, so that a request is evaluated exactly as there. */
+/** Parses as the token endpoint does. */
 const formOf = (parameters: Parameters) => parseForm(textOf(parameters));
 
 /** A malformed credential is an invalid input, not a failed sign-in of the operator. @throws {Refusal} invalid_request */
@@ -43,15 +42,15 @@ function credentialOf(authorization: string | undefined, form: ReturnType<typeof
   }
 }
 
-/** Why a token request is granted or refused, rule by rule. Clients themselves learn no more than the error code. */
+/** Explains to operators why a request is granted or refused. Clients learn only the error code. */
 export const operatorExplainRouter = router({
-  /** Writes and consumes nothing. It is a mutation because its input holds credentials, which must not be part of a URL. */
+  /** Writes and consumes nothing. A mutation, because credentials in its input must not be part of a URL. */
   tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization } }) => {
     const form = formOf(parameters);
     const client = credentialOf(authorization, form, ctx.address);
     return explanationView(await ctx.ports.explainer.ofRequest(client, parseGrant(form, GRANT_TYPES), ctx.signal));
   }),
-  /** An authorization request, as if the user allowed it, and which scopes are dropped; a mutation as above. */
+  /** As if the user allowed it, with the scopes that are dropped. A mutation for the same reason. */
   authorizationRequest: operatorProcedure
     .input(TokenRequestInput.pick({ parameters: true }))
     .mutation(async ({ ctx, input: { parameters } }) =>

@@ -6,7 +6,7 @@ import type { ManagementPorts } from "../ports.ts";
 import { ScopeDescriptionInput, ScopeName } from "../scope-inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 
-/** The default realm where none is named. */
+/** Default: the default realm. */
 const realm = { realmId: RecordId.optional() };
 
 const realmOf = async (ports: ManagementPorts, realmId: string | undefined): Promise<string> =>
@@ -16,7 +16,7 @@ const unknown = () => new Refusal("not_found", "scope_or_realm_unknown", { descr
 
 const scopeView = ({ name, title, detail }: ScopeDescription, builtIn: boolean) => ({ name, title, detail, builtIn });
 
-/** Descriptions of scopes, which the consent page and the account page show. */
+/** Descriptions of scopes for the consent and account pages. */
 export const operatorScopesRouter = router({
   /** The operators' descriptions, and the built-in ones that they have not replaced. */
   list: operatorProcedure.input(z.strictObject(realm).default({})).query(async ({ ctx, input: { realmId } }) => {
@@ -34,7 +34,7 @@ export const operatorScopesRouter = router({
       return scopeView(scope, false);
     }),
 
-  /** Removes the operators' description: the built-in one is shown again, or the scope's name. */
+  /** Removes the operators' description; pages then show the built-in one, or the scope's name. */
   remove: operatorProcedure.input(z.strictObject({ ...realm, name: ScopeName })).mutation(async ({ ctx, input: { realmId, name } }) => {
     const done = await ctx.ports.managedScopes.remove(await realmOf(ctx.ports, realmId), name, ctx.audit("scope.removed"));
     if (!done) throw unknown();

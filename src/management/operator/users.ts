@@ -9,12 +9,11 @@ const ROLES = ["developer", "operator"] as const;
 const ById = z.strictObject({ id: RecordId });
 const Filter = z.strictObject({ ...paging, role: z.enum(ROLES).optional(), enabled: z.boolean().optional(), search });
 
-/** An operator who locks themselves out may be the last one. */
+/** Operators cannot lock themselves out, for they may be the last. */
 function assertNotOneself(callerId: string, id: string): void {
   if (callerId === id) throw new Refusal("conflict", "operator_changes_own_account", { description: "This is your own account." });
 }
 
-/** Users, whether they may sign in, and their roles. */
 export const operatorUsersRouter = router({
   list: operatorProcedure
     .input(Filter.prefault({}))
