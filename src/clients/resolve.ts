@@ -2,11 +2,8 @@ import type { Client } from "./client.ts";
 import { namesDocument } from "./document-url.ts";
 import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 
-export interface ClientSources {
-  readonly clients: ClientDirectory;
-  /** Undefined while CIMD_ENABLED is false. */
-  readonly documents: ClientDocuments | undefined;
-}
+/** `documents` is undefined while CIMD_ENABLED is false. */
+export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };
 
 /**
  * Finds a client: the registered one, else the one whose metadata document is at the client_id. A registered client has precedence even if
