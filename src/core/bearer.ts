@@ -37,8 +37,8 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
- * Validates a user's access token for one of the service's own routes. Sign-out also accepts a token that expired less than the lifetime of
- * a refresh token ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid.
+ * Validates a user's access token for one of the service's own routes. Sign-out also accepts a token that expired less than a refresh token
+ * lifetime ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid.
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
