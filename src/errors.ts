@@ -47,7 +47,7 @@ export interface RefusalDetail {
 }
 
 /**
- * An error of the caller. `code` is public; `reason` is a fixed word for audit records, metrics and unit tests, and is never sent. Any other
+ * An error response with a public `code`. `reason` is a fixed word for audit records, metrics and unit tests, and is never sent. Any other
  * error is a fault of the server: its cause is logged, and the response does not contain its text.
  */
 export class Refusal extends Error {

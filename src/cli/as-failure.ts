@@ -22,15 +22,8 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["dynamicRegistrationScopes", "--scope"],
 ]);
 
-/** What a command was about, for its error messages. */
-export interface FailureContext {
-  /** Base URL of the server. */
-  readonly server: string;
-  /** The user as whom the command acted, if it got that far. */
-  readonly email: string | undefined;
-  /** The arguments of the command, such as the id of a client. */
-  readonly named: readonly string[];
-}
+/** The base URL of the server, the user as whom a command acted (if known), and its arguments, for error messages. */
+export type FailureContext = { readonly server: string; readonly email: string | undefined; readonly named: readonly string[] };
 
 /** Any error as a failure with a message that says what to do. */
 export function asFailure(error: unknown, context: FailureContext): CommandFailure {

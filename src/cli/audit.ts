@@ -30,13 +30,10 @@ interface TailOptions {
   readonly request?: string;
 }
 
-interface VerifyOptions extends Extent {
-  readonly trust?: readonly string[];
-}
+type VerifyOptions = Extent & { readonly trust?: readonly string[] };
 
 /** Milliseconds between two queries of `tail --follow`. */
 const POLL_INTERVAL = 1_000;
-/** Records of one call of `export`, and of `tail`. */
 const PAGE = 500;
 const TAIL_PAGE = 200;
 /** The most lines that `tail` shows; `export` has no limit. */
@@ -53,10 +50,7 @@ const lineCount = (text: string): number => {
   return number;
 };
 
-/**
- * `countersign audit …`: shows, exports and verifies the audit trail.
- * @param pause waits between two queries of `tail --follow`; false ends it
- */
+/** `countersign audit …`. @param pause waits between two queries of `tail --follow`; false ends it */
 export function registerAuditCommands(
   program: Command,
   terminal: Terminal,

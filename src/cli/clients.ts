@@ -86,7 +86,6 @@ async function created(admin: AdminClient, name: string, options: ClientOptions)
   });
 }
 
-/** Options of `update`. */
 type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };
 
 /** The user of `--owner`; null for none. @throws {CommandFailure} */

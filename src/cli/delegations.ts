@@ -12,10 +12,7 @@ type Cut = ManagementInputs["operator"]["delegations"]["cut"];
 
 type CutOptions = { readonly user?: string; readonly agent?: string; readonly grant?: string };
 
-interface Filter extends CutOptions {
-  readonly live?: true;
-  readonly ended?: true;
-}
+type Filter = CutOptions & { readonly live?: true; readonly ended?: true };
 
 /** `countersign delegations …`, for operators. */
 export function registerDelegationCommands(program: Command, terminal: Terminal): void {

@@ -152,10 +152,7 @@ function baseAddress(value: string): string {
 
 const MARKS = { good: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
 
-/**
- * `countersign doctor URL`: checks a running service as its clients see it and, with DATABASE_URL, its database.
- * @param databaseUrl called when the command runs
- */
+/** `countersign doctor URL`: checks a running service as its clients see it and, with DATABASE_URL, its database. */
 export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   program
     .command("doctor")

@@ -11,12 +11,8 @@ const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(),
 type TokenSet = z.infer<typeof TokenSet>;
 /** An access token and its user. */
 type Acting = { readonly email: string; readonly token: string };
-interface SignedIn {
-  readonly email: string;
-  readonly tokens: TokenSet;
-  /** The cookie of the session of these tokens. */
-  readonly cookie: string | undefined;
-}
+/** `cookie` is the one of the session of these tokens. */
+type SignedIn = { readonly email: string; readonly tokens: TokenSet; readonly cookie: string | undefined };
 const UserInfo = z.object({ sub: z.string() });
 
 /** Seconds before its expiry from which an access token is no longer used. */
@@ -87,10 +83,7 @@ function assertConfidential({ protocol, hostname }: URL): void {
   }
 }
 
-/**
- * An access token of the user as whom the command acts. With e-mail address and password in the settings, the sign-in lasts for the command;
- * else the token comes from the kept session, from its refresh token, or from a new sign-in.
- */
+/** An access token: of a sign-in for this command, if e-mail address and password are set, else of the kept session or a new one. */
 async function acting(url: string, terminal: Terminal): Promise<Acting> {
   const signedIn = await accessTokenFor(url, terminal);
   actAs(terminal, signedIn.email);

@@ -1,7 +1,7 @@
 /** The content of a cell. An empty one is shown as a dash. */
 export type Cell = string | number | boolean | null | undefined | readonly string[];
 
-/** Control characters and changes of direction, which untrusted names must not bring to the terminal. */
+/** Control characters and changes of direction, which must not reach the terminal. */
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 export const printable = (text: string): string => text.replace(UNSAFE, "");

@@ -89,10 +89,7 @@ export function asId(option: string, value: string): string {
   return id;
 }
 
-/**
- * The id of a user who is named by id or e-mail address.
- * @throws {CommandFailure} for an address of no user, or of users in several realms
- */
+/** The id of a user who is named by id or e-mail address. @throws {CommandFailure} for an address of no user, or of several */
 export async function userId(admin: AdminClient, named: string): Promise<string> {
   if (!named.includes("@")) return named;
   const [first, ...others] = (await everyUser(admin, named)).filter(({ email }) => email.toLowerCase() === named.toLowerCase());

@@ -6,10 +6,7 @@ import type { ClientDirectory } from "./ports.ts";
 export const MAX_ACTORS = 4;
 
 /** A client as users see it when a token may go to it. The name is the client's own claim. */
-export interface NamedTarget extends Pick<Client, "clientId" | "name" | "isAgent"> {
-  /** Whether it could exchange a token that it receives. */
-  readonly mayExchange: boolean;
-}
+export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & { readonly mayExchange: boolean };
 
 /** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
 export const mayExchange = (client: Client): boolean =>

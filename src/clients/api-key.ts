@@ -16,10 +16,7 @@ export interface ApiKey {
 }
 
 /** A new key. It is shown only once. */
-export interface MintedApiKey extends Pick<ApiKey, "prefix" | "last4"> {
-  readonly key: string;
-  readonly hash: SecretHash;
-}
+export type MintedApiKey = Pick<ApiKey, "prefix" | "last4"> & { readonly key: string; readonly hash: SecretHash };
 
 const API_KEY = /^csk_[0-9a-f]{16}_[0-9a-f]{64}$/;
 

@@ -63,7 +63,7 @@ export interface Client {
   readonly lastUsedAt: number | null;
 }
 
-/** The settings of a new client that were not given: the most restrictive value of each. */
+/** The default settings of a new client: the most restrictive ones. */
 export const DEFAULT_SETTINGS = {
   ownerId: null,
   description: null,
@@ -97,7 +97,7 @@ export const isConfidential = (client: Pick<Client, "tokenEndpointAuthMethod">):
 /** The scope that lets a client manage clients on behalf of a user. Given by operators. */
 export const MANAGE_CLIENTS = "clients:manage";
 
-/** Whether anyone could have registered the client, without a developer or operator who is responsible for it. */
+/** Whether no developer or operator is responsible for the client. */
 export const isOpenlyRegistered = (client: Client): boolean => client.origin === "dynamic" || client.origin === "metadata_document";
 
 /** The resources that a client represents: it may request tokens for them by itself, and introspect their tokens. */
@@ -106,9 +106,5 @@ export const audienceOf = (client: Client): readonly string[] => client.audience
 /** Scopes that need a signed-in user (OIDC Core §3.1.2.1 and §11). */
 export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
 
-/**
- * Whether static API keys of a client can be created and are accepted: only in development. A client without an environment has the rules of
- * production.
- * @see docs/protocol.md#api-keys
- */
+/** Whether static API keys of a client can be created and are accepted. @see docs/protocol.md#api-keys */
 export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boolean => environment === "development";

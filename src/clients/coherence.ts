@@ -13,8 +13,8 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
   grantTypes.includes("authorization_code") ? ["code"] : [];
 
 /**
- * Grants that a client cannot use because they need authentication and it has none. Registration refuses them; a provisioning file may
- * contain them, and the token endpoint then refuses their use (docs/protocol.md#token-exchange-rules). Pure.
+ * Grants that need client authentication, of a client that has none. Registration refuses them. A provisioning file may contain them; the
+ * token endpoint then refuses their use (docs/protocol.md#token-exchange-rules). Pure.
  */
 export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
   client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANT_TYPES.includes(grant))
@@ -22,8 +22,7 @@ export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "token
     : [];
 
 /**
- * Contradictions in the whole record of a client. Pure; the list is empty for a coherent client. private_key_jwt does not require keys: an
- * operator adds them, and until then the client cannot authenticate.
+ * Contradictions in the record of a client. Pure. private_key_jwt does not require keys: an operator may add them later.
  * @see RFC 7591 §2, docs/protocol.md#clients, docs/protocol.md#redirect-uris
  */
 export function incoherences(client: ClientSettings): readonly Incoherence[] {

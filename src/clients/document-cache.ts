@@ -15,10 +15,9 @@ const REMEMBERED_DOCUMENTS = 1_000;
 const SHORTEST = 60;
 export const LONGEST = 86_400;
 const UNSAID = 300;
-/** Fetches in a minute of one URL, and from one host. */
+/** Fetches in a minute of one URL, from one host, and on behalf of one address. */
 const PER_URL = 20;
 const PER_HOST = 120;
-/** Fetches in a minute on behalf of one address, so that no caller makes this server contact ever more hosts. */
 const PER_ADDRESS = 60;
 
 /** Seconds for which a document is cached. @param freshFor seconds according to its response headers */
@@ -37,7 +36,7 @@ export interface DocumentPorts {
 
 /**
  * Finds clients by their metadata documents. Cached documents are validated at each use, so that a change of the realm's allowlist takes
- * effect at once. Failures and unacceptable documents are not cached, and an expired document is not used when a new one cannot be fetched.
+ * effect at once. Failures are not cached, and expired documents are not used.
  * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
 export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
@@ -91,7 +90,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
 const WINDOW_SECONDS = 60;
 const REMEMBERED_BUDGETS = 10_000;
 
-/** Limits fetches within a minute. Failures are not cached, so this limit keeps callers from making this server flood a third party. */
+/** Limits fetches within a minute. Failures are not cached, so callers could otherwise make this server flood a third party. */
 function fetchBudget(clock: Clock) {
   const windows = new LRUCache<string, { spent: number; readonly until: number }>({ max: REMEMBERED_BUDGETS });
   return {

@@ -9,10 +9,8 @@ const SHAPE = /^https:\/\/[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+\/[A-Za-z0-9\-._~/@:!
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Checks that a client_id may be the URL of a metadata document, before anything is fetched. Nothing is normalized: with and without `:443`
- * are two clients.
- * @throws {Refusal} invalid_client
- * @see draft-ietf-oauth-client-id-metadata-document §3
+ * Checks that a client_id may be the URL of a metadata document. Nothing is normalized: with and without `:443` are two clients.
+ * @throws {Refusal} invalid_client @see draft-ietf-oauth-client-id-metadata-document §3
  */
 export function assertDocumentUrl(clientId: string): void {
   const fault = faultOf(clientId);
@@ -32,5 +30,5 @@ function faultOf(clientId: string): string | undefined {
   return DOT_SEGMENT.test(clientId) ? "document_url_with_dot_segment" : undefined;
 }
 
-/** Host, and port unless it is the default: the part of the client_id that the fetch has verified. */
+/** Host and non-default port: the part of the client_id that the fetch has verified. */
 export const documentHost = (clientId: string): string => URL.parse(clientId)?.host ?? "";

@@ -9,26 +9,16 @@ export class FetchFailure extends Error {
   }
 }
 
-export interface FetchedJson {
-  readonly value: unknown;
-  /** Seconds for which the response is fresh according to its headers; undefined if they do not say. */
-  readonly freshFor: number | undefined;
-}
+/** `freshFor`: seconds for which the response is fresh according to its headers, if they say so. */
+export type FetchedJson = { readonly value: unknown; readonly freshFor: number | undefined };
 
 /**
  * Fetches from untrusted URLs without giving access to this server's network (SSRF).
  * @see draft-ietf-oauth-client-id-metadata-document "SSRF", docs/protocol.md#metadata-documents
  */
 export interface GuardedFetch {
-  /**
-   * One GET of an https URL, without redirects and cache.
-   * @param maxBytes of the body
-   * @throws {FetchFailure} for everything but a 200 with a JSON body within bounds of size and time
-   */
+  /** One GET of an https URL, without redirects and cache. @throws {FetchFailure} for all but a timely 200 with up to `maxBytes` of JSON */
   json(url: string, maxBytes: number): Promise<FetchedJson>;
-  /**
-   * The same for a text of one media type.
-   * @throws {FetchFailure} for everything but a 200 with a body of that type within bounds of size and time
-   */
+  /** The same for a text of one media type. @throws {FetchFailure} */
   text(url: string, mediaType: string, maxBytes: number): Promise<string>;
 }

@@ -18,12 +18,7 @@ export const isPrivateOrSymmetric = (key: PublishedKey): boolean => key.kty === 
 
 const isObject = (value: unknown): value is PublishedKey => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * The keys of a JWK Set. One private or symmetric key invalidates the whole set: an owner who publishes a secret cannot be trusted with the
- * other keys.
- * @returns undefined for anything but a set of public keys
- * @see RFC 7517 §5
- */
+/** The keys of a JWK Set. @returns undefined for anything but a set of public keys; one private key invalidates all @see RFC 7517 §5 */
 export function asPublicKeySet(document: unknown): readonly PublishedKey[] | undefined {
   const keys = isObject(document) ? document.keys : undefined;
   if (!Array.isArray(keys) || keys.length > MAX_KEYS || !keys.every(isObject)) return undefined;

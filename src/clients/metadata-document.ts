@@ -18,13 +18,9 @@ export interface DocumentPolicy {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/**
- * Grants of a document's client; all others are ignored. That includes jwt-bearer, for which only operators register clients
- * (docs/protocol.md#clients).
- */
+/** Grants of a document's client; all others are ignored (docs/protocol.md#clients). */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
 
-/** @param detail what is wrong, in fixed words */
 const invalid = (reason: string, detail = ""): never => {
   throw new Refusal("invalid_client", reason, { description: `The client metadata document is not acceptable${detail}.` });
 };
@@ -130,10 +126,7 @@ const isKeysUri = (uri: string): boolean => {
   return parsed !== null && parsed.username === "" && parsed.password === "" && !uri.includes("#");
 };
 
-/**
- * How the client may authenticate. A client with published keys can always use them. `none` is possible if the document names or lists it,
- * or if it names no method and has no keys (the default of RFC 7591 would be a shared secret, which cannot exist here).
- */
+/** A client can use its published keys, and `none` if the document names or lists it, or if it has neither methods nor keys. */
 function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
   const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
   const list = listed === undefined ? [] : texts(listed, "document_methods_malformed");

@@ -13,9 +13,8 @@ export interface ClientDirectory {
 export interface ClientDocuments {
   /**
    * The client that a document describes, as published now or within the freshness of its last response.
-   * @throws {Refusal} invalid_client for a forbidden URL, a failed fetch or an unacceptable document; too_many_requests after too many
-   * fetches of the URL, from its host, or for the address
    * @param address of the caller
+   * @throws {Refusal} invalid_client for a forbidden URL, a failed fetch or an unacceptable document; too_many_requests
    */
   byUrl(url: string, address: string): Promise<Client>;
 }
@@ -25,7 +24,7 @@ export type NewClient = Omit<Client, "createdAt" | "updatedAt" | "lastUsedAt">;
 
 /** Writes clients. Every method writes its audit record in the same transaction. */
 export interface ClientRegistry {
-  /** @throws {Refusal} conflict when the client_id is taken. */
+  /** @throws {Refusal} conflict for a client_id that is taken */
   register(client: NewClient, audit: AuditEntry): Promise<Client>;
 }
 
@@ -63,8 +62,8 @@ export interface ClientChange {
 }
 
 /**
- * Clients as their owners and operators manage them. A client out of reach is like one that does not exist. Every write includes its audit
- * record in the same transaction, and is in force for every process when it resolves.
+ * Clients as their owners and operators manage them. A client out of reach does not exist for the caller. Every write includes its audit
+ * record, and is in force for every process when it resolves.
  */
 export interface ManagedClients {
   /** All clients that a user owns, newest first. */
@@ -76,10 +75,7 @@ export interface ManagedClients {
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
   /** Gives a client a new secret, if its method uses one. The old one is invalid at once. @returns undefined for any other client */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;
-  /**
-   * Deletes a client with its keys and codes, and ends its grants and refresh families. Built-in clients stay.
-   * @returns whether it existed
-   */
+  /** Deletes a client with its keys and codes, and ends its grants. Built-in clients stay. @returns whether it existed */
   delete(id: string, reach: Reach, audit: AuditEntry): Promise<boolean>;
 }
 
@@ -99,9 +95,6 @@ export interface ApiKeys {
 }
 
 export interface ApiKeyDirectory {
-  /**
-   * The key of a secret, if it is not revoked, its client is enabled and in development, and its owner is not disabled. Updates
-   * `lastUsedAt`, at most once a minute.
-   */
+  /** The key of a secret, if key, client and owner are valid. Updates `lastUsedAt`, at most once a minute. */
   byHash(hash: SecretHash): Promise<LiveApiKey | undefined>;
 }

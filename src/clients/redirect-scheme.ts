@@ -1,7 +1,4 @@
-/**
- * Schemes that browsers or operating systems handle themselves, so that no application can receive an authorization response by them. Each
- * of them would run a script, open a document or a message, start a system program, or send the code in clear text.
- */
+/** Schemes that browsers or operating systems handle themselves, so that no application can receive an authorization response by them. */
 const HANDLED_BY_SYSTEM: ReadonlySet<string> = new Set(
   [
     // Scripts and documents
@@ -26,9 +23,8 @@ const FAMILIES = /^(?:ms-|x-apple|x-safari|chrome-|edge-|firefox-|moz-|microsoft
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/;
 
 /**
- * Whether a redirect URI has a private-use scheme that a client may use. A scheme with a dot is a reversed domain name and has an owner. Any
- * program can claim one without a dot, so only public clients may use it.
- * @see RFC 8252 §7.1, RFC 3986 §3.1
+ * Whether a redirect URI has a private-use scheme that a client may use. Without a dot, a scheme is no domain name: any program can claim
+ * it, so only public clients may use it. @see RFC 8252 §7.1, RFC 3986 §3.1
  */
 export function isPrivateUseScheme(uri: string, isPublic: boolean): boolean {
   const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();

@@ -7,9 +7,8 @@ import { isPrivateUseScheme } from "./redirect-scheme.ts";
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9][0-9]{0,4}))?((?:[/?][^#]*)?)$/;
 
 /**
- * Whether a redirect URI matches a registered one: equal as a string, or different only in the port of a loopback address.
- * For the name `localhost` the port is free only where the registered URI has none. Nothing is normalized.
- * @see OAuth 2.1 §8.4.2, RFC 9700 §4.1.3
+ * Whether a redirect URI equals a registered one, or differs only in the port of a loopback address. For the name `localhost`, the port may
+ * differ only if the registered URI has none. @see OAuth 2.1 §8.4.2, RFC 9700 §4.1.3
  */
 export const matchesRedirectUri = (registered: readonly string[], presented: string): boolean =>
   registered.some((uri) => uri === presented || differsInLoopbackPort(uri, presented));
@@ -32,8 +31,8 @@ const PRIVATE_USE = /^[^:]+:(?:\/\/(?![^/?]*@))?[^@]*$/;
 const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss", "error", "error_description", "error_uri"]);
 
 /**
- * Whether the query contains a parameter of authorization responses, which the client would then receive twice. Names are read as the most
- * lenient of the common parsers reads them: `;` also separates, leading spaces are cut, and `code[]` is `code`.
+ * Whether the query contains a parameter of authorization responses, which the client would receive twice. Reads names as leniently as
+ * common parsers do: `;` also separates, leading spaces are cut, and `code[]` is `code`.
  */
 function hasResponseParameter(uri: string): boolean {
   const [, query = ""] = uri.split(/\?(.*)/s, 2);
@@ -47,8 +46,7 @@ function hasResponseParameter(uri: string): boolean {
 export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthMethod">;
 
 /**
- * Whether a client may have this redirect URI. Clients without an environment have the rules of production, except that they may use
- * loopback over http, as native clients need.
+ * Whether a client may have this redirect URI. Without an environment, the rules of production apply, but http on loopback is permitted.
  * @see OAuth 2.1 §2.3.1, RFC 8252 §7, docs/protocol.md#redirect-uris
  */
 export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>

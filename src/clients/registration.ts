@@ -20,12 +20,8 @@ export interface RegistrableMetadata {
   readonly scopes: readonly string[];
 }
 
-export interface RegistrationPolicy {
-  /** Scopes that the realm allows for dynamically registered clients. */
-  readonly allowedScopes: readonly string[];
-  /** DYNAMIC_CLIENT_SCOPE: the registered scopes that the realm allows, or all that it allows. */
-  readonly scopeMode: "registered" | "realm";
-}
+/** The scopes that the realm allows for dynamically registered clients. DYNAMIC_CLIENT_SCOPE: these get the requested ones, or all. */
+export type RegistrationPolicy = { readonly allowedScopes: readonly string[]; readonly scopeMode: "registered" | "realm" };
 
 /**
  * The metadata that open registration keeps of a request. Pure.
@@ -97,10 +93,7 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
     throw invalid("client_credentials_without_credential", "client_credentials does not go with token_endpoint_auth_method none.");
 }
 
-/**
- * Drops forbidden scopes. A client that requested no permitted scope gets the default. Without a grant for users there are no personal
- * scopes, so that a client can request everything that it registered.
- */
+/** Drops forbidden scopes, and personal ones without a grant for users. A client that requested no permitted scope gets all of these. */
 function registrableScopes(requested: string | undefined, usesCode: boolean, policy: RegistrationPolicy): readonly string[] {
   const allowed = policy.allowedScopes.filter((scope) => usesCode || !PERSONAL_SCOPES.has(scope));
   if (policy.scopeMode === "realm" || requested === undefined) return allowed;

@@ -2,10 +2,10 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { FetchFailure } from "./guarded-fetch.ts";
 
-/** Seconds after a failed fetch without a further one, so that no sender of requests decides how often a host is contacted. */
+/** Seconds between a failed fetch and the next one. */
 const PAUSE = 5;
 
-/** Concurrent calls for one key share the outcome of the first, whatever their other arguments are. Nothing is kept after that. */
+/** Concurrent calls for one key share the outcome of the first, whatever their other arguments are. */
 export function singleFlight<T, Rest extends readonly unknown[] = []>(
   work: (key: string, ...rest: Rest) => Promise<T>,
 ): (key: string, ...rest: Rest) => Promise<T> {
@@ -19,10 +19,7 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
   };
 }
 
-/**
- * @param maxAge seconds: an older value is loaded again, and never used when that fails
- * @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure
- */
+/** @param maxAge in seconds; an older value is never used  @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure */
 export type RemoteCache<Value> = (key: string, maxAge: number) => Promise<Value>;
 
 /** Caches what `load` fetches from third parties. @param size keys that are remembered */

@@ -11,7 +11,7 @@ const MAX_AGE = 600;
 /** Seconds between two fetches that unknown key ids cause. */
 const COOL_DOWN = 60;
 
-/** Keys from a loader that is called at most once a minute for each source, and once in ten minutes without an unknown key id. */
+/** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown key ids. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
   const cache = remoteCache(load, size, clock);
   return { current: (source) => cache(source, MAX_AGE), refreshed: (source) => cache(source, COOL_DOWN) };
@@ -24,7 +24,7 @@ export async function fetchKeySet(fetch: GuardedFetch, uri: string): Promise<rea
   return keys;
 }
 
-/** Keys at the `jwks_uri` of clients, which they registered or name in their metadata documents. A request never chooses the address. */
+/** Keys at the `jwks_uri` of clients, from their registration or metadata document. */
 export const remoteKeys = (fetch: GuardedFetch, clock: Clock): RemoteKeys => cachedKeys((uri) => fetchKeySet(fetch, uri), KEY_SETS, clock);
 
 /** The metadata of an issuer, checked to be its own. @throws {FetchFailure} */
@@ -35,11 +35,7 @@ export async function issuerDocument(fetch: GuardedFetch, url: string, issuer: s
   return document;
 }
 
-/**
- * Keys of other authorization servers, found by OpenID Connect discovery. Callers pass only issuers that the operator trusts.
- * @param keySets by the addresses that the metadata of issuers names
- * @see OIDC Discovery §4
- */
+/** Keys of issuers that the operator trusts. @param keySets the keys by the `jwks_uri` in an issuer's metadata @see OIDC Discovery §4 */
 export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Clock): RemoteKeys {
   const keySetUri = remoteCache(
     async (issuer) => {

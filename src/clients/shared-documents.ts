@@ -16,9 +16,8 @@ export interface SharedDocuments {
 }
 
 /**
- * Documents that one process fetched, for the others. Each is authenticated with a secret of the token cores, so that anyone with write
- * access to the cache can delete documents but not forge them. Readers validate the content.
- * @param secret the same in all cores that share documents; a copy made with another secret is ignored
+ * Documents that one process fetched, for the others. They are authenticated with a secret of the token cores: write access to the cache
+ * does not suffice to forge them. Readers validate the content.
  * @param longest the most seconds for which a copy is used
  */
 export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest: number, clock: Clock): SharedDocuments {

@@ -8,19 +8,15 @@ import { Refusal } from "../errors.ts";
 export const FAILURES = { points: 100, seconds: 60 } as const;
 const REMEMBERED_PAIRS = 10_000;
 
-/** Counts failures of a key in a window, over all processes that share a counter. */
-export interface FailureCounter {
-  /** @returns 0 while there are fewer than `FAILURES.points` of them, else the seconds until the window ends */
-  hit(key: string): Promise<number>;
-}
+/** Counts failures of a key in a window, over all processes. `hit` returns 0 below `FAILURES.points`, else the seconds left. */
+export type FailureCounter = { hit(key: string): Promise<number> };
 
-/** The key of a pair. An untrusted client_id can have any length; a hash cannot. */
+/** The key of a pair. It is hashed because an untrusted client_id can have any length. */
 const keyOf = (clientId: string, address: string): string => createHash("sha256").update(`${address} ${clientId}`).digest("base64url");
 
 /**
- * Slows down guessing of one client's secret from one address. Secrets have 256 bits, so this only reduces the load. Failures are counted
- * over all processes. Each process remembers the throttled pairs, and learns of one at its next failure. A client that authenticates
- * correctly is never throttled, whatever others at its address send in its name.
+ * Reduces the load of guessing one client's secret from one address. Each process remembers the throttled pairs, and learns of one at its
+ * next failure. A client that authenticates correctly is never throttled.
  * @param onThrottled called once for each window in which a pair failed too often
  */
 export function authenticationThrottle(

@@ -8,7 +8,7 @@ export type AssertionAlgorithm = (typeof CLIENT_ASSERTION_ALGORITHMS)[number];
 
 export const isAssertionAlgorithm = (alg: unknown): alg is AssertionAlgorithm => CLIENT_ASSERTION_ALGORITHMS.some((name) => name === alg);
 
-/** `Ed25519` is the fully specified name of what `EdDSA` means here (RFC 9864). A key for one verifies the other. */
+/** `Ed25519` and `EdDSA` name the same algorithm here (RFC 9864). */
 export const isEd25519 = (alg: unknown): boolean => alg === "EdDSA" || alg === "Ed25519";
 
 /** Key type and curve of each elliptic-curve algorithm; all others are RSA (RFC 7518 §3.1, RFC 8037 §3.1). */
@@ -73,11 +73,7 @@ function powersModulo(prime: number): ReadonlySet<number> {
 
 const FINGERPRINT = PRIMES.map((prime) => [BigInt(prime), powersModulo(prime)] as const);
 
-/**
- * Whether an RSA modulus comes from the chips whose keys can be factored from the public half alone (CVE-2017-15361). About one in two
- * hundred million other moduli looks the same by chance.
- * @param modulus big-endian
- */
+/** Whether a modulus (big-endian) can be factored (CVE-2017-15361). One in about two hundred million sound moduli looks the same. */
 function isFactorable(modulus: Uint8Array): boolean {
   const n = BigInt(`0x${Buffer.from(modulus).toString("hex") || "0"}`);
   return FINGERPRINT.every(([prime, powers]) => powers.has(Number(n % prime)));
@@ -102,11 +98,7 @@ function imported(key: PublishedKey): KeyObject | undefined {
   }
 }
 
-/**
- * Why a key can never verify a signature here, in fixed words; undefined for a usable key. Checked at registration, where the owner reads
- * the answer.
- * @see RFC 7517 §4, RFC 7518 §3.3, RFC 8725 §3.5
- */
+/** Why a key can never verify a signature here, in fixed words, if so. @see RFC 7517 §4, RFC 7518 §3.3, RFC 8725 §3.5 */
 export function keyFault(key: PublishedKey): string | undefined {
   const described = descriptionFault(key);
   if (described !== undefined) return described;

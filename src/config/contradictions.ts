@@ -10,12 +10,11 @@ export type Role = "all" | "front" | "core" | "command";
 const isLoopback = (host: string) =>
   /^(.+\.)?localhost$/i.test(host) || (isIP(host) === 4 && host.startsWith("127.")) || host === "::1" || host === "[::1]";
 
-/** A rule over several settings, and the fault of `setting` where `isBroken`. */
+/** A rule over several settings, and the fault of `setting` where `isBroken`. Without `roles` it applies to all. */
 interface Rule {
   readonly setting: SettingName;
   readonly isBroken: (s: Partial<Settings>) => boolean | undefined;
   readonly fault: string;
-  /** The parts of the service that it applies to; all without it. */
   readonly roles: readonly Role[] | undefined;
 }
 
@@ -199,10 +198,7 @@ const RULES: readonly Rule[] = [
   ),
 ];
 
-/**
- * Faults of settings that are valid alone but not together. Pure.
- * @param faulty settings that are not valid alone; a rule that reads one of them is skipped
- */
+/** Faults of settings that are valid alone but not together. Pure. @param faulty settings whose rules are skipped */
 export function contradictions(
   settings: Partial<Settings>,
   faulty: ReadonlySet<string>,

@@ -15,7 +15,6 @@ const attempt = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** Reads a private key from PKCS#8 or PKCS#1 PEM. */
 const readPrivateKey = (pem: string): KeyObject | undefined => attempt(() => createPrivateKey(pem));
 
 const readPublicKey = (pem: string): KeyObject | undefined =>
@@ -26,7 +25,7 @@ const certificates = (pem: string) => {
   return blocks.length === 0 ? undefined : attempt(() => blocks.map((block) => new X509Certificate(block)));
 };
 
-/** Whether a certificate chain (PEM, leaf first) belongs to a private key (PEM). */
+/** Whether a certificate chain (leaf first) belongs to a private key, both PEM. */
 export const certificateFits = (chain: string, key: string) => {
   const leaf = certificates(chain)?.[0];
   const privateKey = readPrivateKey(key);

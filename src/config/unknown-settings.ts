@@ -1,10 +1,10 @@
 import { distance } from "fastest-levenshtein";
 import { SETTING_NAMES, type SettingName } from "./settings.ts";
 
-/** First words that no other software uses for its own variables: every name with one of them is meant for this server. */
+/** First words of settings that other software does not use for its variables. */
 const OWN_FIRST_WORDS = ["CIMD", "COUNTERSIGN", "GRPC", "JWT", "PQC"];
 
-/** A name that begins like a setting is meant as one: with one of the words above, or with both first words of a longer name. */
+/** A name that begins like a setting is meant as one. */
 const PREFIXES = [
   ...OWN_FIRST_WORDS.map((word) => `${word}_`),
   ...new Set(SETTING_NAMES.flatMap((name) => /^[A-Z]+_[A-Z]+_/.exec(name)?.[0] ?? [])),
@@ -23,10 +23,10 @@ function isSwap(a: string, b: string): boolean {
   return a.length === b.length && a[at] === b[at + 1] && a[at + 1] === b[at] && a.slice(at + 2) === b.slice(at + 2);
 }
 
-/** Letters to insert, delete or replace, or neighbours to swap, until one name is the other. Exact only where that is one swap alone. */
+/** The edit distance of two names. A swap of neighbours counts as one edit if it is the only one. */
 export const editsBetween = (a: string, b: string): number => (a !== b && isSwap(a, b) ? 1 : distance(a, b));
 
-/** Edits that still count as a misspelling. Short names have innocent neighbours: HOME and HOST are two edits apart. */
+/** Edits that count as a misspelling. Short names have innocent neighbours: HOME and HOST are two edits apart. */
 const maxTypos = (name: SettingName): number => (name.length > 8 ? 2 : 1);
 
 const nearest = (name: string, maxEdits: (setting: SettingName) => number): SettingName | undefined =>
@@ -34,17 +34,14 @@ const nearest = (name: string, maxEdits: (setting: SettingName) => number): Sett
     .filter(({ setting, edits }) => edits <= maxEdits(setting))
     .sort((a, b) => a.edits - b.edits)[0]?.setting;
 
-/**
- * Names in the environment that are not settings but were meant as such: misspellings, and names that begin like a setting.
- * @returns each with the setting that was probably meant, if there is one
- */
+/** Misspelled settings, and unknown names that begin like one, each with the setting that was probably meant. */
 export function unknownSettings(names: readonly string[]): { name: string; meant: SettingName | undefined }[] {
   return names.flatMap((name) => {
     const upper = name.toUpperCase();
     if (SETTING_NAMES.some((setting) => setting === name) || THIRD_PARTY.test(upper) || EXAMPLES.has(name)) return [];
     const misspelt = nearest(upper, maxTypos);
     if (misspelt !== undefined && (upper !== misspelt || misspelt.length > 8)) return [{ name, meant: misspelt }];
-    // The prefix alone makes it a fault, so a bolder guess does no harm.
+    // The prefix alone makes it a fault, so the guess may be far off.
     if (PREFIXES.some((prefix) => upper.startsWith(prefix)))
       return [{ name, meant: nearest(upper, (setting) => Math.ceil(setting.length / 3)) }];
     return [];

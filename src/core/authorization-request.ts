@@ -11,25 +11,14 @@ import { requestableScopes } from "./policy/scope.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
 
-/** A valid authorization request, in the values that would be granted. */
-export interface ValidRequest {
-  readonly client: Client;
-  readonly codeChallenge: string;
-  readonly scopes: readonly string[];
-  /** Requested scopes that the client may not have. */
-  readonly droppedScopes: readonly string[];
-  readonly resources: readonly string[];
-  readonly prompt: readonly string[];
-  readonly maxAge: number | undefined;
-  readonly hintedSub: string | undefined;
-}
+/** A valid authorization request in the values that would be granted. The client may not have the `droppedScopes` that it requested. */
+export type ValidRequest = Awaited<ReturnType<typeof validateRequest>>;
 
-/** The parameters that decide where the response may be sent. */
 const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
 
 /**
- * The client of an authorization request. Only when client and redirect URI are valid may the response be sent by redirect. A client of a
- * metadata document is resolved again on every leg of the flow.
+ * Finds the client of an authorization request. The response may be sent by redirect only when client and redirect URI are valid. A client
+ * of a metadata document is resolved again on every leg of the flow.
  * @throws {Refusal} invalid_client, invalid_request, too_many_requests; never to be sent by redirect
  * @see OAuth 2.1 §4.1.2.1, docs/protocol.md#authorization-request
  */
@@ -107,11 +96,8 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
   return hint.sub;
 }
 
-/**
- * Validates the rest of the request, once the response has somewhere to go.
- * @throws {Refusal} to be sent to the client by redirect
- */
-export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core): Promise<ValidRequest> {
+/** Validates the rest of the request, once the response has somewhere to go. @throws {Refusal} to be sent to the client by redirect */
+export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core) {
   assertForm(request);
   assertMayUseGrant(client, "authorization_code");
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);

@@ -3,7 +3,7 @@ import { type NamedTarget, namedTargets } from "../clients/agents.ts";
 import { type Client, isOpenlyRegistered } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import type { AuthorizationRequest, IssueCodeRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/scope.ts";
 import { hashSecret, newSecret } from "../secret.ts";
 import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
@@ -27,21 +27,13 @@ const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFam
   ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
 });
 
-/** The session of the user, for a code that may be issued at once. */
-export interface RequestSession {
-  readonly userId: string;
-  readonly sessionId: string;
-  /** Seconds since the epoch of the real authentication. */
-  readonly authTime: number;
-  readonly requestId: string;
-  /** A secret that stands for one decision of the user: it has one code, however often it is asked for. */
-  readonly decision?: string | undefined;
-}
+/** The session of the user, for a code that may be issued at once. `authTime` in seconds since the epoch. */
+type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "authTime" | "requestId" | "decision">;
 
-/** Only the secret of the decision yields the code, and it always yields the same one. */
+/** The one code of a decision, however often it is requested. @param decision a secret that stands for one decision of the user */
 const codeOf = (decision: string): string => createHmac("sha256", decision).update("authorization code").digest("base64url");
 
-/** The outcome of a valid request: a code if it can be issued at once, else what it would grant and what the user has to be asked. */
+/** A code if it can be issued at once, else what the request would grant and what the user has to be asked. */
 async function answerTo(
   request: AuthorizationRequest,
   valid: ValidRequest,
@@ -73,13 +65,7 @@ async function answerTo(
   return { case: "authorization" as const, value: authorization };
 }
 
-/** The address of the caller, and the id of the HTTP request. */
-export interface RequestOrigin {
-  readonly address: string;
-  readonly requestId: string;
-}
-
-/** Logs the requested scopes that are dropped: otherwise their absence would look like a fault of the client. */
+/** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
 function logDropped(dropped: readonly string[], client: Client, requestId: string, { log }: Core): void {
   if (dropped.length === 0) return;
   log.info("scope_dropped", { clientId: client.clientId, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
@@ -94,7 +80,7 @@ export async function validateAuthorization(
   request: AuthorizationRequest,
   userId: string | undefined,
   session: RequestSession | undefined,
-  { address, requestId }: RequestOrigin,
+  { address, requestId }: Pick<ValidateAuthorizationRequest, "address" | "requestId">,
   core: Core,
 ) {
   const client = await answerableClient(request, address, core);

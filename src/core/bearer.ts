@@ -9,7 +9,7 @@ import { type AccessTokenClaims, audienceList, tokenReference, verifiedAccessTok
 const refuse = refusing("invalid_token");
 
 /**
- * What a route of the service itself demands of a valid token. Pure.
+ * Checks that a valid token permits one use by the service's own routes. Pure.
  * @throws {Refusal} invalid_token, insufficient_scope
  * @see docs/protocol.md#client-management, OIDC Core §5.3
  */
@@ -37,9 +37,8 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
- * Validates a user's access token for one of the service's own routes. Signing out also accepts an expired token, for as long as a refresh
- * token could have lived, and a token of a first-party sign-in whose grant is revoked: there is nothing left to protect. The token of an
- * application is accepted only while its grant is valid.
+ * Validates a user's access token for one of the service's own routes. Sign-out also accepts a token that expired less than a refresh token
+ * lifetime ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid.
  * @throws {Refusal} invalid_token, insufficient_scope
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {

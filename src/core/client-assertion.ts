@@ -2,7 +2,6 @@ import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
-import type { Clock } from "../clock.ts";
 import { Refusal, refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
@@ -14,16 +13,13 @@ const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-b
 const MAX_AHEAD = 3_600;
 const SKEW = 60;
 
-/** Access tokens, ID tokens of other kinds and DPoP proofs are not assertions. Most assertions have no type. */
+/** Excludes access tokens, ID tokens and DPoP proofs. Most assertions have no type. */
 const ASSERTION_TYPES = /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i;
 
 const refuse = refusing("invalid_client");
 
-/** A well-formed assertion. Its signature has not been verified. */
-export interface Assertion extends ParsedJwt {
-  /** The client that it names. Only that client's keys can verify it. */
-  readonly clientId: string;
-}
+/** A well-formed assertion with an unverified signature, and the client that it names. */
+export type Assertion = ParsedJwt & { readonly clientId: string };
 
 /**
  * The audiences that CLIENT_ASSERTION_AUDIENCE accepts.
@@ -75,10 +71,7 @@ function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: n
   return { jti, remember: exp + SKEW - now };
 }
 
-/**
- * Verifies the signature by one of the keys that the client registered or publishes.
- * @throws {Refusal} invalid_client
- */
+/** Verifies the signature by one of the keys that the client registered or publishes. @throws {Refusal} invalid_client */
 async function assertSigned(assertion: Assertion, client: Client, remoteKeys: RemoteKeys): Promise<void> {
   const verdict = await signatureVerdict(assertion, client, remoteKeys).catch((cause: unknown) => {
     throw cause instanceof FetchFailure ? new Refusal("invalid_client", `keys_${cause.reason}`, { cause }) : cause;
@@ -91,10 +84,9 @@ async function signatureVerdict(assertion: Assertion, client: Client, remoteKeys
   return client.jwksUri === null ? refuse("client_without_keys") : verifyByRemoteKeys(assertion, client.jwksUri, remoteKeys);
 }
 
-export interface AssertionPorts extends Pick<CorePorts, "assertionAudiences" | "remoteKeys"> {
-  readonly clock: Clock;
+export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys" | "clock"> & {
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
-}
+};
 
 /** Checks everything about an assertion except that it is used for the first time. @throws {Refusal} invalid_client */
 export async function checkAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {

@@ -5,7 +5,7 @@ import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
 import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
 import { ENFORCED, type Rule, type RuleTrace } from "./policy/rule.ts";
-import type { AuthenticationThrottle, CorePorts } from "./ports.ts";
+import type { CorePorts } from "./ports.ts";
 
 /** Stands in where there is no client or no secret, so that an unknown client takes the same time as a wrong secret. */
 const NO_SECRET = asSecretHash(new Uint8Array(32));
@@ -46,15 +46,15 @@ export function presentedCredential(credential: ClientCredential | undefined): P
   return { method, clientId: named, secret: method === "client_secret_basic" ? basic?.clientSecret : clientSecret };
 }
 
-/** Whether the presented method is one that the client may use here. */
+/** Whether the client may use the presented method at this endpoint. */
 export type MethodRule = (client: Client, presented: AuthMethod) => boolean;
 
-/** At introspection and revocation: a secret, for a client that is registered for one, in the header or in the body (RFC 7662 §2.1). */
+/** At introspection and revocation: a secret in the header or the body, for a client that is registered for either (RFC 7662 §2.1). */
 export const anySecretMethod: MethodRule = (client, presented) => usesSecret(client.tokenEndpointAuthMethod) && usesSecret(presented);
 
 /**
- * At the token endpoint: the registered method; for the client of a metadata document any of those that it lists. A registered secret may
- * come in the header or in the body: widely used clients post it wherever that is advertised.
+ * At the token endpoint: the registered method, or any that a metadata document lists. A registered secret may come in the header or in the
+ * body, because widely used clients post it wherever that is advertised.
  * @see docs/protocol.md#client-authentication
  */
 export const registeredMethod: MethodRule = (client, presented) =>
@@ -62,12 +62,7 @@ export const registeredMethod: MethodRule = (client, presented) =>
   client.alternativeAuthMethods?.includes(presented) === true ||
   anySecretMethod(client, presented);
 
-/** A client as the request names it, with what the rules compare. */
-interface ClientFacts {
-  readonly presented: Presented;
-  readonly client: Client;
-  readonly methodRule: MethodRule;
-}
+type ClientFacts = Pick<ClientAttempt, "presented" | "methodRule"> & { readonly client: Client };
 
 const METHOD_REGISTERED: Rule<ClientFacts> = {
   name: "method_registered",
@@ -86,9 +81,7 @@ const CLIENT_ENABLED: Rule<ClientFacts> = {
   },
 };
 
-/**
- * In order. The proof comes last: for a client that may not authenticate this way, no keys are fetched and no identifier is used up.
- */
+/** In order. The proof comes last: no key is fetched and no identifier used up for a client that may not authenticate this way. */
 export const CLIENT_RULES = {
   credential: {
     name: "credential",
@@ -120,16 +113,15 @@ export interface ClientAttempt {
   readonly methodRule: MethodRule;
 }
 
-/** How an attempt is evaluated: for real, or by `explain`, which uses nothing up. */
+/** How an attempt is evaluated: by the endpoint, or by `explain`, which uses nothing up. */
 interface Evaluation {
   readonly trace: RuleTrace;
   /** Verifies an assertion. @throws {Refusal} invalid_client */
   readonly proveBy: (assertion: Assertion, client: Client) => Promise<unknown>;
-  /** Whether a client that presents nothing is assumed to be able to prove itself. */
+  /** Whether the proof of a confidential client that presents nothing is assumed. */
   readonly assumesProof: boolean;
 }
 
-/** The secret is compared for a known client and an unknown one alike, so that both take the same time. */
 async function findClient({ presented, client: pending }: ClientAttempt) {
   const client = await pending;
   const secretMatches = sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
@@ -155,12 +147,9 @@ async function prove({ method, assertion }: Presented, client: Client, secretMat
   else if (method !== "none" && !secretMatches) refuse("wrong_secret");
 }
 
-export interface AuthenticationPorts extends AssertionPorts {
-  readonly clients: CorePorts["clients"];
-  readonly throttle: AuthenticationThrottle;
-}
+export type AuthenticationPorts = AssertionPorts & Pick<CorePorts, "clients" | "throttle">;
 
-/** Counts an `invalid_client` as a failed authentication. @throws the error; after many of them {Refusal} too_many_requests in its place */
+/** Counts an `invalid_client` as a failed authentication. @throws the error, or {Refusal} too_many_requests after many failures */
 export async function countFailure(
   error: unknown,
   clientId: string,
@@ -175,10 +164,9 @@ export async function countFailure(
 }
 
 /**
- * Authenticates a client whose record is on its way. A valid credential passes also while the client's failures at this address are
- * throttled, so that others at the same address cannot lock a client out. The check costs a hash or a signature, and keys are fetched within
- * the budget of their address.
- * @throws {Refusal} invalid_client, alike for unknown, disabled and unproven clients; too_many_requests in its place after many failures
+ * Authenticates a client whose record is being read. A valid credential passes even while the client's failures at this address are
+ * throttled, so that others at the same address cannot lock the client out.
+ * @throws {Refusal} invalid_client, the same for unknown, disabled and unproven clients; too_many_requests after many failures
  */
 export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<AuthenticationPorts, "clients">): Promise<Client> {
   try {

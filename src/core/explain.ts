@@ -16,7 +16,6 @@ import { prefetch } from "./token-request.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;
 
-/** A rule with its verdict, as `explain` answers it. */
 const verdictOn = (
   { name: rule, demand, source }: RuleHead,
   verdict: Verdict,
@@ -57,7 +56,6 @@ export async function traceRules<Found>(rules: readonly RuleHead[], run: (trace:
   return { found, verdicts: rules.map((rule) => printed(rule, outcomes.get(rule.name))) };
 }
 
-/** Every rule of a token request, those of client authentication first. */
 export const rulesOf = (name: GrantCase): readonly RuleHead[] => [...Object.values(CLIENT_RULES), ...rulesOfGrant(name)];
 
 /** Verifies an assertion without using it up. @throws {Refusal} invalid_client */
@@ -68,9 +66,8 @@ async function assertUnused(assertion: Assertion, client: Client, core: Core): P
 }
 
 /**
- * What the token endpoint would answer to a request, rule by rule, by the stored data of this moment. Writes nothing and uses nothing up: no
- * code, refresh token, assertion or attempt. An operator knows no client secrets, so the proof of a confidential client that presents
- * nothing is assumed.
+ * Explains, rule by rule, what the token endpoint would answer now. Writes nothing and uses up no code, token, assertion or attempt. An
+ * operator knows no client secrets, so the proof of a confidential client that presents nothing is assumed.
  * @throws {Refusal} unsupported_grant_type for a request without a grant, temporarily_unavailable
  */
 export async function explainTokenRequest({ client: credential, requestId, grant }: TokenRequest, core: Core) {
@@ -99,9 +96,9 @@ function verdictsOf({ grantType, rule, error, reason }: RefusedRequest): readonl
 }
 
 /**
- * Why a token request was refused, by its audit record.
+ * Explains from its audit record why a token request was refused.
  * @param requestId X-Request-Id of the answer
- * @throws {Refusal} not_found when there is no record of a refusal under it
+ * @throws {Refusal} not_found without a record of a refusal
  */
 export async function explainRefusal(requestId: string, core: Core) {
   const refused = await core.audit.refusalOf(requestId);
@@ -128,7 +125,7 @@ const PARAMETERS: RuleHead = {
 const RULES = [ANSWERABLE, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
 
 /**
- * What a code would grant the client if the user consents, rule by rule, with the scopes that are dropped. Writes nothing.
+ * Explains, rule by rule, what a code would grant if the user consents, and which scopes are dropped. Writes nothing.
  * @param address of the caller; fetching a metadata document counts against its limit
  */
 export async function explainAuthorizationRequest(request: AuthorizationRequest, address: string, core: Core) {

@@ -3,8 +3,8 @@ import { Refusal } from "../errors.ts";
 import type { CallContext, Core } from "./ports.ts";
 
 /**
- * The core as one call uses it: whatever the call consumes, issues or revokes carries the call's deadline into its statement, and is not
- * begun once the caller has left. Otherwise a process that was stopped for a while would do late what its client has long repeated.
+ * The core for one call: everything that the call consumes, issues or revokes carries the call's deadline into its statement, and does not
+ * begin once the caller has left. Otherwise a process that was suspended could write effects that its client has already repeated.
  * @throws {Refusal} temporarily_unavailable for a call whose deadline passed while this process stood still
  */
 export function inTime(core: Core, { notAfter, signal }: CallContext): Core {

@@ -21,7 +21,7 @@ const INACTIVE = { active: false };
 /** Whether a token has expired, by the clock of the database that its state was read from. Pure. */
 export const hasExpired = (claims: AccessTokenClaims, state: TokenState): boolean => claims.exp <= state.now;
 
-/** Whether neither the token, nor its grant, client or user, nor a token that it was derived from, has been revoked or disabled. Pure. */
+/** Whether token, grant, client, user and all ancestor tokens are neither revoked nor disabled. Pure. */
 export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
   const hasUser = tokenReference(claims).userId !== undefined;
   return !state.revoked && state.clientEnabled && (!hasUser || (state.grantLives && state.subject?.enabled === true));
@@ -38,7 +38,7 @@ export const mayIntrospect = (caller: Client, claims: AccessTokenClaims): boolea
   );
 };
 
-/** The second signature of a hybrid token. Nothing is read for a classical token. */
+/** Reads the second signature of a hybrid token, and nothing for a classical one. */
 const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =>
   promisesSecond(
     token,
@@ -47,18 +47,11 @@ const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =
     ? core.detachedSignatures.of(claims.jti)
     : undefined;
 
-/** A token to introspect. If its signature was verified before, its state is already being read. */
-interface PrefetchedToken {
-  readonly token: string;
-  readonly claims: AccessTokenClaims | undefined;
-  readonly state: Promise<TokenState> | undefined;
-}
-
 /**
- * Begins to read the state of tokens whose signatures were verified before, alongside the row of the caller, so that the request waits for
- * the database once. Verifies no signature: the caller has not authenticated yet.
+ * Begins to read the state of tokens whose signatures were verified before, in parallel with the row of the caller. Verifies no signature,
+ * because the caller has not authenticated yet.
  */
-export const prefetchStates = (tokens: readonly string[], core: Core): readonly PrefetchedToken[] =>
+export const prefetchStates = (tokens: readonly string[], core: Core) =>
   tokens.map((token) => {
     const remembered = core.issuedTokens.remembered(token, "at+jwt");
     const claims = remembered && asAccessToken(remembered);
@@ -67,11 +60,8 @@ export const prefetchStates = (tokens: readonly string[], core: Core): readonly 
     return { token, claims, state };
   });
 
-/**
- * The state of a token, as the caller may see it.
- * @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection
- */
-export async function introspect(prefetched: PrefetchedToken, caller: Client, core: Core) {
+/** The state of a token, as the caller may see it. @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection */
+export async function introspect(prefetched: ReturnType<typeof prefetchStates>[number], caller: Client, core: Core) {
   const { token } = prefetched;
   const claims = prefetched.claims ?? verifiedAccessToken(token, core);
   if (claims === undefined || !mayIntrospect(caller, claims)) return INACTIVE;
@@ -97,10 +87,7 @@ export async function introspect(prefetched: PrefetchedToken, caller: Client, co
   };
 }
 
-/**
- * Whether a static API key is valid now, and for which client.
- * @see docs/protocol.md#api-keys
- */
+/** Whether a static API key is valid now, and for which client. @see docs/protocol.md#api-keys */
 export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {
   const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;
   return live === undefined

@@ -10,13 +10,13 @@ import type { Core } from "./ports.ts";
 /** These refusals have an audit record of the revocation that they caused. */
 const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed"];
 
-/** What an audit record says of the reason of a refusal. */
+/** The members of an audit record that say why. */
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
 
 /**
- * Runs the work of a token request whose client has authenticated; a refusal is thrown once its record is written. Anyone can send requests
- * in the name of a public client, and could fill the log: its refusals have no record, unless the grant says otherwise, and then an
- * `invalid_client` counts as failed authentication and is throttled before `work` begins.
+ * Runs the work of an authenticated token request, and records its refusal before it is thrown. Anyone could fill the log in the name of a
+ * public client: its refusals have no record unless the grant says otherwise, and then they count as failed authentication and are
+ * throttled before `work` begins.
  * @throws {Refusal} that of the work
  */
 export async function auditingRefusals<Answer>(
@@ -53,13 +53,9 @@ const recordOf = (
   ...refusalDetails,
 });
 
-/** A token exchange before its agent has authenticated. */
-export interface UnauthenticatedExchange {
-  readonly credential: ClientCredential | undefined;
-  readonly requestId: string;
-}
+type UnauthenticatedExchange = { readonly credential: ClientCredential | undefined; readonly requestId: string };
 
-/** The client that a request names, even if it names it in two ways at once. */
+/** The client that a request names, even in a credential that is refused. */
 function namedClient(credential: ClientCredential | undefined): string | undefined {
   try {
     return presentedCredential(credential).clientId;
@@ -69,7 +65,7 @@ function namedClient(credential: ClientCredential | undefined): string | undefin
   }
 }
 
-/** Records an exchange that is refused before its tokens are looked at: the named agent is the whole chain. */
+/** Records an exchange that is refused before its tokens are read: the named agent is the whole chain. */
 async function recordUnauthenticated(
   refusal: Refusal,
   { credential, requestId }: UnauthenticatedExchange,
@@ -98,7 +94,7 @@ export async function refuseUnauthenticated(error: unknown, exchange: Unauthenti
 
 const REASON = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** Refuses an exchange that the front could not read, for the front's reason, once that is recorded. @throws {Refusal} always */
+/** Records and refuses an exchange that the front could not read, for the front's reason. @throws {Refusal} always */
 export async function refuseUnreadable(
   { error, reason, description }: RefusedTokenExchange,
   exchange: UnauthenticatedExchange,

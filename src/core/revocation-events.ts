@@ -1,44 +1,40 @@
 import { hash } from "node:crypto";
 
-/** Something that ended, or (`lifted`) counts again. */
+/** A revocation, or (`lifted`) the end of one. Times in seconds since the epoch. */
 export interface RevocationEvent {
-  /** Digits. Of two marks of one thing the later one has the greater number. */
+  /** Digits. Of two events with one key the later has the greater number. */
   readonly sequence: string;
   readonly kind: "jti" | "grant" | "client" | "user" | "agent";
-  /**
-   * The jti, UUID of the grant, client_id or UUID of the user; of a paused agent the client_id, and after a line feed the UUID of the user
-   * if it is paused for that one alone.
-   */
+  /** The jti, UUID of grant or user, or client_id; for an agent that one user paused, client_id, line feed and UUID of the user. */
   readonly key: string;
   readonly lifted: boolean;
-  /** Seconds since the epoch. */
   readonly revokedAt: number;
-  /** Seconds since the epoch; no token that the mark could be about lives longer. */
+  /** No token that the event could concern lives longer. */
   readonly expiresAt: number;
 }
 
-/** Marks of what ended before its time, written in the transaction that ended it. */
+/** Revocation events, written in the transaction that revokes. */
 export interface RevocationEvents {
-  /** A cursor: `since` returns whatever is not yet visible when the cursor is read. */
+  /** A cursor: `since` returns every event that is not yet visible when the cursor is read. */
   edge(): Promise<string>;
   /**
-   * Every mark that can be seen now and was not certain to be seen at the cursor's reading, some perhaps for a second time. Without a
-   * cursor, or with one that is none of this database, everything that still matters (`whole`).
+   * Every event that became visible since the cursor was read, and possibly some earlier ones. Without a cursor, or with one of another
+   * database, all unexpired events (`whole`).
    */
   since(
     cursor: string | undefined,
   ): Promise<{ readonly marks: readonly RevocationEvent[]; readonly cursor: string; readonly whole: boolean }>;
 }
 
-/** Bytes of a digest: enough that no second text for one can be found. */
+/** Bytes of a digest. */
 const LENGTH = 16;
 
-/** A grant is named as the `jti` of its tokens name it. */
+/** The form of a grant's id in the `jti` of its tokens. */
 const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 
 /**
- * The digest by which the holder of a token recognizes a revocation event. A watcher learns no id of users, clients or tokens from it.
- * The texts are part of the contract (RevocationEvent in the proto).
+ * The digest by which the holder of a token recognizes a revocation event. It does not reveal ids of users, clients or tokens.
+ * @see RevocationEvent in the proto, which fixes the digested texts
  */
 export function revocationDigest({ kind, key }: Pick<RevocationEvent, "kind" | "key">): Uint8Array {
   const name = kind === "grant" ? packed(key) : key;

@@ -5,12 +5,11 @@ import { actorsOf } from "./policy/delegation.ts";
 import type { Core } from "./ports.ts";
 import { tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
-/** The shape of refresh tokens (docs/protocol.md#refresh-tokens). */
 const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
 
 /**
- * Ends a token of the client's own: a refresh token with its whole family and what was issued from it, an access token by itself.
- * Whatever is no live token of this client is left alone without a word.
+ * Revokes a token of the client: a refresh token with its family and all that was issued from it, an access token alone. Ignores everything
+ * that is not a live token of this client.
  * @see RFC 7009 §2.1 and §2.2, docs/protocol.md#revocation
  */
 export async function revoke(token: string, client: Client, requestId: string, core: Core): Promise<void> {

@@ -23,7 +23,7 @@ const coreOf = (ports: CorePorts): Core => ({
   successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
 });
 
-/** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or when the call comes too late */
+/** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or after the call's deadline */
 function issuing(whole: Core, context: CallContext): Core {
   const core = inTime(whole, context);
   core.clocks?.assertTrue();
@@ -41,7 +41,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
       const core = inTime(whole, context);
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
-      // While the clocks are apart no code is issued here; IssueCode then says why.
+      // While the clocks are apart no code is issued here; `issueCode` reports it.
       const signedIn =
         session && core.clocks?.isTrue() !== false && userId !== undefined
           ? { userId, sessionId: session.id, authTime: session.authTime, requestId }

@@ -11,10 +11,9 @@ import type { CodeBinding, Core, CorePorts } from "./ports.ts";
 import { auditingRefusals, refuseUnauthenticated, refuseUnreadable } from "./refusal-audit.ts";
 
 /**
- * Begins to read the records of a token request, all at once, so that the request waits for the database once.
- * A registered client is in the directory. The client of a metadata document is taken as it was when the presented code, or the code behind
- * the presented refresh token, was issued: nothing is fetched here, and a changed document does not let other keys use earlier grants.
- * @throws {Refusal} from `client`, for the client of a document: invalid_grant when code or refresh token is not its own, invalid_request
+ * Begins to read the records of a token request in parallel. The client of a metadata document is taken as it was when the code was issued:
+ * nothing is fetched, and a changed document does not let other keys use earlier grants.
+ * @throws {Refusal} from `client`, for the client of a document: invalid_grant for the code or token of another client, invalid_request
  * @see docs/protocol.md#metadata-documents, draft-ietf-oauth-client-id-metadata-document §5
  */
 export function prefetch(
@@ -47,8 +46,8 @@ async function authenticate(grant: TokenRequest["grant"], credential: TokenReque
 }
 
 /**
- * Answers a token request: authenticates its client, then hands it to the row of its grant.
- * @throws {Refusal} as the grant and the authentication refuse, once that is recorded; unsupported_grant_type, temporarily_unavailable
+ * Authenticates the client of a token request and answers it by the row of its grant.
+ * @throws {Refusal} of authentication and grant, once recorded; unsupported_grant_type, temporarily_unavailable
  * @see RFC 6749 §3.2
  */
 export async function answerTokenRequest({ client: credential, requestId, grant }: TokenRequest, core: Core): Promise<TokenAnswer> {

@@ -1,33 +1,27 @@
 import type { AuditEntry } from "../audit.ts";
 
-/**
- * The records on which the state of an access token depends. A user's token has `userId`, and either its grant or the delegation that it
- * was issued for; a client_credentials token has none of the three.
- */
+/** The records that decide the state of a token. A user's token has `userId` and either `grantId` or `delegationId`. */
 export interface TokenReference {
   readonly jti: string;
   readonly clientId: string;
   readonly userId?: string;
   readonly grantId?: string;
   readonly delegationId?: string;
-  /** client_id of the agent that asks to act with it, where one does. */
+  /** client_id of the agent that requests to act with the token. */
   readonly agent?: string;
 }
 
-/**
- * What may invalidate a token before it expires. A delegated token is evaluated with all that it was derived from. Members are false or
- * absent when their row is missing.
- */
+/** What may invalidate a token before it expires, ancestors included. Members are false or undefined when their row is missing. */
 export interface TokenState {
-  /** Seconds since the epoch by the database's clock at the read: what a token's `exp` is compared with, on every core alike. */
+  /** Seconds since the epoch by the database's clock, to which every core compares `exp`. */
   readonly now: number;
-  /** The token itself, or one that it descends from, was ended; or a delegation above it was cut, or its agent disabled or paused. */
+  /** The token or an ancestor is revoked, a delegation above it is cut, or its agent is disabled or paused. */
   readonly revoked: boolean;
   /** An operator or the user has paused the agent that acts with the token. */
   readonly agentPaused: boolean;
-  /** The grant at the root lives, and a delegated token has its row. */
+  /** The grant at the root is live, and a delegated token has its row. */
   readonly grantLives: boolean;
-  /** The token's client may go on, and so may the one that holds the grant at the root. */
+  /** The token's client and the client of the grant at the root are enabled. */
   readonly clientEnabled: boolean;
   readonly subject: (Subject & { readonly role: string }) | undefined;
   /** The grant at the root of a user's token; undefined when it is deleted. */
@@ -39,17 +33,14 @@ export interface TokenRoot {
   readonly grantId: string;
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
-  /** The user has signed out since: tokens live to their expiry, but can no longer be exchanged. */
+  /** The user has signed out: tokens stay valid until they expire, but cannot be exchanged. */
   readonly signedOut: boolean;
 }
 
 export interface TokenStates {
-  /** Coalesced: one read for all tokens of a moment. */
+  /** Coalesced: one read for concurrent calls. */
   of(token: TokenReference): Promise<TokenState>;
-  /**
-   * Denies one access token until `expiresAt` (seconds since the epoch); one that has expired by the database's clock is left alone.
-   * Idempotent.
-   */
+  /** Revokes an access token until `expiresAt` (seconds since the epoch), unless the database's clock is past it. Idempotent. */
   revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
 }
 
@@ -63,13 +54,12 @@ export interface Subject {
   readonly lastName: string | null;
 }
 
-/** A grant of a user, to be opened together with its first tokens. */
 export interface NewGrant {
   readonly id: string;
   readonly clientId: string;
   readonly userId: string;
   readonly scopes: readonly string[];
-  /** The audience that tokens of this grant carry when nothing narrower is asked for. */
+  /** The audience of tokens unless the request narrows it. */
   readonly audience: readonly string[];
   readonly authTime: number;
 }

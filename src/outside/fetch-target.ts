@@ -6,8 +6,8 @@ export interface TargetRules {
   /** Base URL of this server, which is never fetched from. */
   readonly ownUrl: string;
   /**
-   * In development only: allows this machine under the name `localhost` or a name below it. Not this server itself, not an IP address, and
-   * no other name that resolves to loopback, whose owner could choose what is fetched from this machine.
+   * In development only: allows this machine, except this server, as `localhost` or a name below it. The owner of any other name that
+   * resolves to loopback could choose what is fetched from this machine.
    */
   readonly loopbackAllowed: boolean;
   /** Together with `loopbackAllowed`, for issuers that the operator configured: also allows http, and a loopback address. */
@@ -21,11 +21,7 @@ const isLocalhost = (host: string) => host === "localhost" || host.endsWith(".lo
 export const mayReachLoopback = ({ hostname, href }: URL, { loopbackAllowed, plainLoopback = false }: TargetRules): boolean =>
   loopbackAllowed && (isLocalhost(hostname) || (plainLoopback && isLoopbackUrl(href)));
 
-/**
- * Parses a URL that may be fetched. Checks the parsed host: the parser turns `0x7f.1`, `2130706433` and circled digits into the address that
- * they mean. Pure.
- * @throws {FetchFailure}
- */
+/** Parses a URL that may be fetched. Checks the parsed host, in which `0x7f.1` is an IP address. Pure. @throws {FetchFailure} */
 export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopback = false }: TargetRules): URL {
   const target = URL.parse(url);
   if (target === null) throw new FetchFailure("url_malformed");

@@ -17,22 +17,18 @@ const CONCURRENT_LOOKUPS = 2;
 
 const tooMany = () => new FetchFailure("too_many_fetches");
 
-/** Whether an address may be connected to. */
 type Permitted = (address: string) => boolean;
 
 /** Resolves all addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-export interface GuardedFetchOptions extends TargetRules {
-  /** Default: the system's resolver. */
-  readonly resolve?: Resolve;
-}
+export type GuardedFetchOptions = TargetRules & { readonly resolve?: Resolve };
 
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
 
 /**
- * Fetches from untrusted URLs; the service has no other way to do so. The name is resolved once, all of its addresses are checked, and only
- * these are connected to, so that a later change of the name has no effect. Every call has its own connection.
+ * Fetches from untrusted URLs. Resolves the name once, checks all of its addresses and connects only to these, so that a later change of
+ * the name has no effect.
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
@@ -86,12 +82,11 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
   };
 }
 
-/** What a response must be, and how it is read. */
+/** What a response must be, and how it is read. `otherwise` is the reason of the failure for any other type. */
 interface Expected<T> {
   readonly maxBytes: number;
   readonly accept: string;
   readonly isWanted: (contentType: Headers[string]) => boolean;
-  /** The reason of the failure for any other type. */
   readonly otherwise: string;
   readonly take: (bytes: Buffer, headers: Headers) => T;
 }

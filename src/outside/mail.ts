@@ -4,16 +4,11 @@ import { createTransport, type SendMailOptions } from "nodemailer";
 import type { Mail } from "../accounts/ports.ts";
 
 /** A message with an id, which is the same for every attempt to send it. */
-export interface IdentifiedMail extends Mail {
-  readonly id: string;
-}
+export type IdentifiedMail = Mail & { readonly id: string };
 
 /** Hands messages to a mail server, or writes them to files. */
 export interface Mailer {
-  /**
-   * @returns the path, if messages are written to files
-   * @throws {UndeliverableError} for a permanent refusal of the recipient; any other error may be temporary
-   */
+  /** @returns the path of a message that was written to a file  @throws {UndeliverableError} for a permanent refusal of the recipient */
   send(mail: IdentifiedMail): Promise<{ readonly path?: string }>;
   close(): void;
 }
@@ -23,13 +18,8 @@ export class UndeliverableError extends Error {
   override readonly name = "UndeliverableError";
 }
 
-export interface MailSettings {
-  /** `smtp://` or `smtps://`; without it messages are written to files. */
-  readonly smtpUrl?: string | undefined;
-  /** Sender: an address, or `Name <address>`. */
-  readonly from: string;
-  readonly dataDir: string;
-}
+/** Without `smtpUrl`, messages are written to files. `from` is an address, or `Name <address>`. */
+export type MailSettings = { readonly smtpUrl?: string | undefined; readonly from: string; readonly dataDir: string };
 
 /** The directory of messages that are written to files. */
 export const outboxDirectory = (dataDir: string): string => join(dataDir, "outbox");
@@ -41,7 +31,7 @@ export const createMailer = (settings: MailSettings): Mailer =>
 
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
-/** The recipient is one address: commas and line ends in it do not add further ones. Automatic replies are suppressed (RFC 3834 §5). */
+/** The recipient is one address, even with commas or line ends in it. Automatic replies are suppressed (RFC 3834 §5). */
 const envelope = (from: string, mail: IdentifiedMail): SendMailOptions => ({
   from,
   to: { name: "", address: mail.to },

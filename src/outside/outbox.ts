@@ -24,10 +24,7 @@ export function afterFailure(mail: Pick<QueuedMail, "attempts" | "left">, error:
   return error instanceof UndeliverableError || again >= mail.left ? "give_up" : { again };
 }
 
-/**
- * The part of an error that may be logged: the reply code of RFC 5321 §4.2 and the error code, but no text, which may name the recipient.
- * Pure.
- */
+/** The part of an error that may be logged: reply code (RFC 5321 §4.2) and error code, but no text, which may name the recipient. */
 function failureOf(error: unknown): { readonly status?: number; readonly code?: string } {
   const cause = error instanceof UndeliverableError ? error.cause : error;
   if (!(cause instanceof Error)) return {};
@@ -39,10 +36,7 @@ function failureOf(error: unknown): { readonly status?: number; readonly code?: 
   };
 }
 
-/**
- * @param options.idle milliseconds between two queries of an empty outbox
- * @param options.written called with the path of each message that was written to a file; the message contains a secret link and is not shown
- */
+/** @param options.idle milliseconds between queries of an empty outbox  @param options.written gets the path of a message in a file */
 export function startOutbox(options: {
   readonly outbox: Outbox;
   readonly mailer: Mailer;

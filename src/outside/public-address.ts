@@ -6,10 +6,7 @@ const SPECIAL_IPV4 = [
   "192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
 ].flatMap((ranges) => ranges.split(" "));
 
-/**
- * Special-use ranges of 2000::/3, and those that contain an IPv4 address (Teredo, 6to4). Everything outside 2000::/3 is refused, including
- * NAT64 and unique local addresses.
- */
+/** Special-use ranges of 2000::/3, and those that contain an IPv4 address (Teredo, 6to4). Everything outside 2000::/3 is refused. */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
 
 const listOf = (ranges: readonly string[], family: "ipv4" | "ipv6"): BlockList => {

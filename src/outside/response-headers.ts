@@ -12,10 +12,7 @@ export const isMediaType = (contentType: Header, type: string): boolean =>
 const single = (header: Header): string | undefined => (typeof header === "string" ? header : header?.join(", "));
 const seconds = (text: string | undefined): number | undefined => (text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined);
 
-/**
- * Seconds for which a response is fresh; undefined if it does not say, 0 if it must not be cached. Uses only the times in the response.
- * @see RFC 9111 §4.2.1, §5.2.2
- */
+/** Seconds for which a response is fresh; undefined if it does not say, 0 if it must not be cached. @see RFC 9111 §4.2.1, §5.2.2 */
 export function freshness(headers: Headers): number | undefined {
   const directives = new Map(
     (single(headers["cache-control"]) ?? "")

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuthorizationRequestSchema } from "../gen/countersign/token/v1/token_pb.ts";
 import { formOf, parseParameters } from "./form.ts";
 
-/** Parameters that would change what is asked for, of features that the service does not have (OIDC Core §6, §7.2.1). */
+/** Parameters of features that the service does not have (OIDC Core §6, §7.2.1). */
 const UNSUPPORTED = ["request", "request_uri", "registration"] as const;
 
 type Request = MessageInitShape<typeof AuthorizationRequestSchema>;
@@ -27,10 +27,8 @@ const PARAMETERS = {
 const members = Object.keys(PARAMETERS) as readonly (keyof typeof PARAMETERS)[];
 
 /**
- * Reads the query of a GET, or the form of a POST, to the authorization endpoint. Judges nothing: repeats and unsupported parameters
- * are named in the request, since the core reports them to the client by redirect.
- * @throws {Refusal} invalid_request for text that is no form
- * @see OAuth 2.1 §4.1.1, OIDC Core §3.1.2.1
+ * Reads an authorization request from a query or form. It lists repeats and unsupported parameters, which the core reports by redirect.
+ * @throws {Refusal} invalid_request for text that is no form @see OAuth 2.1 §4.1.1, OIDC Core §3.1.2.1
  */
 export function parseAuthorizationRequest(text: string): Request {
   const parameters = parseParameters(text);
@@ -46,10 +44,7 @@ export function parseAuthorizationRequest(text: string): Request {
   };
 }
 
-/**
- * The parameters of a request that the core found good, as a query: reading it gives the same request. Parameters that the service does not
- * know are left out.
- */
+/** A valid request as a query that reads as the same request, without unknown parameters. */
 export function authorizationQuery(request: Request): string {
   const query = new URLSearchParams();
   for (const member of members) {
@@ -60,12 +55,12 @@ export function authorizationQuery(request: Request): string {
   return query.toString();
 }
 
-/** The most characters of a parameter, percent-encoded. A request is kept while the user signs in, so it has to stay small. */
+/** The most characters of a percent-encoded parameter. Requests are stored while users sign in. */
 const LONGEST: { readonly [M in keyof typeof PARAMETERS]?: number } = { state: 2048, nonce: 512, loginHint: 512, idTokenHint: 2048 };
 /** Of all parameters together. */
 const LONGEST_REQUEST = 4096;
 
-/** What of a request is too long, and the most characters of it. Pure. */
+/** The part of a request that is too long, and the most characters of it. Pure. */
 export function tooLong(request: Request): { readonly what: string; readonly limit: number } | undefined {
   for (const member of members) {
     const [value, limit] = [request[member], LONGEST[member]];
@@ -74,11 +69,7 @@ export function tooLong(request: Request): { readonly what: string; readonly lim
   return authorizationQuery(request).length > LONGEST_REQUEST ? { what: "The whole request", limit: LONGEST_REQUEST } : undefined;
 }
 
-/**
- * The address to redirect to, built by appending text: the registered URI keeps every byte, which a URL class would not grant.
- * Members that are undefined are left out.
- * @see RFC 6749 §3.1.2, RFC 9207 §2
- */
+/** The redirect URI with parameters. Appends text, since a URL class would change the registered URI. @see RFC 6749 §3.1.2, RFC 9207 §2 */
 export function redirectWith(uri: string, parameters: Readonly<Record<string, string | undefined>>): string {
   const pairs = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeValue(value)}`]));
   return `${uri}${uri.includes("?") ? "&" : "?"}${pairs.join("&")}`;

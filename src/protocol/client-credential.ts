@@ -9,7 +9,7 @@ type ClientCredential = MessageInitShape<typeof ClientCredentialSchema>;
 const BASIC = /^basic +((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?) *$/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Parameters that are, or stand for, a credential and therefore never belong in a query (OAuth 2.1 §2.4.1, §3.2). */
+/** Parameters that must not be in a query (OAuth 2.1 §2.4.1, §3.2). */
 const SECRET_PARAMETERS = [
   "client_secret",
   "client_assertion",
@@ -26,9 +26,8 @@ const SECRET_PARAMETERS = [
 const SECRET_IN_QUERY = new RegExp(`(?:^|&)(?:${SECRET_PARAMETERS.join("|")})(?:=|&|$)`);
 
 /**
- * Gathers what a request presents to authenticate its client. Several methods are passed on as several; which one is the right one
- * is the core's to say. Basic with an empty secret and nothing beside it names a client and proves nothing, as `client_id` would.
- * @param authorization the `Authorization` header  @param address where the request came from
+ * Collects the client credentials of a request. The core decides about several methods. Basic with an empty secret counts as `client_id`.
+ * @param address of the caller
  * @throws {Refusal} invalid_client for an `Authorization` header that is no well-formed Basic
  * @see RFC 6749 §2.3.1, RFC 7521 §4.2, docs/protocol.md#client-authentication
  */
@@ -80,6 +79,6 @@ function parseBasic(authorization: string): { clientId: string; clientSecret: st
   }
 }
 
-/** For a search only: names are ASCII, and a broken escape hides none of them. */
+/** Decodes ASCII only, which suffices to find parameter names, and ignores broken escapes. */
 const lenientlyDecoded = (query: string): string =>
   query.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

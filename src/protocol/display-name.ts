@@ -2,15 +2,11 @@ import { z } from "zod";
 
 const MAX_LENGTH = 255;
 
-/** A character that shows: neither blank nor one that is nothing to look at. */
+/** A visible character. */
 const VISIBLE = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u;
 const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
-/**
- * What is wrong with a name that is shown to users, in fixed words; undefined for a valid one. A name shows, shows as what it is, and can be
- * stored. The same for every way in which a client comes to be.
- * @see docs/protocol.md#clients, docs/protocol.md#limits
- */
+/** The fault of a name that users see, if any: too long, invisible, deceiving or not storable. @see docs/protocol.md#clients */
 export function displayNameFault(name: string): string | undefined {
   if (Array.from(name).length > MAX_LENGTH) return `must have a length of at most ${MAX_LENGTH}`;
   if (!name.isWellFormed()) return "contains a character that cannot be stored";
@@ -19,7 +15,6 @@ export function displayNameFault(name: string): string | undefined {
   return VISIBLE.test(name) ? undefined : "must not be blank";
 }
 
-/** Such a name where JSON is read. */
 export const DisplayName = z
   .string()
   .check(({ value, issues }) => {

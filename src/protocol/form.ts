@@ -41,11 +41,7 @@ export function parseParameters(text: string): Parameters {
   return parameters;
 }
 
-/**
- * Reads a form of which each parameter may appear once.
- * @throws {Refusal} invalid_request for a repeated parameter, and as `parseParameters`
- * @see RFC 6749 §3.2
- */
+/** Reads a form without repeated parameters. @throws {Refusal} invalid_request, also as `parseParameters` does @see RFC 6749 §3.2 */
 export function parseForm(text: string): Form {
   const parameters = parseParameters(text);
   for (const [name, values] of parameters) {
@@ -56,7 +52,7 @@ export function parseForm(text: string): Form {
   return formOf(parameters);
 }
 
-/** The first value of each parameter, for a reader that judges repeats itself. */
+/** The first value of each parameter, for callers that handle repeats. */
 export const formOf = (parameters: Parameters): Form => ({
   get: (name) => parameters.get(name)?.[0] || undefined,
   all: (name) => parameters.get(name)?.filter((value) => value !== "") ?? [],

@@ -3,7 +3,6 @@ import { Refusal } from "../errors.ts";
 import type { TokenRequest, TokenRequestSchema } from "../gen/countersign/token/v1/token_pb.ts";
 import type { Form } from "./form.ts";
 
-/** The grant of a token request as it goes to the core. */
 type GrantInit = NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>;
 
 /** The member of the `grant` oneof that carries a grant. */
@@ -13,15 +12,14 @@ export type GrantCase = Exclude<NonNullable<TokenRequest["grant"]["case"]>, "ref
 export type GrantParams<Case extends GrantCase> = Extract<TokenRequest["grant"], { case: Case }>["value"];
 
 interface GrantRow<Case extends GrantCase> {
-  /** `grant_type` on the wire. */
   readonly grantType: string;
-  /** Label of the grant in metrics. */
+  /** The grant in metrics. */
   readonly label: string;
-  /** Whether a developer or an open registration may ask for it; the others are for operators to give. */
+  /** Whether developers and open registrations may request it; operators give the others. */
   readonly selfService: boolean;
-  /** Whether it is for clients that prove who they are alone. */
+  /** Whether only authenticated clients may use it. */
   readonly confidential: boolean;
-  /** The parameters without which it cannot be evaluated, by their names on the wire. */
+  /** Required parameters, by their names on the wire. */
   readonly required: Readonly<Record<string, keyof GrantParams<Case>>>;
   /** Reads the parameters; a missing one is left empty. */
   readonly read: (form: Form) => Extract<GrantInit, { case: Case }>["value"];
@@ -31,10 +29,7 @@ const text = (form: Form, name: string): string => form.get(name) ?? "";
 const narrowing = (form: Form) => ({ scope: form.get("scope"), resource: [...form.all("resource")] });
 const details = (form: Form) => (form.get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
 
-/**
- * Every grant of the service: what parsing, metadata, metrics, client registration and the command line know of it. The core completes each
- * row with its rules and its handler (core/grants/registry.ts).
- */
+/** All grants, for every use outside the core, which adds rules and a handler to each row (core/grants/registry.ts). */
 export const GRANTS = {
   authorizationCode: {
     grantType: "authorization_code",
@@ -101,7 +96,7 @@ export const GRANT_TYPES: readonly GrantType[] = rows.map(({ grantType }) => gra
 export const TOKEN_EXCHANGE = GRANTS.tokenExchange.grantType;
 export const JWT_BEARER = GRANTS.jwtBearer.grantType;
 
-/** The grants that a developer or an open registration may ask for. @see docs/protocol.md#registration */
+/** The grants that developers and open registrations may request. @see docs/protocol.md#registration */
 export const SELF_SERVICE_GRANT_TYPES = rows
   .filter((row): row is Extract<Row, { selfService: true }> => row.selfService)
   .map(({ grantType }) => grantType);
@@ -112,16 +107,12 @@ export const CONFIDENTIAL_GRANT_TYPES: readonly GrantType[] = rows.filter((row) 
 /** The label of a first-party sign-in, which issues tokens without a grant type. */
 export const LOGIN_LABEL = "login";
 
-/** Every label under which issued tokens are counted. */
 export const GRANT_LABELS: readonly string[] = [...rows.map(({ label }) => label), LOGIN_LABEL];
 
 export const grantLabel = (grant: string | undefined): string =>
   Object.hasOwn(GRANTS, grant ?? "") ? GRANTS[grant as GrantCase].label : "other";
 
-/**
- * The grants that the token endpoint answers and the metadata advertises.
- * @param idJagEnabled ID_JAG_ENABLED: without it the service does not mention identity assertions
- */
+/** The grants that the token endpoint serves and the metadata advertises. @param idJagEnabled ID_JAG_ENABLED */
 export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
   GRANT_TYPES.filter((grantType) => idJagEnabled || grantType !== JWT_BEARER);
 
@@ -131,8 +122,7 @@ const CASES = new Map<string, GrantCase>(Object.entries(GRANTS).map(([name, { gr
 export const grantCaseOf = (grantType: string): GrantCase | undefined => CASES.get(grantType);
 
 /**
- * Reads the grant of a token request. A grant that is not served is refused here, before the client is authenticated, so that every caller
- * gets the same answer. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
+ * Reads the grant of a token request. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
  * @param served the grants that the metadata advertises
  * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type
  * @see RFC 6749 §4, RFC 8693 §2.1, RFC 7523 §2.1
@@ -149,11 +139,7 @@ export function parseGrant(form: Form, served: readonly string[]): GrantInit {
   return { case: name, value: GRANTS[name].read(form) } as GrantInit;
 }
 
-/**
- * Refuses a grant that lacks a required parameter. To be called once the client has authenticated and may use the grant: an unknown caller
- * learns nothing about parameters.
- * @throws {Refusal} invalid_request
- */
+/** Refuses a grant that lacks a required parameter. Called for authenticated clients that may use it. @throws {Refusal} invalid_request */
 export function assertGrantComplete(grant: TokenRequest["grant"]): void {
   if (grant.case === undefined || grant.case === "refusedTokenExchange") return;
   const { required }: { readonly required: Readonly<Record<string, string>> } = GRANTS[grant.case];

@@ -14,10 +14,10 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
   ["email", "must be an e-mail address"],
 ]);
 
-/** How the messages of the schema library begin; a message of a schema in this repository begins otherwise, and is kept. */
+/** The first words of zod's own messages. Messages of this repository begin otherwise, and are kept. */
 const OF_THE_LIBRARY = /^(?:Invalid|Too|Unrecognized)/;
 
-/** What is wrong with an input, each fault at its member; a member that is not known is one, by its own name. */
+/** The faults of an input, each with the path of its member. Unknown members have their own paths. */
 export const issuesOf = (error: z.core.$ZodError): { readonly path: string; readonly message: string }[] =>
   error.issues.flatMap((issue) => {
     const pathOf = (...more: readonly string[]) => [...issue.path.map(String), ...more].join(".");
@@ -26,7 +26,7 @@ export const issuesOf = (error: z.core.$ZodError): { readonly path: string; read
       : [{ path: pathOf(), message: issueWords(issue) }];
   });
 
-/** What is wrong with a member, said of the member that the path names: `name: must not be empty`. Values are not repeated. */
+/** The fault of a member in words that follow its path, as in `name: must not be empty`. Never repeats values. */
 export function issueWords(issue: z.core.$ZodIssue): string {
   if (!OF_THE_LIBRARY.test(issue.message)) return issue.message;
   switch (issue.code) {

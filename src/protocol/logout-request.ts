@@ -8,10 +8,7 @@ export interface LogoutRequest {
   readonly state: string | undefined;
 }
 
-/**
- * Reads the query of a GET, or the form of a POST, to the end session endpoint. `logout_hint` and `ui_locales` are let pass.
- * @throws {Refusal} invalid_request for text that is no form, and for repeated parameters
- */
+/** Reads a logout request from a query or form. Ignores `logout_hint` and `ui_locales`. @throws {Refusal} invalid_request */
 export function parseLogoutRequest(text: string): LogoutRequest {
   const { get } = parseForm(text);
   return {

@@ -1,13 +1,13 @@
 import { JWT_BEARER, TOKEN_EXCHANGE } from "./grants.ts";
 
-/** What decides the content of the discovery documents. Lists come from the constants that the checks themselves read. */
+/** The variable content of the discovery documents. Lists come from the constants that the checks read. */
 export interface MetadataFacts {
   /** JWT_ISSUER, without a trailing slash; every URL is built from it alone. */
   readonly issuer: string;
   readonly grantTypes: readonly string[];
   readonly authMethods: readonly string[];
   readonly assertionAlgorithms: readonly string[];
-  /** Methods with which introspection and revocation can be asked for. */
+  /** Methods of introspection and revocation requests. */
   readonly secretMethods: readonly string[];
   readonly scopes: readonly string[];
   readonly idTokenAlgorithms: readonly string[];
@@ -55,7 +55,7 @@ export const openidConfiguration = (facts: MetadataFacts): Record<string, unknow
   claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "name", "email", "email_verified"],
   claims_parameter_supported: false,
   request_parameter_supported: false,
-  // Said although it is what we do: an absent member means true.
+  // An absent member would mean true.
   request_uri_parameter_supported: false,
 });
 

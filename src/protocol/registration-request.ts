@@ -4,10 +4,7 @@ import { DisplayName } from "./display-name.ts";
 
 const words = z.array(z.string().max(200)).max(20);
 
-/**
- * The members of a registration request that are read at all (RFC 7591 §2). Every other member is dropped unseen, whatever its value:
- * `jwks`, `jwks_uri` and `application_type` among them (docs/protocol.md#registration).
- */
+/** The members of a registration request that are read (RFC 7591 §2). All others are ignored (docs/protocol.md#registration). */
 export const RegistrationRequest = z.object({
   client_name: DisplayName.optional().meta({ description: "Shown to users who are asked for consent." }),
   redirect_uris: z
@@ -30,11 +27,7 @@ const isObject = (json: unknown): json is object => typeof json === "object" && 
 /** A member that is null counts as absent. */
 const withoutNulls = (members: object) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 
-/**
- * Reads the JSON of a registration request; its grammar only, policy comes after.
- * @throws {Refusal} invalid_redirect_uri where `redirect_uris` is at fault, else invalid_client_metadata
- * @see RFC 7591 §3.2.2
- */
+/** Checks the grammar of a registration request. @throws {Refusal} invalid_redirect_uri, invalid_client_metadata @see RFC 7591 §3.2.2 */
 export function parseRegistrationRequest(json: unknown): RegistrationRequest {
   const parsed = RegistrationRequest.safeParse(isObject(json) ? withoutNulls(json) : json);
   if (parsed.success) return parsed.data;

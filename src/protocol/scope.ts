@@ -6,11 +6,7 @@ const SCOPE_TOKENS = /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/;
 
 export const isScopeToken = (text: string): boolean => SCOPE_TOKEN.test(text);
 
-/**
- * The scope parameter as a list without repeats, in the order sent; empty for an absent or empty one.
- * @throws {Refusal} invalid_scope for characters outside the grammar
- * @see RFC 6749 §3.3
- */
+/** The scope parameter as a list without repeats, in the order sent. @throws {Refusal} invalid_scope @see RFC 6749 §3.3 */
 export function parseScope(scope = ""): readonly string[] {
   if (!SCOPE_TOKENS.test(scope))
     throw new Refusal("invalid_scope", "scope_malformed", {

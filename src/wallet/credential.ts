@@ -4,9 +4,8 @@ import type { CredentialPolicy } from "./ports.ts";
 import { digestOf, isMembers, type Presentation, readJwt, refuse } from "./presentation.ts";
 import { isSignedBy, isWalletAlgorithm } from "./signatures.ts";
 
-/** Seconds by which the clocks of issuers may differ. */
+/** Seconds by which the clock of an issuer, and the time of a key binding, may differ from now. */
 const SKEW = 60;
-/** Seconds by which the time of a key binding may differ from now, in either direction. */
 const MAX_BINDING_AGE = 300;
 
 /** Older wallets use the second type (SD-JWT VC §2.1). */
@@ -29,10 +28,9 @@ function assertCurrent({ claims }: ParsedJwt, now: number): void {
 }
 
 /**
- * Checks the undisguised claims of a credential. Pure: for a credential that fails here nothing is fetched.
+ * Checks the claims of a credential that are not selectively disclosed, before anything is fetched for it. Pure.
  * @param now seconds since the epoch
- * @throws {Refusal} access_denied
- * @see SD-JWT VC §2.2 and §3.4
+ * @throws {Refusal} access_denied @see SD-JWT VC §2.2 and §3.4
  */
 export function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: number): CredentialClaims {
   const { header, claims } = credential;
@@ -48,19 +46,12 @@ export function checkCredential(credential: ParsedJwt, policy: CredentialPolicy,
   return { issuer: iss, holderKey };
 }
 
-/** What a key binding must name. */
-export interface ExpectedBinding {
-  /** The client_id of this server, with its prefix. */
-  readonly clientId: string;
-  readonly nonce: string;
-  /** Seconds since the epoch. */
-  readonly now: number;
-}
+/** What a key binding must name: the client_id of this server with its prefix, the nonce, and `now` in seconds since the epoch. */
+export type ExpectedBinding = { readonly clientId: string; readonly nonce: string; readonly now: number };
 
 /**
  * Verifies that the holder of the credential signed this presentation, for this server, this request and now.
- * @throws {Refusal} access_denied
- * @see RFC 9901 §4.3 and §7.3
+ * @throws {Refusal} access_denied @see RFC 9901 §4.3 and §7.3
  */
 export async function assertKeyBinding(presentation: Presentation, holderKey: PublishedKey, expected: ExpectedBinding): Promise<void> {
   const binding = readJwt(presentation.keyBinding, "key_binding_malformed");

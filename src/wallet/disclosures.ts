@@ -2,11 +2,8 @@ import { digestOf, isMembers, type Members, type Presentation, refuse } from "./
 
 type Json = unknown;
 
-interface Disclosure {
-  /** Undefined: an element of an array. */
-  readonly name: string | undefined;
-  readonly value: Json;
-}
+/** An element of an array has no name. */
+type Disclosure = { readonly name: string | undefined; readonly value: Json };
 
 /** Nesting of objects and lists, disclosed ones included. */
 const MAX_DEPTH = 32;
@@ -39,10 +36,8 @@ function readDisclosure(text: string): Disclosure {
 }
 
 /**
- * Checks that each disclosure is the issuer's and has exactly one place in the credential. Pure. A library that then inserts them gets the
- * claims that the issuer meant.
- * @throws {Refusal} access_denied
- * @see RFC 9901 §7.1 step 3
+ * Checks that each disclosure is the issuer's and has exactly one place in the credential, before a library inserts it there. Pure.
+ * @throws {Refusal} access_denied @see RFC 9901 §7.1 step 3
  */
 export function assertDisclosuresSound(presentation: Presentation): void {
   const digest = digestOf(presentation.credential);

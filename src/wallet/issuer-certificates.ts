@@ -16,10 +16,7 @@ function readChain(x5c: unknown): readonly X509Certificate[] {
   return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
 }
 
-/**
- * Names of a certificate's subject as Node prints them: `DNS:a.example, URI:https://a.example`. Names with commas are quoted and match
- * nothing here.
- */
+/** The subject's names as Node prints them: `DNS:a.example, URI:https://a.example`. A quoted name with a comma matches nothing. */
 const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
 
 /** Whether a certificate names the issuer's URL or host. @see SD-JWT VC §3.5 */
@@ -47,10 +44,8 @@ function leafKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[]
 }
 
 /**
- * The key in the certificate chain of a credential, when the chain leads to a trusted root and names the issuer. Checks signatures, validity
- * periods, names and the CA flag, but no name constraints, path lengths or revocation lists. Pure.
- * @param now seconds since the epoch
- * @throws {Refusal} access_denied
+ * The key of a certificate chain that leads to a trusted root and names the issuer. Checks signatures, validity, names and the CA flag, but
+ * no name constraints, path lengths or revocation lists. Pure. @param now seconds since the epoch @throws {Refusal} access_denied
  */
 export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
   try {

@@ -43,8 +43,7 @@ const noLink = () => new Refusal("not_found", "link_unknown", { description: "Th
 /**
  * Starts a link: one request to a wallet, for the signed-in user and session.
  * @param sameDevice the wallet is on this device: completing the link then requires the value that the wallet was sent
- * @throws {Refusal} too_many_requests
- * @see docs/protocol.md#wallet-linking
+ * @throws {Refusal} too_many_requests @see docs/protocol.md#wallet-linking
  */
 export async function startLink(
   { user, session }: SignedIn,
@@ -63,10 +62,7 @@ export async function startLink(
   return { handle, invocationUri: await requests.invocationUri(state), expiresAt };
 }
 
-/**
- * The signed request that an invocation URI refers to. A wallet may fetch it repeatedly until it has responded.
- * @throws {Refusal} not_found
- */
+/** The request that an invocation URI refers to. A wallet may fetch it until it has responded. @throws {Refusal} not_found */
 export async function signedRequest(
   state: string,
   walletNonce: string | undefined,
@@ -111,21 +107,14 @@ async function verifiedIdentity(response: WalletResponse, nonce: string, verify:
   return verify(presentationOf(response.vpToken), nonce);
 }
 
-/**
- * The status of a link. Completes it when its wallet has presented a valid credential.
- * @throws {Refusal} not_found for an unknown link and for another user's
- */
+/** The status of a link, completed if its wallet presented a valid credential. @throws {Refusal} not_found, also for another user's */
 export async function pollLink(handle: string, { user, session }: SignedIn, ports: LinkingPorts, caller: Caller): Promise<SeenLink> {
   const link = await ports.links.byHandle(hashSecret(handle));
   if (link === undefined || link.userId !== user.id) throw noLink();
   return seen(link, await advance(link, { sessionId: session.id, returnHash: undefined }, ports, caller));
 }
 
-/**
- * The same for a browser that returns from a wallet on the same device.
- * @param returned the value that the wallet was sent
- * @throws {Refusal} not_found, also for another session of the user
- */
+/** The same for a browser that returns with the value that its wallet was sent. @throws {Refusal} not_found, also in another session */
 export async function pollReturned(returned: string, { user, session }: SignedIn, ports: LinkingPorts, caller: Caller): Promise<SeenLink> {
   const returnHash = hashSecret(returned);
   const link = await ports.links.byReturn(returnHash);

@@ -4,10 +4,7 @@ import type { SecretHash } from "../secret.ts";
 /** A user as a credential's issuer identifies them. */
 export type WalletIdentity = { readonly issuer: string; readonly subject: string };
 
-/**
- * The state of a link. `answered`: a wallet's response is being verified; `presented`: it was valid, and the user's browser has not
- * completed the link yet.
- */
+/** `answered`: the wallet's response is being verified. `presented`: it was valid, and the browser has not completed the link yet. */
 export type LinkState = "pending" | "answered" | "presented" | "linked" | "conflict" | "expired" | "rejected";
 
 /** A link as it is stored. */
@@ -18,13 +15,12 @@ export interface WalletLink {
   readonly state: LinkState;
   /** Why it failed, a fixed word. */
   readonly reason: string | undefined;
-  /** By the database's clock. */
   readonly expired: boolean;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
   /** The wallet is on the same device as the browser, which must return the value that the wallet was sent. */
   readonly sameDevice: boolean;
-  /** The hash of the value that the wallet was sent; undefined before its response. */
+  /** The hash of that value; undefined before the wallet's response. */
   readonly returnHash: SecretHash | undefined;
 }
 

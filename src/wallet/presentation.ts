@@ -2,11 +2,7 @@ import { createHash } from "node:crypto";
 import { type ParsedJwt, parseJws, parseObject } from "../core/signing/jws.ts";
 import { Refusal } from "../errors.ts";
 
-/**
- * Refuses what a wallet presented.
- * @param reason a fixed word for the audit record; the wallet never sees it
- * @throws {Refusal} access_denied, always
- */
+/** Refuses a presentation. @param reason a fixed word for the audit record only @throws {Refusal} access_denied, always */
 export function refuse(reason: string, cause?: unknown): never {
   throw new Refusal("access_denied", reason, cause === undefined ? {} : { cause });
 }
@@ -17,7 +13,6 @@ const MAX_DISCLOSURES = 100;
 
 export type Members = Readonly<Record<string, unknown>>;
 
-/** Whether a JSON value is an object. */
 export const isMembers = (value: unknown): value is Members => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The parts of a presentation (RFC 9901 §4). Nothing has been verified. */
@@ -31,7 +26,7 @@ export interface Presentation {
   readonly bound: string;
 }
 
-/** Members by which a header would choose its own key or change what is signed. `x5c` is allowed: its chain is verified. @see RFC 8725 §3 */
+/** Members by which a header would choose its own key or change what is signed. The chain of `x5c` is verified. @see RFC 8725 §3 */
 const FORBIDDEN = ["crit", "jwk", "jku", "x5u", "zip", "b64"];
 
 /** Parses a JWT without forbidden header members. @throws {Refusal} with the reason `malformed` */
@@ -44,9 +39,8 @@ export function readJwt(text: string, malformed: string, maxLength = MAX_PRESENT
 }
 
 /**
- * Splits a presentation into its parts. Pure. A key binding is required, whatever the credential says (RFC 9901 §7.3).
- * @throws {Refusal} access_denied
- * @see RFC 9901 §4: `<issuer-signed JWT>~<disclosure>~…~<key binding JWT>`
+ * Splits a presentation: `<issuer-signed JWT>~<disclosure>~…~<key binding JWT>`. Pure. The key binding is always required.
+ * @throws {Refusal} access_denied @see RFC 9901 §4 and §7.3
  */
 export function readPresentation(text: unknown): Presentation {
   if (typeof text !== "string" || text.length > MAX_PRESENTATION) return refuse("presentation_malformed");

@@ -8,10 +8,7 @@ const QUERY_ID = "link";
 
 export type CredentialQuery = DcqlQuery.Input;
 
-/**
- * The query to the wallet: a holder-bound credential of one of these types, with the claim that identifies the user.
- * @see OpenID4VP 1.0 §6
- */
+/** The query for a holder-bound credential of one of these types, with the claim that identifies the user. @see OpenID4VP 1.0 §6 */
 export function credentialQuery({ types, subjectClaim }: Pick<CredentialPolicy, "types" | "subjectClaim">): CredentialQuery {
   const [first = "", ...more] = types;
   const query: CredentialQuery = {
@@ -41,11 +38,7 @@ export type WalletResponse =
 /** Errors that audit records name; all others are recorded as `wallet_error`. @see OpenID4VP 1.0 §8.5 */
 const WALLET_ERRORS: ReadonlySet<string> = new Set(["access_denied", "invalid_request", "vp_formats_not_supported", "wallet_unavailable"]);
 
-/**
- * Reads the form of a direct_post response. Pure.
- * @returns undefined for anything but a presentation or an error
- * @see OpenID4VP 1.0 §8.2
- */
+/** Reads a direct_post response. Pure. @returns undefined for anything but a presentation or an error @see OpenID4VP 1.0 §8.2 */
 export function readResponse(form: Form): WalletResponse | undefined {
   const [vpToken, error] = [form.get("vp_token"), form.get("error")];
   if (vpToken !== undefined && error === undefined) return { kind: "presentation", vpToken };
@@ -56,11 +49,7 @@ export function readResponse(form: Form): WalletResponse | undefined {
 export const walletErrorReason = (error: string): string =>
   WALLET_ERRORS.has(error) ? (error === "wallet_unavailable" ? error : `wallet_${error}`) : "wallet_error";
 
-/**
- * The presentation of the queried credential. Pure.
- * @throws {Refusal} access_denied
- * @see OpenID4VP 1.0 §8.1: an object with a list of presentations for each id of the query
- */
+/** The only presentation for the id of the query. Pure. @throws {Refusal} access_denied @see OpenID4VP 1.0 §8.1 */
 export function presentationOf(vpToken: string): unknown {
   const token = parsed(vpToken);
   const { [QUERY_ID]: presentations, ...others } = isMembers(token) ? token : {};

@@ -6,7 +6,7 @@ import { certificatesOf } from "./issuer-certificates.ts";
 import type { CredentialQuery } from "./query.ts";
 import { WALLET_ALGORITHMS } from "./signatures.ts";
 
-// Loading @openid4vc replaces zod's error messages in the whole process. The API's messages must not depend on whether the wallet is loaded.
+// Loading @openid4vc replaces zod's error messages in the whole process, also those of the API.
 z.config({ customError: undefined });
 
 /** How this server identifies itself to wallets: by its response address, or by a certificate, with signed requests. */
@@ -17,12 +17,8 @@ export interface Verifier {
   readonly signer: RequestSigner | undefined;
 }
 
-/** Signs request objects with the key of a certificate, by ES256. */
-export interface RequestSigner {
-  /** Base64 of DER, the leaf first. */
-  readonly x5c: readonly string[];
-  sign(input: string): Promise<Buffer>;
-}
+/** Signs request objects by ES256 with the key of a certificate; `x5c` is base64 of DER, the leaf first. */
+export type RequestSigner = { readonly x5c: readonly string[]; sign(input: string): Promise<Buffer> };
 
 export interface VerifierSettings {
   /** Base URL of this server. */
@@ -57,16 +53,12 @@ const signerOf = (key: KeyObject, chain: readonly X509Certificate[]): RequestSig
 const ANY_WALLET = "https://self-issued.me/v2";
 const SCHEME = "openid4vp://authorize";
 
-/**
- * Derives one secret from another, irreversibly: the page, which has the handle of a link, can show the request again, and the wallet, which
- * has the request, does not learn the handle. Neither is stored.
- */
+/** Derives one secret from another, so that the page can show the request again and the wallet does not learn the handle of the link. */
 const derived = (secret: string, purpose: string): string => createHmac("sha256", secret).update(purpose).digest("base64url");
 
 /** The `state` of the request to a wallet, which identifies its response. @param handle known only to the user's session */
 export const stateOf = (handle: string): string => derived(handle, "state");
 
-/** The `nonce` that the holder must sign. */
 export const nonceOf = (state: string): string => derived(state, "nonce");
 
 /** The parameters of a request. @see OpenID4VP 1.0 §5 */
@@ -102,19 +94,14 @@ const callbacks = (signer: RequestSigner | undefined) => ({
   },
 });
 
+type Life = { readonly from: number; readonly to: number };
+
 /** Builds requests to wallets. A link always yields the same request. */
 export interface WalletRequests {
   /** The URI that opens a wallet. @see OpenID4VP 1.0 §5.10 for signed requests, which the wallet fetches */
   invocationUri(state: string): Promise<string>;
-  /**
-   * The signed request that an invocation refers to; undefined where requests are unsigned.
-   * @param life seconds since the epoch  @param walletNonce returned to the wallet in the request
-   */
-  requestObject(
-    state: string,
-    life: { readonly from: number; readonly to: number },
-    walletNonce: string | undefined,
-  ): Promise<string | undefined>;
+  /** The signed request that an invocation refers to, if requests are signed. @param life in seconds since the epoch */
+  requestObject(state: string, life: Life, walletNonce: string | undefined): Promise<string | undefined>;
 }
 
 /** @param issuer base URL of this server; plain http only on a development machine */

@@ -14,18 +14,12 @@ export const isWalletAlgorithm = (alg: unknown): boolean => WALLET_ALGORITHMS.so
 /** Whether this one key made the signature. Callers have checked the algorithm. */
 export const isSignedBy = async (jwt: ParsedJwt, key: PublishedKey): Promise<boolean> => (await verifySignature(jwt, [key])) === "valid";
 
-export interface IssuerTrust {
-  readonly keys: RemoteKeys;
-  /** Without roots, certificates in a credential are ignored. */
-  readonly roots: readonly X509Certificate[];
-}
+/** Without roots, certificates in a credential are ignored. */
+export type IssuerTrust = { readonly keys: RemoteKeys; readonly roots: readonly X509Certificate[] };
 
 /**
- * Verifies that a trusted issuer signed a credential or a status list: by a certificate in its header that leads to a root, else by a key
- * that the issuer publishes. Callers have checked the algorithm.
- * @param now seconds since the epoch
- * @throws {Refusal} access_denied
- * @see SD-JWT VC §3.5
+ * Verifies that an issuer signed a JWT: by a certificate in its header that leads to a root, else by a key that the issuer publishes.
+ * Callers have checked the algorithm. @param now seconds since the epoch @throws {Refusal} access_denied @see SD-JWT VC §3.5
  */
 export async function assertSignedByIssuer(jwt: ParsedJwt, issuer: string, { keys, roots }: IssuerTrust, now: number): Promise<void> {
   const { x5c } = jwt.header;

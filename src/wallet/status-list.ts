@@ -12,12 +12,7 @@ const SKEW = 60;
 /** Where a credential's status is published. */
 export type StatusReference = { readonly uri: string; readonly index: number };
 
-/**
- * The status reference of a credential. Pure.
- * @returns undefined for a credential that has no status
- * @throws {Refusal} access_denied for any other kind of status, since the credential may have been revoked
- * @see Token Status List §6.2
- */
+/** The status reference of a credential, if it has one. Pure. @throws {Refusal} access_denied for others @see Token Status List §6.2 */
 function statusReference(status: unknown): StatusReference | undefined {
   if (status === undefined) return undefined;
   const list = isMembers(status) ? status.status_list : undefined;
@@ -26,11 +21,7 @@ function statusReference(status: unknown): StatusReference | undefined {
   return { uri, index: idx as number };
 }
 
-/**
- * One value of a list: `bits` each, the first in the lowest bits of the first byte. Pure.
- * @returns undefined for an index beyond the list
- * @see Token Status List §4.1
- */
+/** One value of `bits` each, the first in the lowest bits. Pure. @returns undefined beyond the list @see Token Status List §4.1 */
 export function statusAt(list: Uint8Array, bits: number, index: number): number | undefined {
   const perByte = 8 / bits;
   const byte = list[Math.floor(index / perByte)];
@@ -68,11 +59,7 @@ export function statusLists(fetch: GuardedFetch, trust: IssuerTrust): StatusList
   };
 }
 
-/**
- * Checks that the issuer has neither revoked nor suspended a credential.
- * @throws {Refusal} access_denied
- * @see Token Status List §7.1: only 0 is valid
- */
+/** Checks that the status of a credential is 0: not revoked or suspended. @throws {Refusal} access_denied @see Token Status List §7.1 */
 export async function assertNotRevoked(
   status: unknown,
   issuer: string,

@@ -37,11 +37,9 @@ function subjectOf(claims: Readonly<Record<string, unknown>>, name: string): str
 }
 
 /**
- * Verifies a presentation. Each check has its own reason, and the first failure decides. Keys are fetched only for trusted issuers, and
- * status lists only for credentials that such an issuer signed.
+ * Verifies a presentation. Fetches keys only for trusted issuers, and status lists only for credentials that such an issuer signed.
  * @returns the identity that the presentation proves
- * @throws {Refusal} access_denied
- * @see OpenID4VP 1.0 §8.6 and B.3, RFC 9901 §7, SD-JWT VC §3.4
+ * @throws {Refusal} access_denied @see OpenID4VP 1.0 §8.6 and B.3, RFC 9901 §7, SD-JWT VC §3.4
  */
 export async function verifyPresentation(
   text: unknown,

@@ -72,13 +72,14 @@ async function inHand(service: Service) {
   const code = await service.code(WEB, browser, { scope: "openid email" });
   const consent = await browser.follow(service.authorizeUrl(WEB, { code_challenge: CHALLENGE, scope: "openid email notes:read" }));
   expect(consent.html).toContain('name="decision"');
-  const fresh = `new-${email}`;
-  await browser.json("/auth/register", { email: fresh, password: PASSWORD });
+  // One for the link and one for another mail, which would replace the link.
+  const [fresh, waiting] = [`new-${email}`, `waiting-${email}`];
+  for (const address of [fresh, waiting]) await browser.json("/auth/register", { email: address, password: PASSWORD });
   const signIn = await service.signedInUser().then(async ({ browser: other, email: address }) => {
     other.cookies.delete("countersign");
     return { browser: other, email: address, page: await other.follow("/login") };
   });
-  return { browser, login, email, tokens, code, consent, fresh, verification: await service.verificationToken(fresh), signIn };
+  return { browser, login, email, tokens, code, consent, waiting, verification: await service.verificationToken(fresh), signIn };
 }
 type InHand = Awaited<ReturnType<typeof inHand>>;
 
@@ -132,7 +133,7 @@ async function askAll(service: Service, have: InHand): Promise<Record<string, Re
     account: () => browser.request("/account"),
     consents: () => browser.request("/consents/"),
     "sign-up": () => json("/auth/register", { email: `late-${Math.random()}@example.test`, password: PASSWORD }),
-    resend: () => json("/auth/resend-verification", { email: have.fresh }),
+    resend: () => json("/auth/resend-verification", { email: have.waiting }),
     "resend to an unknown address": () => json("/auth/resend-verification", { email: `unknown-${have.email}` }),
     verify: () => fetch(`${service.url}/auth/verify?token=${have.verification}`),
   };

@@ -8,17 +8,14 @@ import type { RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { CodeState, Core, FamilyState } from "../ports.ts";
 import type { Confirmation } from "../tokens/access-token.ts";
 
-/** The records that a token request needs, each on its way. */
+/** The records that are being read for a token request: its client, and the code or the family of the refresh token that it presents. */
 export interface Prefetched {
-  /** The client that the request names. */
   readonly client: Promise<Client | undefined>;
-  /** The code that the request presents. */
   readonly code: Promise<CodeState | undefined> | undefined;
-  /** The family of the refresh token that it presents. */
   readonly family: Promise<FamilyState | undefined> | undefined;
 }
 
-/** What the audit record of a refusal adds, as far as the rules have found it. */
+/** What the rules found for the audit record of a refusal before they refused. */
 export type RefusalDetails = { -readonly [Member in "userId" | "grantId" | "jti" | "actChain"]?: AuditEntry[Member] };
 
 /** A token request whose client has authenticated. */
@@ -45,7 +42,7 @@ export interface RefusalAudit {
 export type TokenAnswer = MessageInitShape<typeof TokenResponseSchema>;
 export type WouldBeGranted = MessageInitShape<typeof WouldBeGrantedSchema>;
 
-/** A grant: its rules, in the order in which they are evaluated, and what comes of them. */
+/** A grant: its rules in the order of evaluation, and its handlers. */
 export interface Grant<Case extends GrantCase> {
   readonly rules: readonly RuleHead[];
   readonly refusalAudit: RefusalAudit;
@@ -55,7 +52,6 @@ export interface Grant<Case extends GrantCase> {
   preview(request: GrantRequest<Case>, core: Core, trace: RuleTrace): Promise<WouldBeGranted>;
 }
 
-/** The audit of a grant whose refusals are recorded for confidential clients alone. */
 export const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicClients: false, unauthenticated: false };
 
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";

@@ -9,11 +9,10 @@ import { newJti } from "../tokens/access-token.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
 import { accessTokenAnswer } from "./token-answer.ts";
 
-/** What a first-party sign-in grants. */
 const LOGIN_SCOPES = ["openid", "profile", "email"];
 
 /**
- * The token set of a user who has just signed in with the service itself; its tokens are for the issuer.
+ * Issues a token set to a user who has just signed in with the service itself. Its audience is the issuer.
  * @throws {Refusal} access_denied when the user or the session is no longer valid
  * @see docs/protocol.md#login-tokens
  */

@@ -4,7 +4,7 @@ import type { Core } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenClaims, type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 
-/** `now` is given where the lifetime ends with another token. */
+/** `now` is set where the lifetime depends on another token. */
 type AccessTokenRequest = Omit<AccessTokenContents, "issuer" | "clientId" | "now"> & { readonly client: Client; readonly now?: number };
 
 /** The token, and in self-contained delivery its second signature (PQC_TOKEN_DELIVERY). @see docs/protocol.md#hybrid-signing */
@@ -13,7 +13,7 @@ async function signed(claims: AccessTokenClaims, core: Core) {
   if (hybrid === undefined) return { accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
   const { token, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
   const { alg } = hybrid.jwk;
-  // The holder of the token may request its signature at once: no record, no token.
+  // Stored before the token is issued, because its holder may request the signature at once.
   await core.detachedSignatures.keep(claims.jti, { alg, signature: detached }, claims.exp);
   if (!core.selfContained) return { accessToken: token };
   return { accessToken: token, pqcSignature: Buffer.from(detached).toString("base64url"), pqcAlg: alg };

@@ -1,13 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../clients/client.ts";
+import type { ValidRequest } from "../authorization-request.ts";
 import type { ConsentView } from "../ports.ts";
 
-/** Scopes and resources of a request that the user has not yet allowed this client at all. */
-export function missingConsent(
-  scopes: readonly string[],
-  resources: readonly string[],
-  consent: ConsentView | undefined,
-): { readonly scopes: readonly string[]; readonly resources: readonly string[] } {
+/** Scopes and resources of a request that the user has never allowed this client. */
+export function missingConsent(scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined) {
   return {
     scopes: scopes.filter((scope) => !consent?.scopes.includes(scope)),
     resources: resources.filter((resource) => !consent?.resources.includes(resource)),
@@ -15,8 +12,9 @@ export function missingConsent(
 }
 
 /**
- * Whether a prior consent covers the request, so that the screen may be skipped (docs/protocol.md#consent): each scope at each of the
- * resources. What was allowed at one resource says nothing about another.
+ * Whether a prior consent covers each scope at each resource, so that the screen may be skipped. What was allowed at one resource says
+ * nothing about another.
+ * @see docs/protocol.md#consent
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
   consent !== undefined &&
@@ -31,8 +29,8 @@ const originOf = (uri: string): string => {
 
 /**
  * The parts of a metadata document that a consent is bound to: how the client authenticates, where its keys are, and to which hosts users
- * are redirected. When one of them changes the consent is void; new keys or texts do not affect it. Undefined for registered clients, whose
- * owners are responsible for changes.
+ * are redirected. A change of these voids the consent; new keys or texts do not.
+ * @returns undefined for registered clients, whose owners are responsible for changes
  * @see draft-ietf-oauth-client-id-metadata-document "Changes"
  */
 export function consentFingerprint(client: Client): string | undefined {
@@ -48,24 +46,18 @@ export function consentFingerprint(client: Client): string | undefined {
 const PROVEN_REDIRECT = /^https:/;
 
 /**
- * Whether the user must be asked each time. Any program on the device can pose as a client of a metadata document that redirects to the
- * device, so an earlier consent says nothing about the present caller.
+ * Whether the user must be asked each time: any program on a device can pose as a client of a metadata document that redirects to the
+ * device.
  * @see OAuth 2.1 §7.3.1
  */
 export const mustAlwaysAsk = (client: Client): boolean =>
   client.origin === "metadata_document" && !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));
 
-/** The parameters that can make a request need interaction. */
-export interface InteractionParameters {
-  readonly client: Client;
-  readonly prompt: readonly string[];
-  readonly maxAge: number | undefined;
-  readonly hintedSub: string | undefined;
-}
+type InteractionParameters = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "hintedSub">;
 
 /**
- * Whether a code can be issued without interaction: no screen, no newer sign-in, no other user. Pure. That the user is signed in and has
- * consented is checked when the code is stored. Clients of metadata documents always take the longer way, which voids outdated consents.
+ * Whether a code can be issued without interaction. Pure. Sign-in and consent are checked when the code is stored. Clients of metadata
+ * documents always need the full check, which voids outdated consents.
  */
 export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: InteractionParameters, userId: string): boolean =>
   client.origin !== "metadata_document" &&
@@ -73,9 +65,8 @@ export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: Interac
   maxAge === undefined &&
   (hintedSub === undefined || hintedSub === userId);
 
-/** The client itself, as a place where scopes hold: that is where they hold without a resource. */
 const CLIENT_ITSELF = "";
 
-/** Scopes by the place where they hold: at each of the resources, or without any at the client itself. */
+/** The same scopes for each resource, or without resources for the client itself. */
 export const scopesByResource = (scopes: readonly string[], resources: readonly string[]): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries((resources.length === 0 ? [CLIENT_ITSELF] : resources).map((place) => [place, scopes]));

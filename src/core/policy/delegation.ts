@@ -2,7 +2,7 @@ import { MAX_ACTORS } from "../../clients/agents.ts";
 import { Refusal } from "../../errors.ts";
 import type { Actor } from "../tokens/access-token.ts";
 
-/** The client ids of a chain, the current actor first. */
+/** Lists the client ids of a chain, the current actor first. */
 export function actorsOf(act: Actor | undefined): readonly string[] {
   const actors: string[] = [];
   for (let actor = act; actor !== undefined; actor = actor.act) actors.push(actor.sub);
@@ -10,10 +10,10 @@ export function actorsOf(act: Actor | undefined): readonly string[] {
 }
 
 /**
- * The chain with one more actor, which becomes the outermost (RFC 8693 §4.1). Of each actor only `sub` is kept.
- * @param chain of the token that is exchanged; undefined for a token without actors
+ * Adds an actor to a chain as its outermost.
+ * @param chain undefined for a token without actors
  * @throws {Refusal} invalid_request when there would be more than four
- * @see docs/protocol.md#token-exchange-rules
+ * @see RFC 8693 §4.1, docs/protocol.md#token-exchange-rules
  */
 export function appendActor(chain: Actor | undefined, clientId: string): Actor {
   if (actorsOf(chain).length >= MAX_ACTORS) throw new Refusal("invalid_request", "too_many_actors");
@@ -21,7 +21,7 @@ export function appendActor(chain: Actor | undefined, clientId: string): Actor {
 }
 
 /**
- * Lifetime in seconds of a token that is derived from another: never longer than that one still lives.
+ * Seconds that a derived token lives: never longer than the token that it is derived from.
  * @param configured seconds  @param endsAt seconds since the epoch  @param now seconds since the epoch
  * @see docs/protocol.md#token-exchange
  */

@@ -4,11 +4,7 @@ import type { TokenRequest } from "../../gen/countersign/token/v1/token_pb.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, type GrantType } from "../../protocol/grants.ts";
 import type { Rule, RuleHead, RuleTrace } from "./rule.ts";
 
-/**
- * A client may use the grants that it is registered for.
- * @throws {Refusal} unauthorized_client
- * @see RFC 6749 §5.2
- */
+/** Checks that the client is registered for the grant. @throws {Refusal} unauthorized_client @see RFC 6749 §5.2 */
 export function assertMayUseGrant(client: Client, grantType: GrantType): void {
   if (!client.grantTypes.includes(grantType)) throw new Refusal("unauthorized_client", "grant_not_held");
 }
@@ -29,7 +25,7 @@ export const PARAMETERS_PRESENT: Rule<{ readonly grant: TokenRequest["grant"] }>
 
 export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
 
-/** Evaluates what every grant demands of a request before its own rules. @throws {Refusal} unauthorized_client, invalid_request */
+/** Evaluates the rules that every grant has before its own. @throws {Refusal} unauthorized_client, invalid_request */
 export function checkGrantUse(
   request: { readonly client: Client; readonly grant: Extract<TokenRequest["grant"], { readonly case: GrantCase }> },
   trace: RuleTrace,

@@ -20,9 +20,8 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
 /**
- * The resources of an authorization request. A value is an absolute URI, or the client_id of an existing client (so that a token can be
- * delegated to it).
- * @param isClient whether a client of that id exists
+ * The resources of an authorization request: each is an absolute URI, or the client_id of an existing client, to which a token can be
+ * delegated.
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
  */
@@ -40,7 +39,7 @@ export async function requestableResources(
   return requested;
 }
 
-/** The spelling of a resource in a bound list: with and without the root path it is the same resource. Undefined if it is not in the list. */
+/** The spelling of a resource in a bound list, where a root path makes no difference; undefined if it is not in the list. */
 export const boundForm = (resource: string, bound: readonly string[]): string | undefined =>
   bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));
 
@@ -49,7 +48,7 @@ function within(bound: readonly string[], requested: readonly string[], otherwis
   return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
 }
 
-/** An audience without disabled and deleted clients. @throws {Refusal} invalid_target when nothing is left */
+/** Drops disabled and deleted clients from an audience. @throws {Refusal} invalid_target when nothing is left */
 function present(audience: readonly string[], isAbsent: (clientId: string) => boolean): readonly string[] {
   const left = audience.filter((value) => !isAbsent(value));
   if (left.length === 0 && audience.length > 0) refuse("audience_absent");
@@ -57,9 +56,9 @@ function present(audience: readonly string[], isAbsent: (clientId: string) => bo
 }
 
 /**
- * Narrows the bound audience to the requested resources; without any it stays whole. Disabled and deleted clients are left out.
- * @param absentClients of the bound audience, clients that are disabled or deleted
- * @throws {Refusal} invalid_target when it reaches outside, or nothing is left
+ * Narrows the bound audience to the requested resources, if there are any, and drops clients that are disabled or deleted.
+ * @param absentClients those clients, as far as the bound audience names them
+ * @throws {Refusal} invalid_target for a resource outside of the audience, or when nothing is left
  * @see RFC 8707 §2.2
  */
 export const narrowResource = (
@@ -69,7 +68,7 @@ export const narrowResource = (
 ): readonly string[] => present(within(bound, distinct(resources), "resource_outside_grant"), (value) => absentClients.includes(value));
 
 /**
- * The audience of a client's own token: its `audience` set, or what it names of it.
+ * The audience of a client's own token: the requested part of its `audience`, or all of it.
  * @throws {Refusal} invalid_target
  * @see docs/protocol.md#resources, docs/protocol.md#client-credentials
  */
@@ -84,11 +83,10 @@ export function clientAudience(resources: readonly string[], client: Client): re
 export const possibleClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !/^https?:/i.test(value));
 
 /**
- * The audience of a token that is issued in exchange for another: all that the request names as `resource` or `audience`, else the same
- * audience. A value is an absolute URI or the client_id of an existing client, and one of the subject token's own audience. Clients that are
- * disabled or gone are left out.
- * @param requested both parameters' values together
- * @param clients of the client_ids among them and in the subject's audience those that exist, each with whether it is enabled
+ * The audience of an exchanged token: what the request names, or all of the subject token's audience, without disabled or deleted clients.
+ * Each requested value must be in the subject token's audience.
+ * @param requested the values of `resource` and `audience` together
+ * @param clients the existing clients that either names, each with whether it is enabled
  * @throws {Refusal} invalid_target
  * @see RFC 8693 §2.1, RFC 8707 §2, docs/protocol.md#token-exchange-rules
  */

@@ -9,12 +9,12 @@ export interface RuleHead {
   readonly source: string;
 }
 
-/** A rule: it refuses with a reason of its own, or returns what it found. */
+/** A rule: it refuses with its own reason, or returns what it found. */
 export interface Rule<Facts, Value = void> extends RuleHead {
   readonly check: (facts: Facts) => Value;
 }
 
-/** Runs rules, one after the other. `explain` passes one that also keeps the verdict of each. */
+/** Runs rules one by one. The trace of `explain` also keeps the verdict of each. */
 export interface RuleTrace {
   /** @returns what the rule found  @throws {Refusal} under the name of the rule */
   check<Facts, Value>(rule: Rule<Facts, Value>, facts: Facts): Value;
@@ -28,13 +28,12 @@ export interface RuleTrace {
   masked(mask: (refusal: Refusal) => Refusal): RuleTrace;
 }
 
-/** What came of a rule. */
 export type RuleOutcome = "passed" | "assumed" | Refusal;
 
 /** Whether an error says something about the request; an outage does not. */
 export const isVerdict = (error: unknown): error is Refusal => isRefusal(error) && error.code !== "temporarily_unavailable";
 
-/** A refusal under the name of its rule. The name that an inner rule gave stays. */
+/** Adds the name of its rule to a refusal, unless an inner rule has named it. */
 export const named = ({ name }: RuleHead, refusal: Refusal): Refusal => {
   const { code, reason, detail } = refusal;
   return detail.rule === undefined ? new Refusal(code, reason, { ...detail, rule: name, cause: detail.cause ?? refusal }) : refusal;
@@ -85,5 +84,5 @@ export function ruleTrace(
   };
 }
 
-/** Runs rules and keeps nothing: the trace of every real request. */
+/** Runs rules without recording them: the trace of every real request. */
 export const ENFORCED: RuleTrace = ruleTrace();

@@ -3,13 +3,12 @@ import { Refusal } from "../../errors.ts";
 import { parseScope } from "../../protocol/scope.ts";
 import type { RuleHead } from "./rule.ts";
 
-/** What a client may have at most: its allowlist, less the agent modes above its ceiling. Deny by default. */
+/** All scopes that a client may have: its allowlist without the agent modes above its ceiling. */
 export const allowedScopes = (client: Client): readonly string[] => {
   const withinCeiling = agentCeiling(client.maxAgentMode);
   return client.scopes.filter(withinCeiling);
 };
 
-/** The rule of an authorization request's scope, as the log and `explain` name it. */
 export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
   demand:
@@ -17,16 +16,16 @@ export const SCOPE_ALLOWED: RuleHead = {
   source: "docs/protocol.md#scopes, RFC 6749 §3.3",
 };
 
-/** Scopes that an authorization request names and the client may not have. Pure. */
+/** Requested scopes that the client may not have. Pure. */
 export function droppedScopes(scope: string | undefined, client: Client): readonly string[] {
   const allowed = allowedScopes(client);
   return parseScope(scope).filter((name) => !allowed.includes(name));
 }
 
 /**
- * The scopes of an authorization request: what is outside the allowlist is dropped; without the parameter, the allowlist less `openid` and
- * `offline_access`.
- * @throws {Refusal} invalid_scope when nothing is left of a request, or nothing but `offline_access`, or the client may have nothing
+ * The scopes of an authorization request without those outside of the allowlist. A request without `scope` gets the allowlist without
+ * `openid` and `offline_access`.
+ * @throws {Refusal} invalid_scope when nothing is left, or `offline_access` alone
  * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */
 export function requestableScopes(scope: string | undefined, client: Client) {
@@ -48,7 +47,7 @@ export function requestableScopes(scope: string | undefined, client: Client) {
 }
 
 /**
- * The scopes of a client's own token. At least one, all from the allowlist, none that needs a user.
+ * The scopes of a client's own token: at least one, all in the allowlist, none that needs a user.
  * @throws {Refusal} invalid_scope
  * @see docs/protocol.md#client-credentials, RFC 6749 §4.4.2
  */
@@ -63,11 +62,7 @@ export function clientScopes(scope: string | undefined, client: Client): readonl
   return requested;
 }
 
-/**
- * Narrows what was granted to the requested scopes; without any it stays whole.
- * @throws {Refusal} invalid_scope when it is wider
- * @see RFC 6749 §6
- */
+/** Narrows the granted scopes to the requested ones, if any. @throws {Refusal} invalid_scope for others  @see RFC 6749 §6 */
 export function narrowScope(scope: string | undefined, granted: readonly string[]): readonly string[] {
   const requested = parseScope(scope);
   if (requested.length === 0) return granted;
@@ -77,9 +72,8 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
 }
 
 /**
- * The scopes of a token that an agent gets in exchange for another: those that it names, or else all of that token's that are in the agent's
- * allowlist. To name one above its ceiling or outside its allowlist is refused.
- * @throws {Refusal} invalid_scope
+ * The scopes of an exchanged token: those requested, or else all of the subject token's that the agent may have.
+ * @throws {Refusal} invalid_scope for a scope outside of the subject token, the agent's ceiling or its allowlist
  * @see docs/protocol.md#token-exchange-rules, docs/protocol.md#agents, RFC 8693 §2.1
  */
 export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
@@ -95,12 +89,12 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
   return requested;
 }
 
-/** The scopes that ask for the agent modes, the lowest first. */
+/** The scopes of the agent modes, the lowest first. */
 const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
 
 /**
- * Which scopes a ceiling leaves: agent modes are independent scopes, and the ceiling bounds which of them may be requested.
- * @param ceiling null: no agent mode at all
+ * Whether a scope is within a ceiling: agent modes are independent scopes, and the ceiling is the highest that may be requested.
+ * @param ceiling null permits no agent mode
  * @see docs/protocol.md#agents
  */
 function agentCeiling(ceiling: AgentMode | null): (scope: string) => boolean {

@@ -5,30 +5,25 @@ import type { Keys } from "./key-ring.ts";
 import type { SigningKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
 
-/** Claims of a token that this issuer signed, of the kind asked for. Its times and its state are the caller's to judge. */
+/** Claims of a token of one type that this issuer signed. Callers check its times and state. */
 export type VerifiedClaims = Readonly<Record<string, unknown>>;
-
-export interface IssuedTokens {
-  /** The claims of a token that this issuer signed, expired or not; undefined for everything else. */
-  verify(token: string, type: TokenType): VerifiedClaims | undefined;
-  /** The same for a token whose signature was verified before; undefined for all others. Never verifies a signature. */
-  remembered(token: string, type: TokenType): VerifiedClaims | undefined;
-}
+export type IssuedTokens = ReturnType<typeof issuedTokens>;
 
 const REMEMBERED_TOKENS = 10_000;
 
 /**
- * Checks tokens that this issuer signed.
- * A verified signature is remembered by the hash of the token; whether the token is still valid is never remembered.
+ * Verifies tokens of this issuer. Remembers verified signatures by the hash of the token, but never whether a token is still valid.
  * @see RFC 8725 §3, RFC 9068 §4
  */
-export function issuedTokens(issuer: string, keys: Keys): IssuedTokens {
+export function issuedTokens(issuer: string, keys: Keys) {
   const remembered = new LRUCache<string, VerifiedClaims>({ max: REMEMBERED_TOKENS });
 
   const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
   return {
-    remembered: (token, type) => remembered.get(keyOf(token, type)),
-    verify(token, type) {
+    /** The same for a token whose signature was verified before. Never verifies a signature. */
+    remembered: (token: string, type: TokenType): VerifiedClaims | undefined => remembered.get(keyOf(token, type)),
+    /** The claims of a token that this issuer signed, expired or not; undefined for everything else. */
+    verify(token: string, type: TokenType): VerifiedClaims | undefined {
       const key = keyOf(token, type);
       const known = remembered.get(key);
       if (known !== undefined) return known;
@@ -40,7 +35,7 @@ export function issuedTokens(issuer: string, keys: Keys): IssuedTokens {
   };
 }
 
-/** Whether the header is, letter by letter, what this issuer writes: then nothing else in it has to be checked. */
+/** Whether the header is exactly what this issuer writes, so that no member has to be checked. */
 const isOurHeader = (parsed: ParsedJwt, type: TokenType, own: SigningKey, second: MldsaKey | undefined): boolean =>
   parsed.headerSegment === headerSegment(own, type) || (second !== undefined && parsed.headerSegment === headerSegment(own, type, second));
 
@@ -54,7 +49,7 @@ function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean
     return expected.length === parsed.signature.length && timingSafeEqual(expected, parsed.signature);
   }
   const key = typeof kid === "string" ? keys.byId(kid) : undefined;
-  // Access tokens are EdDSA always; only ID tokens may be RS256.
+  // Only ID tokens may be RS256.
   if (key === undefined || typ !== type || alg !== key.jwk.alg || (type !== "JWT" && alg !== "EdDSA")) return false;
   return verify(alg === "RS256" ? "RSA-SHA256" : null, Buffer.from(parsed.signingInput), key.publicKey, parsed.signature);
 }

@@ -4,7 +4,7 @@ import type { MldsaKey } from "./ml-dsa.ts";
 
 export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt";
 
-/** A JWS in its parts, before anything but its form has been checked. */
+/** The parts of a well-formed JWS. Nothing has been verified. */
 export interface ParsedJws {
   readonly header: Readonly<Record<string, unknown>>;
   readonly payload: Buffer;
@@ -14,29 +14,18 @@ export interface ParsedJws {
 }
 
 /** The same with an object as its payload. */
-export interface ParsedJwt extends ParsedJws {
-  readonly claims: Readonly<Record<string, unknown>>;
-}
+export type ParsedJwt = ParsedJws & { readonly claims: Readonly<Record<string, unknown>> };
 
-/** Signs a signing input; answers the signature. */
 export type Sign = (input: string, key: SigningKey) => Promise<Buffer>;
 
-interface Waiting {
-  readonly input: string;
-  readonly key: SigningKey;
-  readonly resolve: (signature: Buffer) => void;
-  readonly reject: (error: unknown) => void;
-}
+type Waiting = { readonly input: string; readonly key: SigningKey } & Pick<PromiseWithResolvers<Buffer>, "resolve" | "reject">;
 
 const DIGESTS: Record<SigningAlgorithm, string | null> = { EdDSA: null, RS256: "RSA-SHA256" };
 
-/** One signature now, on this thread. Ed25519 is deterministic: the same input always has the same one. */
+/** Signs on this thread. Ed25519 is deterministic: one input has one signature. */
 export const signNow = (input: string, key: SigningKey): Buffer => signBytes(DIGESTS[key.jwk.alg], Buffer.from(input), key.privateKey);
 
-/**
- * A signer that collects what one turn of the event loop asks for and signs it at the turn's end, all together:
- * the HTTP work of the turn then stays in the processor's cache, which costs less than signing in between.
- */
+/** Signs all inputs of one turn of the event loop at its end: the turn's HTTP work then stays in the processor's cache. */
 export function createSigner(): Sign {
   let waiting: Waiting[] = [];
 
@@ -59,7 +48,7 @@ export function createSigner(): Sign {
   };
 }
 
-/** Far more than any token of this issuer has; longer texts are refused before they are decoded. */
+/** Longer texts are refused before they are decoded. No token of this issuer is nearly as long. */
 const MAX_TOKEN_LENGTH = 8192;
 
 /** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
@@ -68,7 +57,7 @@ const FORBIDDEN_HEADERS = ["crit", "jwk", "jku", "x5u", "x5c", "zip", "b64"];
 const segments = new WeakMap<SigningKey, Map<string, string>>();
 
 /**
- * The encoded protected header of a key and kind: it never changes, so it is built once.
+ * The encoded protected header for a key and type, built once.
  * @param second the key of the second signature, which the header names (docs/protocol.md#hybrid-signing)
  */
 export function headerSegment(key: SigningKey, type: TokenType, second?: MldsaKey): string {
@@ -89,26 +78,20 @@ export async function signJwt(claims: object, type: TokenType, key: SigningKey, 
   return `${input}.${(await sign(input, key)).toString("base64url")}`;
 }
 
-/** A JWS with its second signature, detached. */
-export interface HybridJwt {
-  readonly token: string;
-  readonly detached: Uint8Array;
-}
-
-/** Signs claims twice, over one signing input: to a verifier that does not know the second signature the token is an ordinary one (docs/protocol.md#hybrid-signing). */
-export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey): Promise<HybridJwt> {
+/** Signs one input twice. The second signature is detached, so that verifiers may ignore it. @see docs/protocol.md#hybrid-signing */
+export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey) {
   const input = `${headerSegment(key, type, second)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   const [signature, detached] = await Promise.all([sign(input, key), second.sign(input)]);
   return { token: `${input}.${signature.toString("base64url")}`, detached };
 }
 
-/** Whether the header of a token that has been verified promises a second signature. @param plain headers of tokens that do not */
+/** Whether the header of a verified token announces a second signature. @param plain headers of tokens that do not */
 export function promisesSecond(token: string, plain: readonly string[]): boolean {
   const [segment = ""] = token.split(".", 1);
   return !plain.includes(segment) && parseObject(Buffer.from(segment, "base64url"))?.pqc_alg !== undefined;
 }
 
-/** Only the one spelling of some bytes: a lenient decoder would let one token have several texts. */
+/** Accepts only the canonical encoding: a lenient decoder would let one token have several texts. */
 function decodeCanonical(segment: string): Buffer | undefined {
   const bytes = Buffer.from(segment, "base64url");
   return bytes.toString("base64url") === segment ? bytes : undefined;
@@ -116,7 +99,7 @@ function decodeCanonical(segment: string): Buffer | undefined {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A JSON object (RFC 7515 §3, RFC 7519 §3), or undefined for all else. */
+/** A JSON object (RFC 7515 §3, RFC 7519 §3), or undefined for anything else. */
 export function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
@@ -126,7 +109,7 @@ export function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> | 
   }
 }
 
-/** The parts of a compact JWS, or undefined for anything that is not exactly one. Proves nothing about who signed it. */
+/** The parts of a compact JWS, or undefined for anything else. Verifies nothing. */
 export function parseJws(token: string, maxLength = MAX_TOKEN_LENGTH): ParsedJws | undefined {
   if (token.length > maxLength) return undefined;
   const [first, second, third, ...rest] = token.split(".");
@@ -137,10 +120,9 @@ export function parseJws(token: string, maxLength = MAX_TOKEN_LENGTH): ParsedJws
   return { header, payload, headerSegment: first, signingInput: `${first}.${second}`, signature };
 }
 
-/** Whether a header would let the token choose its own key, or change what is signed. */
 export const hasForbiddenMember = ({ header }: ParsedJws): boolean => FORBIDDEN_HEADERS.some((name) => name in header);
 
-/** The parts of a JWT whose header says nothing that is forbidden, or undefined. */
+/** The parts of a JWT without forbidden header members, or undefined. */
 export function parseJwt(token: string): ParsedJwt | undefined {
   const parsed = parseJws(token);
   if (parsed === undefined || hasForbiddenMember(parsed)) return undefined;

@@ -3,52 +3,46 @@ import { type ClassicalJwk, type PublicJwk, type SigningKey, type VerificationKe
 import type { MldsaKey } from "./ml-dsa.ts";
 
 /** A published key. `age` in seconds since its publication, by the clock of the register. */
-export interface ServedKey {
-  readonly jwk: PublicJwk;
-  readonly age: number;
-}
+export type ServedKey = { readonly jwk: PublicJwk; readonly age: number };
 
-/** The rows of published public keys, shared by all cores, so that every front serves the union during a roll-out. */
+/** The published public keys of all cores, so that every front serves the union during a roll-out. */
 export interface KeyRegister {
-  /** Publishes keys that are not yet there, marks `inUse` as signing at this moment, and answers every key that is still to be served. */
+  /** Publishes new keys, marks `inUse` as signing now, and returns every key that is still served. */
   publish(keys: readonly PublicJwk[], inUse: readonly string[]): Promise<readonly ServedKey[]>;
 }
 
-/** What signs at this moment. */
+/** The keys that sign now. */
 export interface SigningKeys {
   readonly accessToken: SigningKey;
   readonly idToken: SigningKey;
-  /** Signs access tokens besides; undefined while hybrid signing is off. */
+  /** Also signs access tokens; undefined while hybrid signing is off. */
   readonly hybrid: MldsaKey | undefined;
 }
 
 /** The keys of a running core. */
 export interface Keys {
-  /**
-   * What to sign with. To be asked before anything is consumed for the sake of a signature.
-   * @throws {Refusal} temporarily_unavailable while no key has been published for long enough
-   */
+  /** Called before anything is consumed. @throws {Refusal} temporarily_unavailable while no key has been published for long enough */
   signing(): SigningKeys;
-  /** The same where nothing need be signed: undefined while nothing may be. */
+  /** The same without a refusal: undefined while no key may sign. */
   current(): SigningKeys | undefined;
-  /** Every key that this core holds the private half of, whether it signs at this moment or not. */
+  /** Every key whose private half this core has, whether it may sign yet or not. */
   readonly own: readonly SigningKey[];
-  /** The second key of access tokens, whether it signs at this moment or not; undefined while hybrid signing is off. */
+  /** The second key of access tokens, whether it may sign yet or not; undefined while hybrid signing is off. */
   readonly hybrid: MldsaKey | undefined;
-  /** The published key of that id, own, retired or of a sibling core. */
+  /** A published key of this core or another, current or retired. */
   byId(kid: string): VerificationKey | undefined;
-  /** Reads the register again, marks the keys that sign as in use, and determines again which may. */
+  /** Reads the register, determines which keys may sign, and marks those as in use. */
   refresh(): Promise<void>;
-  /** The JWK Set document as it is served. */
+  /** The JWK Set document. */
   jwksJson(): string;
 }
 
-/** Seconds for which a key is published before it signs: as long as a verifier may use a key set that it fetched before. */
+/** Seconds for which a key is published before it signs: as long as verifiers may cache a key set. */
 const NOTICE = 300;
 
 /**
- * Seconds until a key may sign; 0: it may now. The first of its kind need not wait, because no verifier has an earlier key of that kind. Pure.
- * @see rule R9
+ * Seconds until a key may sign; 0 when it may now. The first of its kind does not wait, because no verifier has cached an earlier one. Pure.
+ * @see docs/security.md, R9
  */
 export function noticeLeft(jwk: PublicJwk, served: readonly ServedKey[]): number {
   const age = served.find((key) => key.jwk.kid === jwk.kid)?.age ?? 0;
@@ -57,21 +51,21 @@ export function noticeLeft(jwk: PublicJwk, served: readonly ServedKey[]): number
 }
 
 export interface KeyRing {
-  /** Ed25519 keys, the preferred one first: the first that may sign does. */
+  /** Ed25519 keys in order of preference: the first that may sign does. */
   readonly accessToken: readonly [SigningKey, ...SigningKey[]];
-  /** Signs ID tokens in place of those, where they are RS256. */
+  /** Signs ID tokens where they are RS256. */
   readonly rsa?: SigningKey | undefined;
-  /** Public keys without their private halves, earlier and coming ones, that are published and verify. */
+  /** Earlier and future public keys that are published and verify. */
   readonly published?: readonly PublicJwk[];
-  /** The ML-DSA-65 key, where there is one, and whether access tokens are signed with it too. */
+  /** The ML-DSA-65 key, and whether it also signs access tokens. */
   readonly mldsa?: { readonly key: MldsaKey; readonly hybrid: boolean } | undefined;
-  /** Whether, where none of the keys may sign yet, the preferred ones do all the same. */
+  /** Whether the preferred keys sign while none may yet. */
   readonly signsAtOnce?: boolean;
 }
 
 type Judgement = { readonly kind: "signs"; readonly keys: SigningKeys } | { readonly kind: "waits"; readonly seconds: number };
 
-/** Which keys sign now: all kinds that are wanted, or none. Pure. */
+/** Decides which keys sign now: one of each configured kind, or none. Pure. */
 export function judgeRing({ accessToken, rsa, mldsa, signsAtOnce = false }: KeyRing, served: readonly ServedKey[]): Judgement {
   const wait = ({ jwk }: { readonly jwk: PublicJwk }): number => noticeLeft(jwk, served);
   const signer = accessToken.find((key) => wait(key) === 0);
@@ -86,14 +80,13 @@ export function judgeRing({ accessToken, rsa, mldsa, signsAtOnce = false }: KeyR
   return { kind: "signs", keys: { accessToken: chosen, idToken: rsa ?? chosen, hybrid } };
 }
 
-/** Of the keys that sign. */
 function kidsOf(judgement: Judgement): readonly string[] {
   if (judgement.kind === "waits") return [];
   const { accessToken, idToken, hybrid } = judgement.keys;
   return [...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid))];
 }
 
-/** The keys of this core, published together with those of its siblings and predecessors. */
+/** Publishes the keys of this core beside those of other cores. */
 export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Keys> {
   const own = [...ring.accessToken, ...(ring.rsa === undefined ? [] : [ring.rsa])];
   const held: readonly PublicJwk[] = [...own.map(({ jwk }) => jwk), ...(ring.mldsa === undefined ? [] : [ring.mldsa.key.jwk])];
@@ -102,7 +95,6 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
   let document = "";
   let judgement: Judgement = { kind: "waits", seconds: NOTICE };
 
-  /** @returns what signs from now on, as the register has it */
   const publish = async (signing: readonly string[]): Promise<Judgement> => {
     const served = await register.publish(configured, signing);
     const all = new Map([...configured, ...served.map(({ jwk }) => jwk)].map((jwk) => [jwk.kid, jwk]));
@@ -115,7 +107,7 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
   const refresh = async (): Promise<void> => {
     const before = kidsOf(judgement);
     const next = await publish(before);
-    // What begins to sign is marked before it does.
+    // A key is marked as in use before it signs.
     if (kidsOf(next).join(" ") !== before.join(" ")) await publish(kidsOf(next));
     judgement = next;
   };

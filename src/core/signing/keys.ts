@@ -3,38 +3,23 @@ import { readMldsaPublic } from "../../ml-dsa-key.ts";
 
 export type SigningAlgorithm = "EdDSA" | "RS256";
 
-/** A public key that verifies tokens by itself, as the JWK Set shows it (docs/protocol.md#jwk-set). Only public members, by construction. */
+/** A public key that verifies tokens, as the JWK Set contains it (docs/protocol.md#jwk-set). */
 export type ClassicalJwk =
   | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string; readonly use: "sig"; readonly alg: "EdDSA"; readonly kid: string }
   | { readonly kty: "RSA"; readonly n: string; readonly e: string; readonly use: "sig"; readonly alg: "RS256"; readonly kid: string };
 
-/** An ML-DSA-65 public key (RFC 9964 §3): verifies the second signature of a token. No token is accepted because of it. */
-export interface AkpJwk {
-  readonly kty: "AKP";
-  readonly pub: string;
-  readonly use: "sig";
-  readonly alg: "ML-DSA-65";
-  readonly kid: string;
-}
+/** An ML-DSA-65 public key (RFC 9964 §3) for the second signature of a token. It alone never makes a token valid. */
+export type AkpJwk = { readonly kty: "AKP"; readonly pub: string; readonly use: "sig"; readonly alg: "ML-DSA-65"; readonly kid: string };
 
 export type PublicJwk = ClassicalJwk | AkpJwk;
 
-export interface VerificationKey {
-  readonly jwk: ClassicalJwk;
-  readonly publicKey: KeyObject;
-}
+export type VerificationKey = { readonly jwk: ClassicalJwk; readonly publicKey: KeyObject };
+export type SigningKey = VerificationKey & { readonly privateKey: KeyObject };
 
-export interface SigningKey extends VerificationKey {
-  readonly privateKey: KeyObject;
-}
-
-/** RFC 7638 §3.2, RFC 8037 §2: the members that make a thumbprint, in lexicographic order. */
+/** @param members in lexicographic order  @see RFC 7638 §3.2, RFC 8037 §2 */
 const thumbprint = (members: Record<string, string>): string => createHash("sha256").update(JSON.stringify(members)).digest("base64url");
 
-/**
- * The public half of a PEM text or key object as a JWK whose `kid` is its thumbprint.
- * @throws {Error} for a key that is neither Ed25519 nor RSA of at least 2048 bits
- */
+/** The public JWK of a key; its `kid` is its thumbprint. @throws {Error} for a key that is neither Ed25519 nor RSA of at least 2048 bits */
 export function publicJwk(key: KeyObject): ClassicalJwk {
   const jwk = (key.type === "private" ? createPublicKey(key) : key).export({ format: "jwk" });
   if (jwk.kty === "OKP" && jwk.crv === "Ed25519" && jwk.x !== undefined) {

@@ -11,17 +11,14 @@ export interface MldsaKey {
   readonly jwk: AkpJwk;
   /** Signs the ASCII bytes of a signing input: pure ML-DSA, empty context, hedged (RFC 9964 §3, FIPS 204 §5.2). Never refuses. */
   sign(input: string): Promise<Uint8Array>;
-  /**
-   * Callers check this before they consume anything for the sake of a signature.
-   * @throws {Refusal} temporarily_unavailable while more signatures wait than can be made within the deadline of their calls
-   */
+  /** Callers check this before they consume anything. @throws {Refusal} temporarily_unavailable while too many signatures wait */
   assertOpen(): void;
 }
 
-/** How signatures are made: each off the main thread, or in its own turn of the event loop. */
+/** Signs each input off the main thread, or in its own turn of the event loop. */
 interface Engine {
   readonly publicKey: Uint8Array;
-  /** Signatures that are made at the same time. */
+  /** Concurrent signatures. */
   readonly atOnce: number;
   sign(input: Uint8Array): Promise<Uint8Array>;
 }
@@ -31,7 +28,7 @@ const MAX_WAITING = 100;
 
 const signInPool = promisify<null, Uint8Array, KeyObject, Buffer>(sign);
 
-/** By Node's own crypto, in its thread pool. Undefined where the OpenSSL under Node has no ML-DSA. */
+/** Signs in Node's thread pool. Undefined where its OpenSSL has no ML-DSA. */
 function nativeEngine(seed: Uint8Array): Engine | undefined {
   let key: KeyObject;
   try {
@@ -46,7 +43,7 @@ function nativeEngine(seed: Uint8Array): Engine | undefined {
   return { publicKey: Buffer.from(pub, "base64url"), atOnce, sign: (input) => signInPool(null, input, key) };
 }
 
-/** By portable code on this thread: one signature (about 8 ms) in each turn of the event loop. */
+/** Signs on this thread: one signature (about 8 ms) in each turn of the event loop. */
 async function portableEngine(seed: Uint8Array): Promise<Engine> {
   const { ml_dsa65 } = await import("@noble/post-quantum/ml-dsa.js");
   const { publicKey, secretKey } = ml_dsa65.keygen(seed);
@@ -63,7 +60,6 @@ async function portableEngine(seed: Uint8Array): Promise<Engine> {
 
 const queueFull = () => new Refusal("temporarily_unavailable", "pqc_signing_queue_full", { retryAfter: 1 });
 
-/** A key that signs with an engine. Calls are refused before anything is consumed (`assertOpen`), so that `sign` itself never refuses. */
 function keyOver(engine: Engine): MldsaKey {
   const signatures = concurrencyLimit({ limit: engine.atOnce, queue: Number.POSITIVE_INFINITY, full: queueFull });
   return {
@@ -75,16 +71,12 @@ function keyOver(engine: Engine): MldsaKey {
   };
 }
 
-/**
- * Opens an ML-DSA-65 key, natively where the runtime can.
- * @param seed 32 bytes
- * @param portable forces the portable code, for the tests that compare the two
- */
+/** Opens an ML-DSA-65 key, natively where possible. @param seed 32 bytes  @param portable forces the portable code */
 export const openMldsaKey = async (seed: Uint8Array, portable = false): Promise<MldsaKey> =>
   keyOver((portable ? undefined : nativeEngine(seed)) ?? (await portableEngine(seed)));
 
 /**
- * The public half of a private key, as SPKI PEM, which JWT_RETIRED_PUBLIC_KEYS accepts.
+ * The public half of a private key as SPKI PEM, the form that JWT_RETIRED_PUBLIC_KEYS accepts.
  * @param text PKCS#8 PEM with a seed, or a JWK
  * @throws {Error} for any other text
  */

@@ -12,7 +12,7 @@ export type SignatureVerdict = "valid" | "key_unknown" | "key_ambiguous" | "sign
 
 const keySets = new WeakMap<readonly PublishedKey[], LocalJWKSet>();
 
-/** jose takes `EdDSA` and `Ed25519` for two algorithms; without `alg` the curve of a key decides, and both fit. */
+/** jose treats `EdDSA` and `Ed25519` as two algorithms; without `alg` the curve decides, and both fit. */
 const withoutAlias = ({ alg, ...key }: PublishedKey): PublishedKey => (isEd25519(alg) ? key : { alg, ...key });
 
 async function keySetOf(keys: readonly PublishedKey[]): Promise<LocalJWKSet> {
@@ -33,8 +33,8 @@ function isStrong(key: CryptoKey): boolean {
 }
 
 /**
- * Verifies the signature of a third party's JWS by the one key of a set that fits its `alg` and `kid`. Two fitting keys are refused: nothing
- * says which of them is meant. Callers have checked the header, `alg` among it.
+ * Verifies a third party's JWS by the one key of a set that fits its `alg` and `kid`; two fitting keys are refused. Callers check the header
+ * first, including `alg`.
  * @see RFC 7515 §5.2, RFC 7517 §4, RFC 8725 §3.1
  */
 export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKey[]): Promise<SignatureVerdict> {
@@ -51,10 +51,7 @@ export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKe
   }
 }
 
-/**
- * The same by the keys that a third party publishes. They are fetched again, within limits, when the key is not among them.
- * @throws {FetchFailure}
- */
+/** The same by published keys, which are fetched again, within limits, when the key is not among them. @throws {FetchFailure} */
 export async function verifyByRemoteKeys(jws: ParsedJws, source: string, keys: RemoteKeys): Promise<SignatureVerdict> {
   const verdict = await verifySignature(jws, await keys.current(source));
   return verdict === "key_unknown" ? verifySignature(jws, await keys.refreshed(source)) : verdict;

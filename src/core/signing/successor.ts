@@ -1,17 +1,12 @@
 import { createHmac, hkdfSync } from "node:crypto";
+import type { RefreshTokenGrant } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { SigningKey } from "./keys.ts";
 
-/** A refresh request: the token, and what its answer is narrowed to. */
-export interface SuccessorInput {
-  readonly refreshToken: string;
-  readonly scope?: string | undefined;
-  readonly resource: readonly string[];
-}
+export type SuccessorInput = Pick<RefreshTokenGrant, "refreshToken" | "scope" | "resource">;
 
 /**
- * A function from a refresh request to the token that follows it: the same in every core that holds the signing key, and unpredictable to
- * anyone else. Requests for another scope or resource have another successor, so that only a repeated request finds its successor current.
- * The order of values does not matter.
+ * A function from a refresh request to the next token: the same in every core that has the signing key, and unpredictable to anyone else.
+ * Requests for another scope or resource have another successor, so that only a repeated request finds its successor current.
  * @returns 64 hexadecimal characters
  */
 export function successorOf(key: SigningKey): (request: SuccessorInput) => string {
@@ -31,7 +26,7 @@ function successorWith(key: SigningKey): (request: SuccessorInput) => string {
   };
 }
 
-/** A secret of 32 bytes for one purpose: the same in every core that holds the signing key, and unpredictable to anyone else. */
+/** A secret of 32 bytes for one purpose: the same in every core that has the signing key, and unpredictable to anyone else. */
 export function derivedSecret(key: SigningKey, purpose: string): Buffer {
   const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
   return Buffer.from(hkdfSync("sha256", seed, "", `countersign ${purpose}`, 32));

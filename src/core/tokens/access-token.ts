@@ -1,29 +1,17 @@
 import type { RandomBytes } from "../../clock.ts";
 import { printScope } from "../../protocol/scope.ts";
-import type { IssuedTokens, VerifiedClaims } from "../signing/issued-tokens.ts";
+import type { Core } from "../ports.ts";
+import type { VerifiedClaims } from "../signing/issued-tokens.ts";
 import type { TokenReference } from "../token-state.ts";
 import { isActor, isAncestry, isAudience, isConfirmation, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
 
-/** An actor and whom it acts for in turn, the current one outermost (RFC 8693 §4.1). */
-export interface Actor {
-  readonly sub: string;
-  readonly act?: Actor;
-}
+/** A chain of actors, the current one outermost (RFC 8693 §4.1). */
+export type Actor = { readonly sub: string; readonly act?: Actor };
 
-/**
- * The key that a token is bound to: by DPoP the thumbprint of a JWK, by mutual TLS that of a certificate.
- * @see RFC 7800 §3.1, RFC 9449 §6.1, RFC 8705 §3.1
- */
-export interface Confirmation {
-  readonly jkt?: string;
-  readonly "x5t#S256"?: string;
-}
+/** The key that a token is bound to: the thumbprint of a JWK (RFC 9449 §6.1) or of a certificate (RFC 8705 §3.1). */
+export type Confirmation = { readonly jkt?: string; readonly "x5t#S256"?: string };
 
-/** A token as one that was exchanged from it names it. */
-export interface AncestorToken {
-  readonly jti: string;
-  readonly client_id: string;
-}
+export type AncestorToken = Pick<AccessTokenClaims, "jti" | "client_id">;
 
 /** The claims of an access token (docs/protocol.md#access-tokens, RFC 9068 §2.2). Times in seconds since the epoch. */
 export interface AccessTokenClaims {
@@ -37,14 +25,10 @@ export interface AccessTokenClaims {
   readonly jti: string;
   readonly token_use: "access";
   readonly act?: Actor;
-  /**
-   * The tokens from which an exchanged token was derived, the nearest first: a resource server that learns of the revocation of one of them
-   * knows that this one is revoked too.
-   */
+  /** The ancestors of an exchanged token, the nearest first: revoking one of them revokes this token. */
   readonly exchanged_from?: readonly AncestorToken[];
-  /** Absent for a bearer token. */
   readonly cnf?: Confirmation;
-  /** Who alone may act for the subject, where a token says so (RFC 8693 §4.4). */
+  /** The only client that may act for the subject (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
 
@@ -59,7 +43,6 @@ export interface AccessTokenContents {
   readonly now: number;
   /** Seconds. */
   readonly lifetime: number;
-  /** Of a token that was given to somebody who acts for the subject. */
   readonly act?: Actor | undefined;
   readonly exchangedFrom?: readonly AncestorToken[] | undefined;
   readonly cnf?: Confirmation | undefined;
@@ -83,24 +66,19 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
   };
 }
 
-/**
- * An id for an access token. A user's token carries its grant's id in it, so that it dies with its grant without a row of its own.
- * @param grantId UUID
- */
+/** The id of an access token. That of a user's token contains its grant's id, so that it needs no row. @param grantId UUID */
 export function newJti(randomBytes: RandomBytes, grantId?: string): string {
   if (grantId === undefined) return Buffer.from(randomBytes(16)).toString("base64url");
   return `${packed(grantId)}.${Buffer.from(randomBytes(12)).toString("base64url")}`;
 }
 
-/** What stands where a user's token has its grant. A packed UUID has 22 characters, so that neither is taken for the other. */
+/** Replaces the grant in the id of a delegated token. A packed UUID has 22 characters, so the two cannot be confused. */
 const DELEGATED = "d";
 
 /** The id of the one token that a delegation is for. @param delegationId UUID */
 export const delegationJti = (delegationId: string): string => `${DELEGATED}.${packed(delegationId)}`;
 
-/**
- * What a token that is exchanged from this one came of. Undefined below a token of an earlier release, which does not say what it came of.
- */
+/** The ancestors of a token that is exchanged for this one. Undefined if this is a delegated token of a release that did not name them. */
 export function ancestors({ jti, client_id, exchanged_from: above }: AccessTokenClaims): readonly AncestorToken[] | undefined {
   const delegated = jti.startsWith(`${DELEGATED}.`);
   if (delegated && above === undefined) return undefined;
@@ -114,10 +92,9 @@ function unpacked(text: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Whether a claim is absent, or well formed. */
 const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): boolean => value === undefined || isWellFormed(value);
 
-/** The claims as those of an access token, or undefined where they are not: the signature alone makes no access token. */
+/** The claims of an access token, or undefined for claims of another kind or shape. */
 export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
   const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act } = claims;
   const wellFormed =
@@ -137,20 +114,17 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
 }
 
 /** The claims of an access token that this issuer signed, expired or not; undefined for every other text. */
-export function verifiedAccessToken(
-  token: string,
-  { issuedTokens }: { readonly issuedTokens: IssuedTokens },
-): AccessTokenClaims | undefined {
+export function verifiedAccessToken(token: string, { issuedTokens }: Pick<Core, "issuedTokens">): AccessTokenClaims | undefined {
   const claims = issuedTokens.verify(token, "at+jwt");
   return claims && asAccessToken(claims);
 }
 
-/** How a token is presented: one that is bound by DPoP with a proof, all others as bearer tokens (RFC 9449 §5, RFC 8705 §3). */
+/** A token bound by DPoP is presented with a proof, all others as bearer tokens (RFC 9449 §5, RFC 8705 §3). */
 export const tokenTypeOf = (cnf: Confirmation | undefined): "DPoP" | "Bearer" => (cnf?.jkt === undefined ? "Bearer" : "DPoP");
 
 export const audienceList = (claims: AccessTokenClaims): readonly string[] => (typeof claims.aud === "string" ? [claims.aud] : claims.aud);
 
-/** What the state of this token hangs on: its delegation, its grant, or for a client's own token the client alone. */
+/** The records that decide the state of a token: its delegation, its grant, or for a client's own token the client alone. */
 export function tokenReference({ jti, client_id: clientId, sub: userId }: AccessTokenClaims): TokenReference {
   const [first, second] = jti.split(".");
   if (first === undefined || second === undefined) return { jti, clientId };

@@ -1,4 +1,4 @@
-import type { IssuedTokens } from "../signing/issued-tokens.ts";
+import type { Core } from "../ports.ts";
 import type { Subject } from "../token-state.ts";
 import type { AccessTokenContents } from "./access-token.ts";
 import { isText } from "./claim-shapes.ts";
@@ -26,11 +26,8 @@ export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, non
   };
 }
 
-/**
- * Subject and client of an ID token of this issuer that is sent back as a hint; it may have expired. Undefined for every other text.
- * @see OIDC Core §3.1.2.1
- */
-export function readIdTokenHint(token: string, { issuedTokens }: { readonly issuedTokens: IssuedTokens }) {
+/** Subject and client of an ID token of this issuer, expired or not; undefined for every other text. @see OIDC Core §3.1.2.1 */
+export function readIdTokenHint(token: string, { issuedTokens }: Pick<Core, "issuedTokens">) {
   const { sub, aud } = issuedTokens.verify(token, "JWT") ?? {};
   return isText(sub) && isText(aud) ? { sub, aud } : undefined;
 }

@@ -9,17 +9,13 @@ interface IdentityAssertionContents extends Omit<AccessTokenContents, "subject" 
   readonly subject: Subject;
   /** Issuer identifier of the other authorization server. */
   readonly audience: string;
-  /** What the client is to reach there. */
+  /** Resources of that server. */
   readonly resources: readonly string[];
   /** Seconds since the epoch of the user's real authentication. */
   readonly authTime: number;
 }
 
-/**
- * The claims of an identity assertion for another authorization server. It has no access-use marker, so that it is no access token
- * anywhere.
- * @see ID-JAG §3
- */
+/** The claims of an identity assertion for another authorization server. No `token_use`, so it is not an access token. @see ID-JAG §3 */
 export function identityAssertionClaims(contents: IdentityAssertionContents): object {
   const { subject, resources, scopes, act } = contents;
   const [only, ...more] = resources;

@@ -18,10 +18,7 @@ import {
 } from "./client-shapes.ts";
 import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
 
-/**
- * `/api/clients/**`: the procedures of the typed API in the shape of docs/protocol.md#registration. Bodies are passed on unvalidated, since
- * the procedures validate them.
- */
+/** `/api/clients/**`: the procedures of the typed API, which validate the bodies, in the shape of docs/protocol.md#registration. */
 export function clientApiRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const print = apiErrorPrinter(options.issuer);
   const calls = procedureCalls(options);

@@ -10,7 +10,6 @@ const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
   [Verdict.TAKEN_FOR_GRANTED]: "taken_for_granted",
 };
 
-/** Lets the core explain itself. */
 export function explainerOf(core: Pick<TokenCore, "explain">): Explainer {
   const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined, address = "") =>
     explanationOf(await core.explain({ address, ...(subject && { subject }) }, { ...(signal && { signal }) }));

@@ -18,10 +18,7 @@ const BODY_LIMIT = 64 * 1024;
 const FILE_LIMIT = 1024 * 1024;
 const TAKES_FILE = "operator.provision";
 
-/**
- * The typed API. The strict body reader reads the body and passes it on as a fetch request, so that the rules for all JSON apply to a batch:
- * size, depth, coding, media type.
- */
+/** The typed API. Its bodies pass the strict reader first, so that the rules for all JSON apply: size, depth, coding, media type. */
 export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const route = {
     path: `${ENDPOINT}/:path`,
@@ -91,7 +88,6 @@ async function requestOf(ctx: FrontContext): Promise<Request> {
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-/** Headers of errors: how to authenticate, and when to retry. */
 function errorHeaders(errors: readonly TRPCError[], issuer: string): Record<string, string> {
   const refusals = errors.map(refusalBehind).filter((refusal) => refusal instanceof Refusal);
   const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));

@@ -57,7 +57,7 @@ const tokenSet = () =>
   });
 
 /**
- * POST /auth/logout: ends the user's sessions and refresh families. With `everywhere=false` only the session of the cookie and its token set
+ * POST /auth/logout: ends the user's sessions and refresh families. With `everywhere=false` only the session of the cookie and its tokens
  * end, for a program that signed in by itself. @see docs/protocol.md#sessions
  */
 export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({

@@ -17,8 +17,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export const loadBodyReader = loadOnce(() => import("koa-body"));
 
 /**
- * Reads a form body. @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeated fields; payload_too_large over
- *   64 KiB; unsupported_media_type for a content coding
+ * Reads a form body. @throws {Refusal} invalid_request for another media type, invalid UTF-8, NUL or repeated fields; payload_too_large
+ *   over 64 KiB; unsupported_media_type for a content coding
  */
 export const formBody = async (ctx: FrontContext | HotContext): Promise<Form> => parseForm(await formText(ctx));
 
@@ -32,11 +32,7 @@ export function formText(ctx: FrontContext | HotContext): Promise<string> {
  * @param limit bytes  @param mediaTypeCode the error code for another media type
  * @throws {Refusal} unsupported_media_type, invalid_request (no JSON, deeper than 8 levels, NUL or lone surrogates), payload_too_large
  */
-export async function jsonBody(
-  ctx: FrontContext,
-  limit: number = JSON_LIMIT,
-  mediaTypeCode: RefusalCode = "unsupported_media_type",
-): Promise<unknown> {
+export async function jsonBody(ctx: FrontContext, limit = JSON_LIMIT, mediaTypeCode: RefusalCode = "unsupported_media_type") {
   return parseJson(await readText(ctx, JSON_TYPE, limit, mediaTypeCode));
 }
 

@@ -57,7 +57,6 @@ export const oauthErrors = (): ZodOpenApiResponsesObject => ({
   "503": json("Not able to answer now; see Retry-After.", OauthError()),
 });
 
-/** Errors of the OAuth paths that take a body. */
 export const oauthBodyErrors = (): ZodOpenApiResponsesObject => ({
   "413": json("The body is too long.", OauthError()),
   "415": json("The body is encoded.", OauthError()),
@@ -68,5 +67,4 @@ export const seconds = () => z.int().meta({ description: "Seconds." });
 export const secondsSinceEpoch = () => z.int().meta({ description: "Seconds since the epoch." });
 export const resource = () => z.array(z.string()).optional().meta({ description: "RFC 8707; may be repeated, at most 10 times." });
 
-/** The fields that carry a client's credential in the body. */
 export const credentialFields = () => ({ client_id: z.string().optional(), client_secret: z.string().optional() });

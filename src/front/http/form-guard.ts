@@ -7,27 +7,24 @@ import type { Cookies } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** Accepts only forms of this service's pages, by a token bound to browser and purpose and by the origin that the browser states. */
-export interface FormGuard {
-  /** The token for a form. A browser without a cookie to bind it to gets one. */
-  token(ctx: FrontContext, purpose: string): string;
-  /** @throws {Refusal} forbidden */
-  assert(ctx: FrontContext, form: Form, purpose: string): void;
-}
+export type FormGuard = ReturnType<typeof formGuard>;
 
 /** The hidden member in which a form carries its token. */
 export const FORM_TOKEN = "form_token";
 
-export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }): FormGuard {
+export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }) {
   const origin = new URL(issuer).origin;
   return {
-    token(ctx, purpose) {
+    /** The token for a form. A browser without a cookie to bind it to gets one. */
+    token(ctx: FrontContext, purpose: string): string {
       const known = cookies.session(ctx) ?? cookies.visitor(ctx);
       if (known !== undefined) return csrfToken(known, purpose);
       const secret = newSecret(randomBytes);
       cookies.startVisitor(ctx, secret);
       return csrfToken(secret, purpose);
     },
-    assert(ctx, form, purpose) {
+    /** @throws {Refusal} forbidden */
+    assert(ctx: FrontContext, form: Form, purpose: string): void {
       if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
       // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
       const secrets = [cookies.session(ctx), cookies.visitor(ctx)];

@@ -1,11 +1,7 @@
 import { Refusal } from "../../errors.ts";
 
 /** The requests in flight, each with a deadline. */
-export interface InFlight {
-  readonly size: number;
-  /** Runs one request, an essential one even above the cap. @throws {Refusal} temporarily_unavailable above the cap or past the deadline */
-  run(work: Work, essential: boolean): Promise<void>;
-}
+export type InFlight = ReturnType<typeof inFlight>;
 
 /** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
 export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
@@ -15,7 +11,7 @@ type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
 const overloaded = () => new Refusal("temporarily_unavailable", "front_overloaded", { retryAfter: 1 });
 
 /** @param cap requests that may be in flight  @param deadline milliseconds that each may take */
-export function inFlight(cap = 512, deadline = 15_000): InFlight {
+export function inFlight(cap = 512, deadline = 15_000) {
   let size = 0;
   const deadlines = commonDeadline(deadline);
   const receive: Receive = async (body) => {
@@ -30,10 +26,11 @@ export function inFlight(cap = 512, deadline = 15_000): InFlight {
     return received;
   };
   return {
-    get size() {
+    get size(): number {
       return size;
     },
-    async run(work, essential) {
+    /** Runs a request, an essential one even above the cap. @throws {Refusal} temporarily_unavailable above the cap, past the deadline */
+    async run(work: Work, essential: boolean): Promise<void> {
       if (size >= cap && !essential) throw overloaded();
       size += 1;
       const abort = new AbortController();

@@ -9,7 +9,7 @@ const TIMES = {
   headers: 10_000,
   request: 15_000,
   keepAlive: 5000,
-  /** Without traffic on a connection with a request in flight; longer than the deadline of a request, so that its response is still sent. */
+  /** Without traffic on a connection with a request in flight; longer than a request's deadline, so that its response is still sent. */
   idle: 15_500,
 };
 
@@ -25,14 +25,10 @@ export interface ListenOptions {
   readonly times?: Partial<ListenerTimes>;
 }
 
-export interface FrontListener {
-  readonly addresses: readonly AddressInfo[];
-  /** Reports `draining`, serves for `notice` milliseconds, then refuses connections and gives requests in flight `grace` milliseconds. */
-  drain(notice: number, grace: number): Promise<void>;
-}
+export type FrontListener = Awaited<ReturnType<typeof listen>>;
 
 /** Opens the HTTP listener of a front. @throws when the address is not available */
-export async function listen(options: ListenOptions): Promise<FrontListener> {
+export async function listen(options: ListenOptions) {
   const servers = await openAll(options);
   const { lifecycle } = options;
   let drained: Promise<void> | undefined;
@@ -43,7 +39,8 @@ export async function listen(options: ListenOptions): Promise<FrontListener> {
   };
   return {
     addresses: servers.map(addressOf),
-    drain: (notice, grace) => {
+    /** Reports `draining`, serves for `notice` milliseconds, then refuses connections and gives requests in flight `grace` milliseconds. */
+    drain: (notice: number, grace: number): Promise<void> => {
       drained ??= drain(notice, grace);
       return drained;
     },

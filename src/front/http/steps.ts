@@ -116,17 +116,14 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /** Whether this front still accepts traffic. One per process. */
-export interface Lifecycle {
-  isDraining(): boolean;
-  /** From now on health reports `draining` and every response closes its connection. Idempotent. */
-  startDraining(): void;
-}
+export type Lifecycle = ReturnType<typeof lifecycle>;
 
-export function lifecycle(): Lifecycle {
+export function lifecycle() {
   let draining = false;
   return {
-    isDraining: () => draining,
-    startDraining() {
+    isDraining: (): boolean => draining,
+    /** From now on health reports `draining` and every response closes its connection. Idempotent. */
+    startDraining(): void {
       draining = true;
     },
   };

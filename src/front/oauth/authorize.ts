@@ -21,7 +21,7 @@ import { browserSecret, newRequestId, waitingHash } from "./pending-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 const PENDING_TTL = 600;
-/** Requests that one user or address may begin: 20 a second, as from a large company behind one address at nine in the morning. */
+/** Requests that one user or address may begin: 20 a second, enough for a large company behind one address in the morning. */
 export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
 
 type Request = ReturnType<typeof parseAuthorizationRequest>;
@@ -48,17 +48,11 @@ export interface AuthorizationFlow {
     status: 302 | 303,
     ready?: "ready",
   ): Promise<ValidRequest | undefined>;
-  /**
-   * Issues a code and redirects to the client with it, or with an error.
-   * @param decision a secret that stands for one code, however often this is called
-   */
+  /** Redirects to the client with a code or an error. @param decision a secret that stands for one code, however often this is called */
   issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
   /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
-  /**
-   * Stores the request until the user has signed in and consented, for this browser only.
-   * @returns the id that pages refer to  @throws {Refusal} too_many_requests
-   */
+  /** Stores the request for this browser until sign-in and consent are done. @returns its id  @throws {Refusal} too_many_requests */
   keep(ctx: FrontContext, valid: ValidRequest): Promise<string>;
 }
 
@@ -154,7 +148,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
 const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
-/** GET and POST /oauth/authorize: redirects a user who is signed in and has consented at once. @see docs/protocol.md#authorization-request */
+/** GET and POST /oauth/authorize: redirects at once if the user is signed in and has consented. @see docs/protocol.md#authorization-request */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);

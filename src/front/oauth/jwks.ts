@@ -41,7 +41,7 @@ export function jwksRoute({ core, issuer, clock }: { readonly core: TokenCore; r
 }
 
 /**
- * The core's public keys, fetched again once they are no longer fresh; concurrent requests share the call. Without a core, the last set.
+ * The core's public keys, fetched again once they are no longer fresh; concurrent requests share the call. Without a core the last set is served.
  * @throws {Refusal} temporarily_unavailable without a set that is USABLE
  */
 function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> {

@@ -26,18 +26,13 @@ export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: 
   return secret;
 }
 
-/** A pending authorization request with its id. */
 export type KnownRequest = PendingRequest & { readonly requestId: string };
 
 /**
  * Whether the user has signed in since the request was first seen. Times are whole seconds, so within one second only the fingerprint
  * distinguishes the new session from the one before. @param session the secret of the current session
  */
-export const hasSignedInSince = (
-  { requestId, createdAt }: KnownRequest,
-  signedIn: SignedIn | undefined,
-  session: string | undefined,
-): boolean =>
+export const hasSignedInSince = ({ requestId, createdAt }: KnownRequest, signedIn: SignedIn | undefined, session: string | undefined) =>
   signedIn !== undefined &&
   session !== undefined &&
   signedIn.session.authTime >= createdAt &&

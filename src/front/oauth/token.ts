@@ -20,7 +20,7 @@ export interface TokenRouteOptions {
   readonly grantTypes: readonly GrantType[];
 }
 
-/** Reads the request; an unreadable token exchange is recorded. @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type */
+/** Reads the request; records an unreadable token exchange. @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type */
 async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOptions) {
   const text = await formText(ctx);
   try {

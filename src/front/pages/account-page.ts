@@ -97,7 +97,6 @@ const accountNavTexts = catalogue({
   de: { nav: "Ihr Konto", signOut: "Abmelden" },
 });
 
-/** A section of the account pages. */
 interface AccountSection {
   readonly path: string;
   readonly label: Catalogue<string>;

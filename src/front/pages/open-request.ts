@@ -48,12 +48,7 @@ export async function openRequest(
  * Answers the request: of several answers, one counts. @throws {Refusal} invalid_request for a different late answer
  * @returns whether the same user has just given the same answer, so that only the response is left to send
  */
-export async function answerRequest(
-  { ports: { pendingRequests } }: PageKit,
-  open: OpenRequest,
-  answer: Answer,
-  userId: string,
-): Promise<boolean> {
+export async function answerRequest({ ports: { pendingRequests } }: PageKit, open: OpenRequest, answer: Answer, userId: string) {
   if (open.again) return true;
   const answered = answeredHash(open, answer, userId);
   if (await pendingRequests.take(waitingHash(open.requestId, open.browser), answered, SENT_TWICE)) return false;

@@ -1,21 +1,15 @@
 /** How pages refer to the service. */
-export interface Site {
-  /** The host in the browser's address bar. */
-  readonly host: string;
-  /** Whether wallets can be linked. */
-  readonly wallets: boolean;
-  /** A path below the issuer's path, which may have a query, with the destination of the user. */
-  path(path: string, returnTo?: ReturnTo): string;
-}
+export type Site = Readonly<ReturnType<typeof siteOf>>;
 
-/** @param issuer base URL; links are built from nothing else */
-export function siteOf(issuer: string, wallets = false): Site {
+/** @param issuer base URL; links are built from nothing else  @param wallets whether wallets can be linked */
+export function siteOf(issuer: string, wallets = false) {
   const { host, pathname } = new URL(issuer);
   const base = pathname.replace(/\/$/, "");
   return {
     host,
     wallets,
-    path(path, returnTo = {}) {
+    /** A path below the issuer's path, which may have a query, with the destination of the user. */
+    path(path: string, returnTo: ReturnTo = {}): string {
       const members = returnToMembers(returnTo).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
       return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
     },

@@ -3,7 +3,6 @@ import { catalogue } from "./language.ts";
 
 export type RefusalWords = Readonly<Record<"title" | "text", string>>;
 
-/** What pages say about refusals. */
 export const refusalsTexts = catalogue({
   en: {
     /** By error code, for pages that only report the refusal. */

@@ -14,7 +14,6 @@ import type { WalletHandlers } from "./routes.ts";
 /** What the wallet routes and pages work with. */
 export type WalletKit = PageKit & { readonly linking: LinkingPorts };
 
-/** The handlers of a server that links wallets. */
 export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
   start: startHandler(kit),
   async poll(ctx) {

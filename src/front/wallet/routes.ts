@@ -7,12 +7,11 @@ import { setRetryHeaders } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { ErrorPrinter, Handler, HotContext, Route } from "../http/routes.ts";
 
-/** What answers the wallet paths. */
 export type WalletHandlers = Readonly<Record<"start" | "poll" | "request" | "requestWithNonce" | "response", Handler>>;
 
 /**
- * The paths of wallet linking (docs/protocol.md#wallet-linking), and those that wallets themselves use: the signed request that an
- * invocation refers to, and the address of the answer. The latter need no cookies, so that wallets that are web pages can use them.
+ * The paths of wallet linking, for pages and for wallets: the signed request that an invocation refers to, and the address of the answer.
+ * The latter need no cookies, so that wallets that are web pages can use them. @see docs/protocol.md#wallet-linking
  */
 export function walletRoutes(issuer: string, { start, poll, request, requestWithNonce, response }: WalletHandlers): readonly Route[] {
   const print = walletErrorPrinter(issuer);

@@ -27,7 +27,7 @@ async function decide(request: Request, trace = ENFORCED): Promise<Decision> {
   return decideCode(await request.prefetched.code, request.client, request.grant.value, trace);
 }
 
-/** Revokes what a code was redeemed for, then refuses. The revocation is committed before the refusal is thrown. */
+/** Commits the revocation of the grant that a code was redeemed for, then refuses. */
 async function revokeReplayed(
   { grantId, refusal }: Extract<Decision, { kind: "replay" }>,
   { client, requestId }: Request,
@@ -88,8 +88,8 @@ async function redeem({ code, bound, audience }: Extract<Decision, { kind: "rede
 }
 
 /**
- * A first refresh token with the family that it begins.
- * @param cnf the key that the family is bound to; refresh tokens of confidential clients are bound by their authentication (RFC 9449 §5)
+ * Makes a refresh token and the family that it begins.
+ * @param cnf binds the family to a key; refresh tokens of confidential clients are bound by their authentication (RFC 9449 §5)
  */
 export function newRefresh(core: Core, cnf?: Confirmation): { readonly token: string; readonly family: NewFamily } {
   const token = newHexSecret(core.randomBytes);

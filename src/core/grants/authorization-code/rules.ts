@@ -6,18 +6,8 @@ import { narrowResource } from "../../policy/resource.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState } from "../../ports.ts";
 
-interface PresentedCode {
-  readonly client: Client;
-  readonly params: AuthorizationCodeGrant;
-  /** Undefined for a value that is not a code, or no longer one. */
-  readonly found: CodeState | undefined;
-}
-
-interface KnownCode {
-  readonly client: Client;
-  readonly params: AuthorizationCodeGrant;
-  readonly code: CodeState;
-}
+type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
+type KnownCode = { readonly client: Client; readonly params: AuthorizationCodeGrant; readonly code: CodeState };
 
 const refuse = refusing("invalid_grant");
 
@@ -111,9 +101,9 @@ export const CODE_RULES: readonly RuleHead[] = [
 ];
 
 /**
- * What a presented code entitles its client to. Pure.
- * A used code that is right in everything else is a replay, which revokes its grant. With wrong parameters it revokes nothing: otherwise
- * anyone who has seen a code could sign its owner out.
+ * Decides what a presented code entitles its client to. Pure.
+ * A used code with the right parameters is a replay, which revokes its grant. With wrong parameters it revokes nothing: otherwise anyone
+ * who has seen a code could sign its owner out.
  * @throws {Refusal} invalid_request, invalid_grant, invalid_target
  * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, docs/protocol.md#authorization-code
  */

@@ -11,10 +11,7 @@ import { newJti } from "../../tokens/access-token.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 
-interface Request {
-  readonly client: Client;
-  readonly params: ClientCredentialsGrant;
-}
+type Request = { readonly client: Client; readonly params: ClientCredentialsGrant };
 
 const CONFIDENTIAL_CLIENT: Rule<{ readonly client: Client }> = {
   name: "confidential_client",
@@ -40,7 +37,7 @@ const RESOURCE: Rule<Request, readonly string[]> = {
 };
 
 /**
- * The scopes and the audience that a client may have for itself. Pure.
+ * Decides the scopes and the audience of a client's own token. Pure.
  * @throws {Refusal} unauthorized_client, invalid_scope, invalid_target
  * @see RFC 6749 §4.4, docs/protocol.md#client-credentials
  */
@@ -64,8 +61,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
     const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const jti = newJti(core.randomBytes);
-    // The record and the signature do not wait for each other, but the answer waits for both: no record, no token. The record comes first,
-    // so that the database works while this process signs.
+    // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
     const recorded = core.audit.recordIssue({
       event: "token.issued",
       outcome: "success",

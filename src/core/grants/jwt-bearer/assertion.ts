@@ -10,10 +10,8 @@ const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;
 
 const refuse = refusing("invalid_grant");
 
-/** A well-formed assertion that names a trusted issuer. Its signature has not been verified. */
-export interface IdentityAssertion extends ParsedJwt {
-  readonly issuer: string;
-}
+/** A well-formed assertion of a trusted issuer. Its signature has not been verified. */
+export type IdentityAssertion = ParsedJwt & { readonly issuer: string };
 
 /**
  * Reads an assertion. Pure. It may name an issuer that the operator trusts and a key id of that issuer, but never a key or an address.
@@ -36,10 +34,7 @@ export function readIdentityAssertion(text: string, trustedIssuers: readonly str
   return { ...parsed, claims, issuer: iss };
 }
 
-/**
- * Verifies the signature by a key that the issuer publishes.
- * @throws {Refusal} invalid_grant
- */
+/** Verifies the signature by a key that the issuer publishes. @throws {Refusal} invalid_grant */
 export async function assertSignedByIssuer(assertion: IdentityAssertion, keys: RemoteKeys): Promise<void> {
   const verdict = await verifyByRemoteKeys(assertion, assertion.issuer, keys).catch((cause: unknown) => {
     throw cause instanceof FetchFailure ? new Refusal("invalid_grant", `issuer_${cause.reason}`, { cause }) : cause;

@@ -5,13 +5,12 @@ import { printScope } from "../../../protocol/scope.ts";
 import { actorsOf } from "../../policy/delegation.ts";
 import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
-import type { Core } from "../../ports.ts";
+import type { AssertedIdentity, Core, IdentityAssertionPorts } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { newJti } from "../../tokens/access-token.ts";
 import { type Grant, type GrantRequest, previewOf } from "../grant.ts";
 import { accessTokenAnswer } from "../token-answer.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
-import type { AssertedIdentity, IdentityAssertionPorts } from "./ports.ts";
 import {
   ASSERTION_READ,
   ASSERTION_RULES,
@@ -32,7 +31,6 @@ const withoutDetails = (refusal: Refusal): Refusal =>
     ...(refusal.detail.rule !== undefined && { rule: refusal.detail.rule }),
   });
 
-/** @throws {Refusal} invalid_grant */
 const read = async (text: string, { trustedIssuers }: IdentityAssertionPorts, { issuer }: Core): Promise<IdentityAssertion> =>
   readIdentityAssertion(text, trustedIssuers, issuer);
 
@@ -63,7 +61,7 @@ async function decide({ client, grant, refusalDetails }: Request, core: Core, ou
 }
 
 /**
- * A client presents an identity assertion of an issuer that the operator trusts. Every refusal leaves an audit record with its reason.
+ * Issues a token for an identity assertion of an issuer that the operator trusts. Every refusal leaves an audit record with its reason.
  * @see RFC 7523 §2.1, ID-JAG §4.4, docs/protocol.md#identity-assertion
  */
 export const jwtBearer: Grant<"jwtBearer"> = {

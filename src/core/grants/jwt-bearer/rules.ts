@@ -6,9 +6,9 @@ import { parseScope } from "../../../protocol/scope.ts";
 import { boundForm } from "../../policy/resource.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { allowedScopes } from "../../policy/scope.ts";
+import type { IdentityAssertionPorts } from "../../ports.ts";
 import type { Actor } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
-import type { IdentityAssertionPorts } from "./ports.ts";
 
 /** Seconds by which another issuer's clock may be ahead. */
 const SKEW = 60;
@@ -56,7 +56,6 @@ export interface AssertionFacts {
   readonly client: Client;
   readonly params: JwtBearerGrant;
   readonly assertion: IdentityAssertion;
-  /** Of this server. */
   readonly issuer: string;
   /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds: an assertion that lives longer would outlive the record of its use. */
   readonly maxLifetime: number;
@@ -113,7 +112,7 @@ function actorFrom(value: unknown, left: number): Actor {
   return "act" in value && value.act !== undefined ? { sub, act: actorFrom(value.act, left - 1) } : { sub };
 }
 
-/** Of each actor that the other issuer names, only `sub` goes into the token. */
+/** Only `sub` of each asserted actor goes into the token. */
 const CHAIN_LENGTH: Rule<AssertionFacts, Actor | undefined> = {
   name: "chain_length",
   demand: "act, if present, is well-formed and names at most four actors.",
@@ -170,7 +169,7 @@ export const ASSERTION_UNUSED: Rule<{ readonly used: boolean }> = {
 };
 
 /**
- * What an assertion entitles the client to that presents it. Pure; its signature has been verified.
+ * Decides what an assertion with a verified signature entitles its client to. Pure.
  * @throws {Refusal} invalid_grant, invalid_scope for a malformed scope
  * @see ID-JAG §4.4, docs/protocol.md#identity-assertion
  */

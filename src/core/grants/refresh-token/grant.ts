@@ -36,7 +36,7 @@ const issueRecord = (
   requestId,
 });
 
-/** Revokes the family, then refuses. The revocation is committed before the refusal is thrown. */
+/** Commits the revocation of the family, then refuses. */
 async function revokeReplayed(family: FamilyState, refusal: Refusal, { client, requestId }: Request, core: Core): Promise<never> {
   await core.families.revoke(family.familyId, {
     event: "refresh_token.replayed",
@@ -62,11 +62,11 @@ export const refreshToken: Grant<"refreshToken"> = {
     const params = request.grant.value;
     const presented = hashSecret(params.refreshToken);
     const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
-    // With a grace the successor is derived from the request, so that parallel uses all receive the same one and none strands another.
+    // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
     const next = seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes);
     const successor = hashSecret(next);
 
-    // A second attempt only after a lost race: it decides on what the winner has stored.
+    // After a lost race, the second attempt decides on what the winner has stored.
     for (let attempt = 0; attempt < 2; attempt++) {
       const found = await (attempt === 0 ? request.prefetched.family : core.families.holding(presented));
       const decision = decideRefresh(found, client, params, { seconds, successor });
@@ -82,7 +82,7 @@ export const refreshToken: Grant<"refreshToken"> = {
       const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf }, core);
       return { ...answer, refreshToken: next };
     }
-    // Still current, yet it cannot be rotated (its client or user has just been disabled): nothing is certain, and nothing was consumed.
+    // The token is current but cannot be rotated, for example because its client or user was just disabled. Nothing was consumed.
     throw new Refusal("temporarily_unavailable", "refresh_not_settled", { retryAfter: 1 });
   },
 

@@ -7,7 +7,7 @@ import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { allowedScopes, narrowScope } from "../../policy/scope.ts";
 import type { FamilyState } from "../../ports.ts";
 
-/** When a second use of a refresh token is a repetition and not a replay (REFRESH_TOKEN_REUSE_GRACE). */
+/** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */
 export interface Grace {
   /** 0 makes every second use a replay. */
   readonly seconds: number;
@@ -15,18 +15,8 @@ export interface Grace {
   readonly successor: SecretHash;
 }
 
-interface PresentedToken {
-  readonly client: Client;
-  /** The family that issued the token; undefined for a value that was never issued. */
-  readonly found: FamilyState | undefined;
-}
-
-interface FamilyFacts {
-  readonly client: Client;
-  readonly params: RefreshTokenGrant;
-  readonly family: FamilyState;
-  readonly grace: Grace;
-}
+type PresentedToken = { readonly client: Client; readonly found: FamilyState | undefined };
+type FamilyFacts = { readonly client: Client; readonly params: RefreshTokenGrant; readonly family: FamilyState; readonly grace: Grace };
 
 const refuse = refusing("invalid_grant");
 
@@ -110,7 +100,7 @@ export const REFRESH_RULES: readonly RuleHead[] = [
 ];
 
 /**
- * What a presented refresh token entitles its client to. Pure.
+ * Decides what a presented refresh token entitles its client to. Pure.
  * Narrower scopes and resources apply to the new access token alone; the family keeps what was granted (RFC 6749 §6).
  * @throws {Refusal} invalid_grant, invalid_scope, invalid_target; the presented token stays usable
  * @see RFC 6749 §6, RFC 9700 §4.14.2, docs/protocol.md#refresh-tokens

@@ -37,14 +37,14 @@ async function presented(claims: AccessTokenClaims | undefined, core: Core, agen
   return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-/** Whether each named client is enabled. The requesting client is not looked up again, and web URIs are never looked up. */
+/** Whether each named client is enabled. Neither the requesting client nor web URIs are looked up. */
 async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
   const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== requesting.clientId);
   const found = await Promise.all(others.map((clientId) => core.clients.byClientId(clientId)));
   return new Map([requesting, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
 }
 
-/** Reads all that the rules look at, in one go. */
+/** Reads all records that the rules need, in parallel. */
 async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
   const claims = verifiedAccessToken(params.subjectToken, core);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
@@ -56,7 +56,7 @@ async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: C
   return { client, params, subject, actor, clients, issuer: core.issuer };
 }
 
-/** What the record of a refused exchange says: the chain is the requested one, the refused agent first. */
+/** Notes the requested chain, the refused agent first, and the subject token for the audit record of a refusal. */
 function noteSubject(details: RefusalDetails, { clientId }: Client, subject: PresentedToken | undefined): void {
   details.actChain = [clientId, ...actorsOf(subject?.claims.act)];
   if (subject === undefined) return;
@@ -101,7 +101,7 @@ function newDelegation(exchange: Exchange, { clientId }: Client, lifetime: numbe
     actor: clientId,
     scopes,
     audience,
-    // The subject token expires by the database's clock, and so does what is derived from it.
+    // Expires by the database's clock, as the subject token does.
     expiresAt: subject.state.now + lifetime,
   };
 }
@@ -147,8 +147,8 @@ const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: st
 });
 
 /**
- * An agent exchanges a user's token for a narrower one that names the agent as actor, or for an identity assertion. Every outcome leaves an
- * audit record: an issued token in the statement that stores it, a refusal before it is thrown.
+ * Exchanges a user's token for a narrower one that names the agent as actor, or for an identity assertion. Every outcome leaves an audit
+ * record: an issued token in the statement that stores it, a refusal before it is thrown.
  * @see RFC 8693, docs/protocol.md#token-exchange
  */
 export const tokenExchange: Grant<"tokenExchange"> = {
@@ -160,7 +160,7 @@ export const tokenExchange: Grant<"tokenExchange"> = {
     const { client, requestId } = request;
     const { kind, subject, scopes, audience, act } = exchange;
     const lifetime = lifetimeOf(exchange, core);
-    // The new token is bound to the key that the agent proved, never to the key of the subject token, which the agent does not hold.
+    // The new token is bound to the key that the agent proved; the agent does not hold the key of the subject token.
     const cnf = request.confirmation;
     const delegation = { ...newDelegation(exchange, client, lifetime, core), ...(cnf && { cnf }) };
     const { jti } = delegation;

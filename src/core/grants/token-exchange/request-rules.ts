@@ -1,17 +1,14 @@
-import { type Client, isConfidential } from "../../../clients/client.ts";
+import { isConfidential } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
 import type { Rule, RuleTrace } from "../../policy/rule.ts";
-import { ACCESS_TOKEN_TYPE } from "../grant.ts";
+import { ACCESS_TOKEN_TYPE, type GrantRequest } from "../grant.ts";
 
 export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 
 /** What can be evaluated before anything is looked up. */
-export interface ExchangeRequest {
-  readonly client: Client;
-  readonly grant: { readonly case: "tokenExchange"; readonly value: TokenExchangeGrant };
-}
+export type ExchangeRequest = Pick<GrantRequest<"tokenExchange">, "client" | "grant">;
 
 export const invalid = refusing("invalid_request");
 

@@ -5,6 +5,7 @@ import { appendActor } from "../../policy/delegation.ts";
 import { exchangedAudience } from "../../policy/resource.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { exchangedScopes } from "../../policy/scope.ts";
+import type { NewDelegation } from "../../ports.ts";
 import type { TokenRoot } from "../../token-state.ts";
 import { type Actor, audienceList } from "../../tokens/access-token.ts";
 import { requestsAssertion } from "./request-rules.ts";
@@ -47,9 +48,7 @@ const THIRD_PARTY_ISSUER: Rule<SubjectFacts> = {
   },
 };
 
-/**
- * The agent that requests an assertion counts as an actor. The assertion itself names only those before it: the draft leaves the actor open.
- */
+/** An agent that requests an assertion counts as an actor, but the assertion names only those before it: the draft leaves this open. */
 const CHAIN_LENGTH: Rule<SubjectFacts, Actor | undefined> = {
   name: "chain_length",
   demand: "A chain has at most four actors, the requesting agent included.",
@@ -61,7 +60,7 @@ const CHAIN_LENGTH: Rule<SubjectFacts, Actor | undefined> = {
   },
 };
 
-/** What is evaluated once the request itself is well formed, in order: first the tokens, then what they are exchanged for. */
+/** What is evaluated once the request is well formed, in order: the tokens, then what they are exchanged for. */
 export const TOKEN_RULES: readonly RuleHead[] = [
   SUBJECT_KNOWN,
   ...SUBJECT_RULES,
@@ -74,17 +73,14 @@ export const TOKEN_RULES: readonly RuleHead[] = [
 ];
 
 /** An exchange in the values that are granted. */
-export interface Exchange {
-  readonly kind: "access_token" | "id_jag";
+export interface Exchange extends Pick<NewDelegation, "kind" | "scopes" | "audience"> {
   readonly subject: PresentedToken;
   readonly root: TokenRoot;
-  readonly scopes: readonly string[];
-  readonly audience: readonly string[];
   readonly act: Actor | undefined;
 }
 
 /**
- * What an agent receives in exchange for a user's token. Pure; the request has passed `checkExchangeRequest`.
+ * Decides what an agent receives for a user's token. Pure; the request has passed `checkExchangeRequest`.
  * @throws {Refusal} of the first rule that does not hold
  * @see RFC 8693 §2, docs/protocol.md#token-exchange
  */

@@ -7,11 +7,8 @@ import type { TokenRoot, TokenState } from "../../token-state.ts";
 import { type AccessTokenClaims, audienceList, tokenReference } from "../../tokens/access-token.ts";
 import { invalid } from "./request-rules.ts";
 
-/** A presented access token whose signature is verified, with its state. */
-export interface PresentedToken {
-  readonly claims: AccessTokenClaims;
-  readonly state: TokenState;
-}
+/** An access token with a verified signature, and its state. */
+export type PresentedToken = { readonly claims: AccessTokenClaims; readonly state: TokenState };
 
 export interface ExchangeFacts {
   readonly client: Client;
@@ -19,15 +16,13 @@ export interface ExchangeFacts {
   /** Undefined for a text that is not an access token of this issuer. */
   readonly subject: PresentedToken | undefined;
   readonly actor: PresentedToken | undefined;
-  /** Clients that the request or the subject token's audience names: those that exist, each with whether it is enabled. */
+  /** Existing clients that the request or the subject token's audience names, each with whether it is enabled. */
   readonly clients: ReadonlyMap<string, boolean>;
   readonly issuer: string;
 }
 
 /** The same once the subject token is known to be an access token of this issuer. */
-export interface SubjectFacts extends ExchangeFacts {
-  readonly subject: PresentedToken;
-}
+export type SubjectFacts = ExchangeFacts & { readonly subject: PresentedToken };
 
 const SOURCE = "docs/protocol.md#token-exchange";
 
@@ -101,7 +96,7 @@ const AGENT_NOT_PAUSED: Rule<SubjectFacts> = {
   },
 };
 
-/** The agent proves its identity by it; the token of another client would lend it that client's name. */
+/** The token of another client would let the agent act in that client's name. */
 const ACTOR_TOKEN: Rule<SubjectFacts> = {
   name: "actor_token",
   demand: "actor_token, if sent, is a valid access token of the agent itself.",
@@ -124,6 +119,6 @@ const MAY_ACT: Rule<SubjectFacts> = {
   },
 };
 
-/** What is checked of the subject token before it is known who has signed in, in order; then what is checked after that. */
+/** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
 export const SUBJECT_RULES = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES] as const;
 export const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT] as const;

@@ -13,12 +13,7 @@ import { type AccountPage, accountView } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults">> & { readonly status?: number };
 
-async function show(
-  { ports, guard, site }: PageKit,
-  ctx: FrontContext,
-  user: User,
-  { faults = [], status, ...shown }: Shown,
-): Promise<void> {
+async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const consents = await ports.consents.ofUser(user.id);
   const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
   const targets = await ports.namedTargets(consents.flatMap(({ resources }) => resources));

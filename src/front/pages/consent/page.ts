@@ -60,13 +60,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
 }
 
 /** Handles every request that needs no decision of the user. @returns undefined when the response has been written */
-async function pendingDecision(
-  kit: PageKit,
-  ctx: FrontContext,
-  requestId: string | undefined,
-  answer: Answer,
-  status: 302 | 303,
-): Promise<PendingDecision | undefined> {
+async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: string | undefined, answer: Answer, status: 302 | 303) {
   const { ports, flow, site } = kit;
   const signedIn = await signedInTo(kit, ctx);
   const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);

@@ -41,7 +41,6 @@ ${field(language, { name: "currentPassword", label: texts.currentPassword, type:
   );
 }
 
-/** After the account is gone. */
 export function accountGoneView(site: Site, language: Language): Markup {
   const { title, text, signUp } = deleteAccountTexts[language].gone;
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/signup"), signUp) });

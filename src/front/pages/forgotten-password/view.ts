@@ -57,13 +57,11 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
   );
 }
 
-/** After a link that is no longer valid. */
 export function staleResetView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, again } = forgottenPasswordTexts[language].stale;
   return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/forgot", returnTo), again) });
 }
 
-/** After the new password was set. */
 export function resetDoneView(site: Site, language: Language, returnTo: ReturnTo): Markup {
   const { title, text, signIn } = forgottenPasswordTexts[language].changed;
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login", returnTo), signIn) });

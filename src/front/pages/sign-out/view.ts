@@ -29,7 +29,6 @@ export function badLogoutRequestView(site: Site, language: Language): Markup {
   return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/logout"), signOut) });
 }
 
-/** After signing out. */
 export function signedOutView(site: Site, language: Language): Markup {
   const { title, text, signIn } = signOutTexts[language].signedOut;
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });

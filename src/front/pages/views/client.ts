@@ -2,30 +2,20 @@ import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.t
 import { catalogue, type Language } from "../../texts/language.ts";
 import { html, type Markup } from "../html.ts";
 
-/** What a page shows of the application that asks. */
-export interface ShownClient {
-  /** The name that the application chose. */
-  readonly name: string;
-  /** Host of a client_id that is a URL; verified, since the service fetched its document. */
-  readonly verifiedHost: string | undefined;
-  /** Where the browser goes back to. */
-  readonly returnHost: string;
-  readonly onThisDevice: boolean;
-  readonly environment: string | undefined;
-  readonly openRegistration: boolean;
-  /** Whether no operator has confirmed the name. */
-  readonly nameUnverified: boolean;
-}
+/** What a page shows of the application that sent the request. */
+export type ShownClient = Readonly<ReturnType<typeof shownClient>>;
 
-export function shownClient(language: Language, { client }: Authorization, redirectUri: string): ShownClient {
+export function shownClient(language: Language, { client }: Authorization, redirectUri: string) {
   const clientId = client?.clientId ?? "";
   return {
     name: shownName(language, client?.name ?? clientId),
+    /** Host of a client_id that is a URL; verified, since the service fetched its document. */
     verifiedHost: client?.verifiedHost === undefined ? undefined : shownHost(`https://${client.verifiedHost}`),
     returnHost: shownHost(redirectUri),
     onThisDevice: isOnThisDevice(redirectUri),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,
+    /** Whether no operator has confirmed the name. */
     nameUnverified: (client?.openRegistration ?? true) || client?.environment === "development" || client?.environment === "staging",
   };
 }
@@ -82,13 +72,12 @@ export function shownTarget(language: Language, resource: string, targets: Targe
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Whether a redirect leads to a program on the user's own device: any program there can listen on loopback, or claim a private-use scheme. */
+/** Whether a redirect leads to a program on the user's device: any program there can listen on loopback or claim a private-use scheme. */
 export function isOnThisDevice(uri: string): boolean {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
 }
 
-/** What pages say about an application. */
 export const clientTexts = catalogue({
   en: {
     /** For an application whose name has no visible characters. */

@@ -133,7 +133,6 @@ export const day = (language: Language, seconds: number): Markup => time(seconds
 /** A day and time in UTC. @param seconds since the epoch */
 export const moment = (language: Language, seconds: number): Markup => time(seconds, shownMoment(language, seconds));
 
-/** What stands on every page, or in every form. */
 const frameTexts = catalogue({
   en: {
     /** Before the host, at the foot. */

@@ -57,11 +57,7 @@ function failure(texts: WalletTexts, { status, reason }: SeenLink): Part {
 const refreshing = (site: Site): Markup => html`<noscript><meta http-equiv="refresh" content="${LOOK_AGAIN}"></noscript>
 <script src="${site.path(WALLET_SCRIPT.path)}" defer></script>`;
 
-const beginCard = (
-  site: Site,
-  texts: WalletTexts,
-  { email, token }: WalletPage,
-): Markup => html`<section class="card" aria-labelledby="begin">
+const beginCard = (site: Site, texts: WalletTexts, { email, token }: WalletPage) => html`<section class="card" aria-labelledby="begin">
 <h2 id="begin">${texts.begin}</h2>
 <p class="lead">${texts.beginText}</p>
 <form class="stack" method="post" action="${site.path(PATH)}">
