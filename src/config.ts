@@ -24,11 +24,9 @@ export class ConfigError extends Error {
 export type Config = ReturnType<typeof configOf>;
 
 /**
- * Reads the settings of a process.
- * @param env usually `process.env`; an empty value counts as unset
- * @param role the part of the service that the process runs; some rules apply only to a core or only to a front
- * @throws {ConfigError} with all faults at once
- * @see docs/settings.md
+ * Reads the settings of a process; an empty value counts as unset.
+ * @param role the part of the service that the process runs
+ * @throws {ConfigError} with all faults at once @see docs/settings.md
  */
 export function loadConfig(env: Environment, role: Role = "all"): Config {
   const entries = Object.entries(env).flatMap(([name, value]) =>

@@ -47,7 +47,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /**
- * A client_id. It is neither a UUID, which would be a user in `sub`, nor the URL of a metadata document, and needs no encoding in Basic
- * authentication. @see RFC 9068 §5
+ * A client_id: neither a UUID, which could be a user in `sub`, nor the URL of a metadata document. Basic authentication needs no encoding
+ * of it. @see RFC 9068 §5
  */
 export const newClientId = (randomBytes: RandomBytes): string => `c_${Buffer.from(randomBytes(16)).toString("base64url")}`;

@@ -42,10 +42,7 @@ function decodeExactly(text: unknown, length: number): Buffer | undefined {
 /** A private key: its seed, and the public key if the text contains it. */
 export type MldsaPrivateText = { readonly seed: Buffer; readonly publicKey: Buffer | undefined };
 
-/**
- * Reads an ML-DSA-65 private key from PKCS#8 PEM with a seed, or from a JWK (RFC 9964 §3).
- * @returns undefined for anything else, including an expanded key without its seed
- */
+/** Reads an ML-DSA-65 private key from PKCS#8 PEM or a JWK (RFC 9964 §3). @returns undefined for anything else, also without a seed */
 export function readMldsaPrivate(text: string): MldsaPrivateText | undefined {
   if (!text.trimStart().startsWith("{")) {
     const der = pemBody(text.replace(PUBLIC_HALF, ""), "PRIVATE KEY");

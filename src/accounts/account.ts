@@ -27,10 +27,7 @@ export interface ClosingPorts extends ProofPorts {
   readonly issuer: string;
 }
 
-/**
- * Deletes the account of a signed-in user who proves their password. Only the audit trail stays.
- * @throws {Refusal} unauthenticated for a wrong password, too_many_requests, conflict for the last operator
- */
+/** Deletes an account. @throws {Refusal} unauthenticated for a wrong password, too_many_requests, conflict for the last operator */
 export async function closeAccount(user: User, password: string, ports: ClosingPorts, caller: Caller): Promise<void> {
   await provePassword(user, password, "user.deleted", ports, caller);
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });

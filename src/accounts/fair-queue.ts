@@ -1,15 +1,7 @@
 import { Refusal } from "../errors.ts";
 
-export interface QueueLimits {
-  /** Jobs that run at the same time. */
-  readonly width: number;
-  /** Jobs that may wait, of all keys together. */
-  readonly queue: number;
-  /** Jobs of one key that may wait. */
-  readonly share: number;
-  /** Milliseconds that a job may wait. */
-  readonly wait: number;
-}
+/** Jobs that run at once (`width`), that may wait in all (`queue`) and for each key (`share`), and milliseconds that a job may wait. */
+export type QueueLimits = { readonly width: number; readonly queue: number; readonly share: number; readonly wait: number };
 
 /**
  * Runs jobs, a few at a time. Keys take turns, so a key with many jobs delays each other key by one job only.
@@ -28,7 +20,7 @@ interface Waiting {
 
 /**
  * A bounded queue that one key cannot fill: when it is full, the newest job of the key with the most jobs gives way to a key with fewer.
- * `concurrencyLimit` is the limit for work without competing callers; this one adds turns, shares and a longest wait for each key.
+ * Use `concurrencyLimit` for work without competing callers.
  */
 export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue {
   /** Keys in the order of their turns, the jobs of each in the order of their arrival. */

@@ -54,8 +54,7 @@ export async function ownerOfReset(token: string, { passwordChanges }: Pick<Forg
 }
 
 /**
- * Consumes the link, sets the password, ends the user's sessions and refresh families, and notifies them. A bad password leaves the link
- * unused.
+ * Consumes the link, sets the password, ends the user's sessions and refresh families, and notifies them.
  * @throws {Refusal} invalid_request for a malformed, unknown, used or expired token and for a bad password; temporarily_unavailable
  */
 export async function resetPassword(token: string, password: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<User> {

@@ -43,10 +43,7 @@ function assertNoWait(retryAfter: number): void {
 
 /** Attempts to prove a password, within the failure budgets of account and address. */
 export interface PasswordAttempts {
-  /**
-   * Runs one attempt. Only a wrong password counts: an attempt that throws has no verdict and releases its reservations.
-   * @throws {Refusal} too_many_requests when a budget is spent, temporarily_unavailable when too many attempts wait
-   */
+  /** Runs one attempt, which does not count if it throws. @throws {Refusal} too_many_requests, temporarily_unavailable */
   run<Outcome extends Judged>(email: string, caller: Origin, attempt: () => Promise<Outcome>): Promise<Outcome>;
   /** Clears the failures of a caller who has proved in another way who they are. */
   clear(email: string, caller: Origin): Promise<void>;

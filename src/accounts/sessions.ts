@@ -75,11 +75,7 @@ export async function signOut(hash: SecretHash, userId: string, sessions: Sessio
   await sessions.end(hash, sessionEnded(userId, caller, "signed_out"));
 }
 
-/**
- * Ends every browser session of a user, and every refresh family with them.
- * @param clientId of the access token in the request; undefined for the account pages
- * @see docs/protocol.md#sessions
- */
+/** Ends every session and refresh family of a user. @param clientId of the access token in the request @see docs/protocol.md#sessions */
 export async function signOutEverywhere(userId: string, sessions: Sessions, caller: Caller, clientId?: string): Promise<void> {
   await sessions.endAll(userId, sessionEnded(userId, caller, "signed_out_everywhere", clientId));
 }

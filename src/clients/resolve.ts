@@ -6,11 +6,9 @@ import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };
 
 /**
- * Finds a client: the registered one, else the one whose metadata document is at the client_id. A registered client has precedence even if
- * it is disabled.
+ * Finds a client: the registered one, even if disabled, else the one whose metadata document is at the client_id.
  * @param address of the caller, whose fetches are counted
- * @throws {Refusal} invalid_client, too_many_requests; see ClientDocuments
- * @see docs/protocol.md#client-resolution
+ * @throws {Refusal} invalid_client, too_many_requests @see docs/protocol.md#client-resolution
  */
 export async function resolveClient(clientId: string, address: string, { clients, documents }: ClientSources): Promise<Client | undefined> {
   const registered = await clients.byClientId(clientId);

@@ -27,8 +27,8 @@ export type GuardedFetchOptions = TargetRules & { readonly resolve?: Resolve };
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
 
 /**
- * Fetches from untrusted URLs; the service has no other way to do so. The name is resolved once, all of its addresses are checked, and only
- * these are connected to, so that a later change of the name has no effect. Every call has its own connection.
+ * Fetches from untrusted URLs. Resolves the name once, checks all of its addresses and connects only to these, so that a later change of
+ * the name has no effect.
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });

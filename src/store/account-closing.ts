@@ -10,17 +10,17 @@ import { endAllSessions } from "./session-revocation.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
-// In one order: of two operators who close their accounts at once, the second is refused as the last.
+// Locked in one order: of two operators who close their accounts at once, the second is refused as the last.
 const LOCK_OPERATORS = statement(
   "account_lock_operators",
   "select id::text from users where role = 'operator' and enabled order by id for no key update",
 );
 
-// Locks everything in the order of docs/decisions/0014, the user first and last: locked as for a change, so that rows which refer to the user can
-// still be inserted, and deleted when no other transaction holds any of its rows.
+// Locks in the order of docs/decisions/0014, the user first and last: as for a change, so that rows that refer to the user can still be
+// inserted, and then as for a deletion, once no other transaction holds any of its rows.
 const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
-// In the order in which sign-ins and new passwords take their locks; without a password no session can start.
+// In the lock order of sign-ins and new passwords; without a password no session can start.
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
 const DROP_CREDENTIALS = statement("account_drop_credentials", "delete from credentials where user_id = $1::uuid");
 
@@ -40,22 +40,21 @@ const DELETE_CLIENTS = statement(
      select 'client.deleted', 'success', 'owner_deleted', 'user', $1::text, $1::text, client_id from deleted)
    select client_id from deleted`,
 );
-/** What the user allowed, and what others allowed the user's clients. */
+/** Consents that the user gave, and those that others gave the user's clients. */
 const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
-// In statements after the end of the sessions and clients, which see what was being stored for them (Sessions.endAll,
-// ManagedClients.delete).
+// Runs after the end of the sessions and clients, so that it sees what was being stored for them (Sessions.endAll, ManagedClients.delete).
 const DROP_CONSENTS = statement("account_drop_consents", dropConsents(CONCERNED));
 const DROP_CODES = statement("account_drop_codes", dropCodes(CONCERNED));
 const END_GRANTS = statement("account_end_grants", `with ${endGrants(CONCERNED)} select 1 as one from ended`);
-// Storing a delegation locks its parent, and then its grant and its user (Delegations.record).
+// Storing a delegation locks its parent, then its grant and user (Delegations.record).
 const DROP_DELEGATIONS = statement("account_drop_delegations", deleteInOrder("delegations", "id", "user_id = $1::uuid", "path"));
 const DROP_GRANTS = statement("account_drop_grants", deleteInOrder("grants", "id", "user_id = $1::uuid"));
 const DROP_MAIL = statement("account_drop_mails", deleteInOrder("outbox", "id", "user_id = $1::uuid"));
 
-// All other rows of the user are deleted by their foreign keys. A trigger writes the revocation event (migration 0001).
+// Foreign keys delete all other rows of the user. A trigger writes the revocation event (migration 0001).
 const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid");
 
-/** Whether everything can be deleted in one transaction, well within the deadline of a statement. */
+/** Whether one transaction can delete everything, well within the deadline of a statement. */
 const IS_SMALL = statement(
   "account_is_small",
   `select not exists (${[
@@ -69,7 +68,7 @@ const IS_SMALL = statement(
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
 );
-// What is left of a large account identifies no one: it has no address, no name and no credential, and is inactive.
+// What remains of a large account is inactive and identifies no one: no address, name or credential.
 const MARK_DELETED = statement(
   "account_mark_deleted",
   `with links as (delete from identity_links where user_id = $1::uuid),
@@ -107,7 +106,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
 const queueLastMail = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
   tx.query(LAST_MAIL, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
-/** Closes an account of any size at once; its rows, and what others allowed its clients, are deleted after the commit. */
+/** Closes an account of any size at once; its rows, and the consents that others gave its clients, are deleted after the commit. */
 async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
   for (const clientId of clients) await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
   await queueLastMail(tx, userId, mail);

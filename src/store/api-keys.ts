@@ -10,7 +10,7 @@ import { without } from "./tables/table.ts";
 
 const API_KEY = without(API_KEYS.members, ["keyHash"]);
 
-/** A statement over a client in reach, in the CTE `target`: its internal id is $1, its owner $2 (null where all clients are in reach). */
+/** A statement over a client in reach, in the CTE `target`: its internal id is $1, its owner $2 (null: all clients are in reach). */
 const onTarget = (name: string, text: (target: string) => string): { readonly [Kind in Reach["kind"]]: Statement } =>
   reaching(name, (ofOwner) => text(`target as (select id, client_id, environment from clients where id = $1::uuid ${ofOwner})`));
 
@@ -30,7 +30,7 @@ const OF_CLIENT = onTarget(
     `with ${target} select ${API_KEYS.select(API_KEY)} from api_keys where client_id in (select id from target) order by api_keys.id desc`,
 );
 
-// A key that was revoked before is returned unchanged, without a record.
+// A key that was revoked earlier is returned unchanged, without a record.
 const REVOKE = onTarget(
   "api_key_revoke",
   (target) => `with ${target},

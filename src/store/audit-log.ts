@@ -35,10 +35,7 @@ const REFUSAL = statement(
    order by audit_records.id limit 1`,
 );
 
-interface RefusalRow extends Omit<RefusedRequest, "rule" | "error"> {
-  readonly rule: string | null;
-  readonly error: string | null;
-}
+type RefusalRow = Omit<RefusedRequest, "rule" | "error"> & { readonly rule: string | null; readonly error: string | null };
 
 export function auditLog(sql: Sql): AuditLog {
   const record = coalesceWrites(async (entries: readonly { readonly entry: AuditEntry; readonly used: string | undefined }[]) => {

@@ -3,18 +3,18 @@ import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/l
 import { hashText, sealedRecord } from "./audit-rows.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
-/** Records that are sealed in one transaction; few on the embedded database, whose one connection is taken until its end. */
+/** Records sealed in one transaction; few on the embedded database, whose one connection it holds. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
 /** The most records of one call of `seal`, so that it ends soon even after a long pause. */
 const TURN = 5_000;
-/** A checkpoint is due after so many records, or so many seconds after the one before it. */
+/** A checkpoint is due after so many records, or so many seconds after the last one. */
 const CHECKPOINT = { records: 1_000, seconds: 5 } as const;
 
 interface ChainState {
   readonly waiting: boolean;
   readonly seq: number;
   readonly hash: string;
-  /** Of the last checkpoint: 0 and null when there is none. */
+  /** Of the last checkpoint; 0 and null: there is none. */
   readonly signed: number;
   readonly signedHash: string | null;
   readonly signedAgo: number | null;
@@ -54,10 +54,7 @@ const SIGN = statement(
 const LOCK = 7_235_107_483;
 const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
-/**
- * The link that the next record follows. A checkpoint beyond the last record means that records were removed: the gap stays visible, and no
- * number is reused.
- */
+/** The link that the next record follows. A checkpoint beyond the last record shows that records were removed: no number is reused. */
 function headOf({ seq, hash, signed, signedHash }: ChainState): Link {
   if (signedHash !== null && signed > seq) return { seq: signed, hash: signedHash };
   return seq === 0 ? GENESIS : { seq, hash };
@@ -68,8 +65,8 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
 }
 
 /**
- * Seals records after they were written: numbers them, chains them, and signs the head of the chain. Any number of processes may call it at
- * once: one of them seals, the others return. A batch is one transaction, so that another process can continue when this one dies.
+ * Numbers records after they were written, chains them, and signs the head of the chain. Of several processes one seals; the calls of the
+ * others return. A batch is one transaction, so that another process can continue when this one dies.
  * @param signer undefined in a process without private keys, which seals but does not sign
  * @param size the most records of a batch
  */

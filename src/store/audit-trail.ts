@@ -10,13 +10,13 @@ import { type RowOf, without } from "./tables/table.ts";
 
 const SELECT = `${AUDIT_RECORDS.select(without(AUDIT_RECORDS.members, ["hash"]))}, ${hashText("hash")} as hash`;
 
-/** Seconds by which the id of a record may be older or newer than its time: one is the application's, the other the transaction's. */
+/** Seconds by which a record's id, from the application's clock, may differ from its time, the transaction's. */
 const ID_SLACK = 600;
 
 /** The latest time that a UUIDv7 can hold, in seconds since the epoch. */
 const LAST_MOMENT = 281_474_976_710;
 
-/** The least UUIDv7 of a moment: ids begin with their milliseconds. @param moment seconds since the epoch */
+/** The least UUIDv7 of a moment: ids begin with milliseconds. @param moment seconds since the epoch */
 const firstId = (moment: number): string =>
   `${Math.round(Math.max(0, Math.min(moment, LAST_MOMENT)) * 1000)
     .toString(16)
@@ -24,7 +24,7 @@ const firstId = (moment: number): string =>
 
 const timeOf = (moment: number): Date => new Date(moment * 1000);
 
-/** What is asked of times is asked of ids too, which have an index. */
+/** Conditions on times are repeated for ids, which have an index. */
 const filtering = ({ since, until, outcome, ...members }: AuditFilter) => ({
   where: {
     ...members,
@@ -34,7 +34,7 @@ const filtering = ({ since, until, outcome, ...members }: AuditFilter) => ({
       ...(until === undefined ? [] : [{ at: { $lt: timeOf(until) }, id: { $lt: firstId(until + ID_SLACK) } }]),
     ],
   },
-  // Written out, so that the partial indexes on failures serve.
+  // Written out, so that the partial indexes on failures are used.
   conditions: outcome === "failure" ? ["outcome = 'failure'"] : [],
 });
 
@@ -43,7 +43,6 @@ const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as se
 type AuditRow = Omit<AuditEntry, "actor"> &
   Pick<RowOf<typeof AUDIT_RECORDS>, "id" | "at" | "actorType" | "actorId" | "seq"> & { readonly hash: string | null };
 
-/** A record without the members that the row has no value for. */
 function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRecord {
   const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as typeof row;
   return { ...members, actor: { type: actorType, id: actorId }, link: seq === null || hash === null ? null : { seq, hash } };
@@ -76,15 +75,14 @@ const CHECKPOINTS = statement(
    where audit_checkpoints.seq >= $1::float8::bigint order by audit_checkpoints.seq limit $2::int`,
 );
 
-/** The chain as it is stored, for display and for export. */
 const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
   chain: async () => (await sql.query<AuditChainState>(STATE, []))[0] ?? { head: null, waiting: 0, signed: null },
   part: async (limit, after) => {
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
-    // Read before the records, so that no checkpoint is returned without its record. A page has at most one for each record, and the anchor.
+    // Read before the records, so that each has its record. A page has at most one for each record, and the anchor.
     const checkpoints = await sql.query<SignedCheckpoint>(CHECKPOINTS, [after, limit + 1]);
     const records = await sql.query<Link & { record: SealedRecord }>(PART, [after, limit]);
-    // At the end of the chain those beyond it too: a checkpoint without a record shows that records were removed.
+    // The last page includes checkpoints beyond the chain: one without a record shows that records were removed.
     const to = records.length === limit ? (records.at(-1)?.seq ?? after) : Number.MAX_SAFE_INTEGER;
     return { start, records, checkpoints: checkpoints.filter(({ seq }) => seq <= to) };
   },
@@ -102,7 +100,7 @@ export const auditTrail = (sql: Sql): AuditTrail => ({
     });
     return pageOf(rows.map(recordOf), limit);
   },
-  // Numbers are given under a lock and become visible together with all smaller ones, so that no record appears behind `reached`.
+  // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
   follow: async (filter, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(HEAD, []);
     const to = head?.seq ?? 0;

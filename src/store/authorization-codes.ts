@@ -27,16 +27,15 @@ import { without } from "./tables/table.ts";
 import { subjectOf } from "./users.ts";
 
 const NEW = without(AUTHORIZATION_CODES.members, ["createdAt", "expiresAt", "consumedAt", "grantId", "userEpoch", "clientEpoch"]);
-/** What is read of a code. */
 const STATE = [...without(NEW, ["codeHash"]), "expiresAt", "grantId"] as const;
 
 const covers = `consents.user_id = i.user_id and ${unindexedText("consents.client_id")} = i.client_id
        and consents.allowed @> i.requested
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
-// Session and consent are locked until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
-// Consents.revoke). All sessions of a batch are locked before its consents, for a sorted CTE is read to its end before its first row is
-// locked (docs/decisions/0014). Of two issues of one code the second waits for the first, so codes are inserted in order.
+// Locks session and consent until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
+// Consents.revoke). All sessions of a batch are locked before its consents: a sorted CTE is read to its end before its first row is locked
+// (docs/decisions/0014). Codes are inserted in order: of two issues of one code the second waits for the first.
 const ISSUE = statement(
   "code_issue",
   `with input as (
@@ -95,10 +94,7 @@ const REDEEM = statement(
    select n from won`,
 );
 
-interface CodeRow extends Omit<CodeState, "documentClient"> {
-  readonly key: string;
-  readonly documentClient: DocumentClient | null;
-}
+type CodeRow = Omit<CodeState, "documentClient"> & { readonly key: string; readonly documentClient: DocumentClient | null };
 
 const newRow = AUTHORIZATION_CODES.writer(NEW);
 

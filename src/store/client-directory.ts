@@ -13,15 +13,11 @@ const BY_CLIENT_ID = statement(
    from (select ${CLIENTS.select(CLIENT)} from clients where client_id = any($1::text[])) as found`,
 );
 
-interface FoundRow {
-  readonly key: string;
-  readonly secret: string | null;
-  readonly row: string;
-}
+type FoundRow = { readonly key: string; readonly secret: string | null; readonly row: string };
 
 const REMEMBERED_ROWS = 10_000;
 
-/** Clients by their ids. Every look-up reads the rows; a parsed row is reused as long as its text is the same. */
+/** Clients by client_id. Every look-up reads the rows; a parsed row is reused while its text is the same. */
 export function clientDirectory(sql: Sql): ClientDirectory {
   const parsed = new LRUCache<string, { readonly row: string; readonly client: Client }>({ max: REMEMBERED_ROWS });
 

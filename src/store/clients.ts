@@ -12,7 +12,7 @@ import { without } from "./tables/table.ts";
 
 type Tx = Pick<Sql, "query">;
 
-/** The members of a client; its epoch is the store's own. */
+/** The members of a client; the store keeps its epoch to itself. */
 export const CLIENT = without(CLIENTS.members, ["epoch"]);
 const NEW = without(CLIENT, ["id", "createdAt", "updatedAt", "lastUsedAt"]);
 
@@ -29,7 +29,7 @@ const REGISTER = statement(
 );
 const newRow = CLIENTS.writer(NEW);
 
-/** Registers a client; one without an id gets one. @throws {Refusal} conflict when the client_id is taken, or its owner is gone */
+/** Registers a client. @throws {Refusal} conflict when the client_id is taken, or the owner does not exist */
 export async function storeNewClient(
   sql: Tx,
   client: Omit<NewClient, "id"> & { readonly id: string | null },
@@ -42,7 +42,7 @@ export async function storeNewClient(
 
 export const clientRegistry = (sql: Sql): ClientRegistry => ({ register: (client, audit) => storeNewClient(sql, client, audit) });
 
-/** A statement in two texts: one names the owner as $2, the other leaves $2 null. */
+/** A statement in two versions: $2 is the owner, or null. */
 export const reaching = (name: string, text: (ofOwner: string) => string): { readonly [Kind in Reach["kind"]]: Statement } => ({
   owner: statement(`${name}_of_owner`, text("and owner_id = $2::uuid")),
   all: statement(name, text("and $2::uuid is null")),
@@ -50,7 +50,7 @@ export const reaching = (name: string, text: (ofOwner: string) => string): { rea
 
 export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" ? reach.userId : null);
 
-/** The audit record names the client. @param parameter holds the entry, in a jsonb array */
+/** Writes an audit record that names the client. @param parameter holds the entry, in a jsonb array */
 const logged = (rows: string, parameter: string): string =>
   insertAudit(
     `(select entry.value || jsonb_build_object('clientId', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
@@ -80,14 +80,14 @@ const CHANGE = statement(
 );
 const changedRow = CLIENTS.writer([...SETTING_MEMBERS, "secretHash"]);
 
-/** Stores a decided change of a locked client, with its record. @returns undefined when its owner is gone */
+/** Stores a change of a locked client, with its record. @returns undefined when its owner does not exist */
 export async function storeChange(tx: Tx, id: string, { settings, secret }: ClientChange, audit: AuditEntry): Promise<Client | undefined> {
   const secretHash = typeof secret === "string" ? null : secret;
   const row = { ...changedRow({ ...settings, secretHash }), keep_secret: secret === "kept" };
   const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [id, JSON.stringify([row]), jsonRows([audit])]);
   if (changed === undefined) return undefined;
   const { epoch, ...client } = changed;
-  // Grants of before stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
+  // Earlier grants stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
   if (!client.enabled) await removeOfClient(tx, "client_disabled", client.clientId, epoch);
   return client;
 }
@@ -143,7 +143,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
       const parameters = [id, ownerOf(reach), jsonRows([audit])];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
-      // Should the client_id be registered again, nothing of before may count for its new owner.
+      // If the client_id is registered again, nothing earlier may count for its new owner.
       await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
       return true;
     });

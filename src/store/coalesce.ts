@@ -2,12 +2,8 @@ import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 import { changedNothing } from "./unavailable.ts";
 
-export interface CoalesceLimits {
-  /** The most calls of a batch. */
-  readonly batch: number;
-  /** The most calls that may wait; further ones are refused. */
-  readonly queue: number;
-}
+/** The most calls of a batch, and the most that may wait; further ones are refused. */
+export type CoalesceLimits = { readonly batch: number; readonly queue: number };
 
 const LIMITS: CoalesceLimits = { batch: 256, queue: 4_096 };
 
@@ -18,10 +14,10 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Runs one batch at a time; calls that arrive while it runs form the next one, so that no call is answered by a query that began before it.
- * Calls of one turn of the event loop share the first batch. There is no timer: an idle store adds no latency.
- * @param answer returns one answer for each item, in their order
- * @param isDivisible whether the items of a batch that failed so are tried one by one
+ * Runs one batch at a time. Calls that arrive while it runs form the next one, so that no call is answered by a query that began before it;
+ * calls of one turn of the event loop share the first. There is no timer: an idle store adds no latency.
+ * @param answer returns one answer for each item, in order
+ * @param isDivisible whether the items of a failed batch are tried one by one
  */
 function coalesce<Item, Answer>(
   limits: CoalesceLimits,
@@ -44,7 +40,7 @@ function coalesce<Item, Answer>(
   const drain = async (): Promise<void> => {
     running = true;
     while (queue.length > 0) {
-      await endOfTurn(); // waits for all calls of this turn of the event loop
+      await endOfTurn(); // so that all calls of this turn of the event loop join
       await settle(queue.splice(0, limits.batch));
     }
     running = false;
@@ -61,9 +57,9 @@ function coalesce<Item, Answer>(
 }
 
 /**
- * Batches look-ups of one kind. Equal keys of a batch are looked up once.
- * @param load one query for all keys; a key that is not in its map has no value
- * @param keyOf a text that is unique for a key, under which `load` returns its value
+ * Batches look-ups of one kind; equal keys of a batch are looked up once.
+ * @param load one query for all keys; keys without a value are missing from its map
+ * @param keyOf a unique text for a key, which is its key in the map of `load`
  */
 export function coalesceReads<Key, Value>(
   load: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Value>>,
@@ -81,10 +77,9 @@ export function coalesceReads<Key, Value>(
 }
 
 /**
- * Batches state transitions of one kind into one conditional statement, which returns a verdict for each row. When a batch fails it has
- * changed nothing, and its rows are tried one by one, so that no call fails because of another. When the database is out of reach the batch
- * may have taken effect, and nothing is repeated.
- * @param apply one statement for all rows; its verdicts are in the order of the rows
+ * Batches state transitions of one kind into one conditional statement. A failed batch has changed nothing, so its rows are tried one by
+ * one, and no call fails because of another. If the database is out of reach the batch may have taken effect, and nothing is repeated.
+ * @param apply one statement for all rows; returns a verdict for each, in order
  */
 export const coalesceWrites = <Row, Verdict>(
   apply: (rows: readonly Row[]) => Promise<readonly Verdict[]>,

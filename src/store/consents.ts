@@ -17,7 +17,7 @@ const OF = rowsStatement(
    where ${amongKeys("consents.user_id", "(key ->> 'user_id')::uuid", "jsonb_array_elements($1::jsonb) as key")}`,
 );
 
-// Voids what was allowed to a client whose document has changed since. The row stays, so that the user still finds it and can revoke it.
+// Voids consents to a client whose document has changed since. The row stays, so that the user still finds it and can revoke it.
 const VOID = statement(
   "consent_void",
   `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
@@ -54,7 +54,7 @@ const GIVE = statement(
    ${insertAudit("written join input using (user_id)")}`,
 );
 
-// Issuing a code locks its consent; so the first statement waits, and the later ones see the code and its grant.
+// Issuing a code locks its consent: the first statement waits, and the later ones see the code and its grant.
 const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
 const DROP_CODES = statement("consent_drop_codes", dropCodes("user_id = $1::uuid and client_id = $2"));
 const END_GRANTS = statement(
@@ -82,7 +82,7 @@ export const consents = (sql: Sql): Consents => ({
   },
 });
 
-/** The same rows as the token core reads them. */
+/** Consents as the token core reads them. */
 export function consentRepository(sql: Sql): ConsentRepository {
   type Key = readonly [userId: string, clientId: string];
   const keyOf = (key: Key): string => key.join(" ");

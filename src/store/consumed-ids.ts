@@ -5,7 +5,7 @@ import { coalesceWrites } from "./coalesce.ts";
 import { verdicts } from "./grant-rows.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 
-// Of equal identifiers in one batch the first one is used. Sorted, so that two processes with the same identifiers cannot deadlock.
+// Of equal ids in a batch the first is used. Sorted, so that two processes with the same ids cannot deadlock.
 const CONSUME = statement(
   "consumed_ids_insert",
   `with input as (select n, kind, decode(id_hash, 'hex') as id_hash, ttl, not_after
@@ -20,7 +20,7 @@ const CONSUME = statement(
 
 const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consumed_ids where kind = $1 and id_hash = $2::bytea");
 
-/** The length of the issuer is part of the input, so that no two pairs of issuer and identifier have the same digest. */
+/** The issuer's length is part of the input, so that no two pairs of issuer and id have the same digest. */
 const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").update(`${issuer.length}:${issuer}`).update(id).digest();
 
 type Use = Parameters<ConsumedIds["consume"]>;
@@ -36,10 +36,10 @@ async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promis
   return verdicts(rows, await sql.query<{ n: number }>(CONSUME, [jsonRows(rows)]));
 }
 
-/** Consumes an identifier, in a transaction or by itself. @returns whether this was the first use */
+/** Consumes an id, in a transaction or by itself. @returns whether this was its first use */
 export const consume = async (sql: Pick<Sql, "query">, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
 
-/** Whether an identifier was consumed, without consuming it. */
+/** Whether an id was consumed. */
 export const isConsumed = async (sql: Pick<Sql, "query">, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   (await sql.query(CONSUMED, [kind, digest(issuer, id)])).length === 1;
 

@@ -5,14 +5,14 @@ import { madeBy, userOf } from "./delegation-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 
-/** One audit record for each delegation or grant that was cut, with its user, its grant and the client that held it. */
+/** One audit record for each delegation or grant that was cut: its user, its grant and the client that held it. */
 const logged = (jti: string, grantId: string): string =>
   `audited as (
      select value || jsonb_build_object('jti', ${jti}, 'userId', ended.user_id::text, 'grantId', ${grantId}::text, 'clientId', ended.client_id) as audit
      from ended, jsonb_array_elements($1::jsonb)),
    logged as (${insertAudit("audited")})`;
 
-// Delegations below a cut one need no statement of their own: they are evaluated by their path, even those that are being stored.
+// Delegations below a cut one, even those being stored, need no statement: their path makes them inactive.
 const cutting = (name: string, where: string, exists: string) =>
   statement(
     name,
@@ -30,7 +30,7 @@ const CUT = cutting(
   "exists (select 1 from delegations where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid))",
 );
 
-/** Delegations that one statement cuts: so many fit well within its deadline. */
+/** Delegations cut by one statement, well within its deadline. */
 const BATCH = 1_000;
 
 const CUT_AGENT = cutting(
@@ -49,12 +49,9 @@ const CUT_GRANT = statement(
    select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as exists from ended`,
 );
 
-interface Verdict {
-  readonly ended: number;
-  readonly exists: boolean;
-}
+type Verdict = { readonly ended: number; readonly exists: boolean };
 
-/** Cuts in batches, each with its records: if one fails, the earlier ones stay cut, and a retry continues from there. */
+/** Cuts in batches, each with its records: if one fails, the earlier ones stay cut, and a retry continues there. */
 async function cutAgent(sql: Sql, parameters: Parameters<Sql["query"]>[1]): Promise<Verdict | undefined> {
   for (let total = 0; ; ) {
     const [verdict] = await sql.query<Verdict>(CUT_AGENT, parameters);

@@ -9,7 +9,7 @@ import { DELEGATIONS } from "./tables/delegations.ts";
 import { GRANTS } from "./tables/grants.ts";
 import type { RowOf } from "./tables/table.ts";
 
-/** The most delegations of one tree that are returned. */
+/** The most delegations of one returned tree. */
 const MOST = 1_000;
 
 /** Why a grant is inactive; null while it is active. */
@@ -19,7 +19,7 @@ const GRANT_END = `case
      when not ${isClientEnabled("grants.client_id", "grants.document_client")} then 'application_disabled'
    end`;
 
-/** The same of a delegation. What ended it early comes before its expiry; a pause comes last, for without it the delegation is active. */
+/** Likewise for a delegation. Early ends precede its expiry; a pause comes last, for without it the delegation is active. */
 const END = `case
      when delegations.cut_at is not null then 'cut'
      when grants.revoked_at < delegations.expires_at then 'grant_ended'
@@ -35,21 +35,20 @@ const END = `case
 const APPLICATION = `json_build_object('clientId', grants.client_id, 'name',
      coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name')) as application`;
 
-/** The select list of a delegation. @param reason SQL of END, or of its value */
+/** The select list of a delegation. @param reason SQL of END, or its value */
 const nodes = (reason: string): string =>
   `${DELEGATIONS.select(["id", "kind", "jti", "parentId", "grantId", "userId", "scopes", "audience", "expiresAt", "cutAt", "cutByType", "cutBy"])},
      users.email, ${APPLICATION}, json_build_object('clientId', actor, 'name', (select name from clients where clients.client_id = actor)) as agent,
      array(select above.actor from delegations above where above.id = any(delegations.path) order by cardinality(above.path)) as chain,
      ${preciseSeconds("delegations.created_at")} as "issuedAt", ${preciseSeconds("grants.revoked_at")} as "revokedAt", ${reason} as reason`;
 
-/** Conditions for active (true) or ended delegations. The cheap ones come first, so that END is evaluated for few of the long ended ones. */
+/** Conditions for active (true) or ended delegations. Cheap ones come first, so that END is evaluated for few long-ended ones. */
 const liveConditions = (live: boolean | undefined, reason: string): readonly string[] => {
   if (live === undefined) return [];
   return live ? ["delegations.cut_at is null", "delegations.expires_at > now()", `${reason} is null`] : [`${reason} is not null`];
 };
 
-// The times of a path begin with those of the delegation above it: sorted by them each delegation follows its parent, and all of the
-// parent's earlier descendants.
+// A path's times begin with those of the parent: sorted by them, a delegation follows its parent and the parent's earlier descendants.
 const ofGrant = (live: boolean | undefined): Statement =>
   statement(
     `delegations_of_grant_${live ?? "any"}`,
@@ -65,9 +64,7 @@ const OF_GRANT = { true: ofGrant(true), false: ofGrant(false), any: ofGrant(unde
 
 const CURSOR = statement("delegation_cursor", 'select created_at::text as "createdAt" from delegations where id = $1::uuid');
 
-/**
- * Conditions for what follows a delegation, newest first. Once its row is gone, its id has to do, which holds the second in which it was made.
- */
+/** Conditions for what follows a delegation, newest first. If its row is gone, its id serves: it holds the second of its creation. */
 async function following(sql: Sql, after: string): Promise<Readonly<Record<string, unknown>>> {
   const [last] = await sql.query<{ createdAt: string }>(CURSOR, [after]);
   if (last === undefined) return { id: before(after) };
@@ -82,10 +79,7 @@ const ROOT = statement(
    where grants.id = $1::uuid and ($2::uuid is null or grants.user_id = $2::uuid)`,
 );
 
-interface RootRow extends Omit<RootGrant, "ended"> {
-  readonly revokedAt: number | null;
-  readonly reason: EndReason | null;
-}
+type RootRow = Omit<RootGrant, "ended"> & { readonly revokedAt: number | null; readonly reason: EndReason | null };
 
 type NodeRow = Omit<Delegation, "ended"> &
   Pick<RootRow, "revokedAt" | "reason"> &

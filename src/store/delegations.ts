@@ -9,9 +9,9 @@ import { DELEGATIONS } from "./tables/delegations.ts";
 
 const NEW = ["id", "kind", "jti", "parentId", "parentJti", "grantId", "userId", "actor", "scopes", "audience", "expiresAt", "cnf"] as const;
 
-// A delegation that is stored just when something above it ends is evaluated through its path and grant, so nothing is locked here. Foreign
-// keys lock its parent, grant and user, row by row in the order of insertion; closing an account takes the same order. The delegations of one
-// statement were requested one after the other, and their times say so.
+// Locks nothing: if something above a delegation ends while it is stored, its path and grant make it inactive. Foreign keys lock its
+// parent, grant and user, row by row in the order of insertion; closing an account takes the same order. The times keep the order of the
+// requests.
 const RECORD = statement(
   "delegation_record",
   `with input as (

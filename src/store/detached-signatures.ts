@@ -15,7 +15,7 @@ const OF = statement(
   "select jti, alg, signature from detached_signatures where jti = any(array(select jsonb_array_elements_text($1::jsonb)))",
 );
 
-/** A row takes 4.5 kB in a statement, so that a batch stays below a third of a megabyte. */
+/** A row takes 4.5 kB in a statement, so a batch stays below a third of a megabyte. */
 const LIMITS = { batch: 64, queue: 4_096 };
 
 export function detachedSignatures(sql: Sql): DetachedSignatures {

@@ -2,16 +2,14 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-export interface DirectoryLock {
-  close(): void;
-}
+export type DirectoryLock = { close(): void };
 
 /** Another process uses the data directory. */
 export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
 }
 
-/** SQLite's result codes BUSY and LOCKED: another process has the lock. Any other code means that the file is damaged. */
+/** SQLite's BUSY and LOCKED: another process has the lock. Any other code means that the file is damaged. */
 const isHeld = (error: unknown): boolean => {
   const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
   return typeof code === "number" && [5, 6].includes(code & 0xff);
@@ -36,8 +34,8 @@ function openLock(lockFile: string): DatabaseSync {
 }
 
 /**
- * Locks the data directory for this process. The kernel frees the lock with the process, even after kill -9, so that it cannot go stale; the
- * pid beside it only names the holder.
+ * Locks the data directory for this process. The kernel frees the lock with the process, even after kill -9; the pid beside it only names
+ * the holder.
  * @throws {Error} naming the holder when the directory is in use
  */
 export function lockDirectory(directory: string): DirectoryLock {

@@ -3,14 +3,11 @@ import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 import { lockDirectory } from "./directory-lock.ts";
 
-export interface EmbeddedDatabase {
-  readonly pglite: PGlite;
-  close(): Promise<void>;
-}
+export type EmbeddedDatabase = { readonly pglite: PGlite; close(): Promise<void> };
 
 /**
- * The embedded PostgreSQL, in memory or under `dir`/pg, which is locked until it is closed. A first start that was interrupted leaves a marker
- * file behind; its directory holds no data yet and is made again.
+ * The embedded PostgreSQL, in memory or under `dir`/pg, which is locked until it is closed. An interrupted first start leaves a marker
+ * file; its directory holds no data yet and is created again.
  * @throws {Error} when the directory is in use
  */
 export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> {
@@ -34,13 +31,13 @@ async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
   if (existsSync(marker)) rmSync(dataDir, { recursive: true, force: true });
   if (!existsSync(dataDir)) {
     writeFileSync(marker, "", { mode: 0o600 });
-    // Unpacking a ready cluster takes a tenth of the time of making one (initdb), and a fifth of unpacking through PGlite's file system.
+    // Unpacking a prepared cluster takes a tenth of the time of initdb, and a fifth of unpacking through PGlite's file system.
     const [{ unpack }, cluster] = await Promise.all([import("./unpack.ts"), blankCluster()]);
     await unpack(new Uint8Array(await cluster.arrayBuffer()), dataDir);
     rmSync(marker);
   }
   const { PGlite } = await import("@electric-sql/pglite");
-  // PGlite would take a directory without this file for a new one and overwrite it.
+  // Without this file PGlite would take the directory for a new one and overwrite it.
   if (!existsSync(join(dataDir, "PG_VERSION"))) throw damaged(dataDir);
   try {
     return await PGlite.create({ dataDir });

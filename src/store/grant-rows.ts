@@ -4,20 +4,20 @@ import type { NewGrant } from "../core/token-state.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 
-/** A client of a metadata document as it is stored with a code or grant. */
+/** A client of a metadata document, for storage with a code or grant. */
 export function storedClient(client: Client | undefined): DocumentClient | null {
   if (client === undefined) return null;
   const { secretHash, ...stored } = client;
   return stored;
 }
 
-/** The member of a state that holds such a client, where there is one. */
+/** The stored client, as a member of a state; empty when there is none. */
 export const documentClientOf = (stored: DocumentClient | null): { readonly documentClient?: Client } =>
   stored === null ? {} : { documentClient: { ...stored, secretHash: null } };
 
 /**
- * Whether a client is enabled: a registered one as its row says; one without a row if its document was valid when it was granted something.
- * @param clientId and @param stored are SQL expressions
+ * Whether a client is enabled: a registered one by its row; one without a row because its document was valid at the time of the grant.
+ * @param clientId SQL expression  @param stored SQL expression
  */
 export const isClientEnabled = (clientId: string, stored: string): string =>
   `coalesce((select clients.enabled from clients where clients.client_id = ${clientId}), ${stored} is not null)`;
@@ -38,10 +38,7 @@ export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { read
   cnf: family?.cnf && { ...family.cnf },
 });
 
-/**
- * Writing CTEs that open a grant, with its family if it has one, for each row of `source` (a CTE with the columns of GRANT_INPUT,
- * document_client, user_epoch and client_epoch).
- */
+/** CTEs that insert a grant and any family for each row of `source`: GRANT_INPUT, document_client, user_epoch and client_epoch. */
 export const openGrants = (source: string): string =>
   `opened as (
      insert into grants (id, ${GRANTS.names(NEW)}, document_client, user_epoch, client_epoch)
@@ -51,10 +48,7 @@ export const openGrants = (source: string): string =>
      select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age), cnf
      from ${source} where family_id is not null)`;
 
-/**
- * A writing CTE that updates lastUsedAt of the clients in `source`, at most once a minute each. A client that another transaction is
- * updating is skipped, so that no call waits here.
- */
+/** A CTE that updates lastUsedAt of the clients in `source`, at most once a minute each. Never waits: skips clients being updated. */
 export const touchClients = (source: string): string =>
   `touched as (
      update clients set last_used_at = now() where id in (
@@ -71,15 +65,15 @@ export const touchConsents = (source: string): string =>
        where ${amongKeys("consents.user_id", "user_id", source)}
          and (last_used_at is null or last_used_at < now() - interval '1 minute') for no key update of consents skip locked))`;
 
-/** A statement that deletes the unused codes for which `which` holds. It waits for one that is being redeemed. */
+/** Deletes the unused codes for which `which` holds; waits for one that is being redeemed. */
 export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);
 
-/** Likewise one that deletes consents. */
+/** Deletes consents likewise. */
 export const dropConsents = (which: string): string => deleteInOrder("consents", "id", which);
 
 /**
- * Writing CTEs that revoke the grants for which `which` holds (or mark them as signed out), and revoke their refresh families. Grants are
- * locked before families, both in the order of their ids (docs/decisions/0014). `ended` has the columns id, user_id and client_id.
+ * CTEs that revoke the grants for which `which` holds (or mark them as signed out), and revoke their refresh families. They lock grants
+ * before families, both in the order of ids (docs/decisions/0014). `ended` has the columns id, user_id and client_id.
  */
 export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "revoked_at"): string =>
   `ending as materialized (
@@ -91,7 +85,7 @@ export const endGrants = (which: string, end: "revoked_at" | "signed_out_at" = "
      where refresh_families.revoked_at is null order by refresh_families.id for no key update of refresh_families),
    families as (update refresh_families set revoked_at = now() from locked where refresh_families.id = locked.id)`;
 
-/** Whether user and client of a grant are enabled. @param grant a row of `grants` @param documentClient SQL expression */
+/** Whether user and client of a grant are enabled. @param grant row of `grants`  @param documentClient SQL expression */
 export const partiesEnabled = (grant: string, documentClient = `${grant}.document_client`): string =>
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
    and ${isClientEnabled(`${grant}.client_id`, documentClient)}`;
@@ -104,11 +98,11 @@ export const userEpochPassed = (row: string): string =>
 export const clientEpochPassed = (row: string): string =>
   `exists (select 1 from clients where clients.client_id = ${row}.client_id and clients.epoch <> ${row}.client_epoch)`;
 
-/** The epoch of a client for a row that is written now; a client without a row of its own has none. @param clientId SQL expression */
+/** The epoch of a client for a new row; a client without a row has none. @param clientId SQL expression */
 export const clientEpoch = (clientId: string): string =>
   `coalesce((select clients.epoch from clients where clients.client_id = ${clientId}), 0)`;
 
-/** The rows of a batch in the order of the rows that they change, so that two batches cannot deadlock. */
+/** Sorts a batch by the rows that it changes, so that two batches cannot deadlock. */
 export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>
   rows.toSorted((one, other) => (one[key] < other[key] ? -1 : 1));
 

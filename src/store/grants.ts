@@ -4,8 +4,8 @@ import { entriesIn, insertAudit, newAuditEntry } from "./audit-rows.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
-// The session is locked until the grant is stored, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). It is
-// locked as for the update that follows: a share lock that is raised would wait for a sign-out that waits for it.
+// Locks the session until the grant is stored, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). The lock is
+// that of the update that follows: raising a share lock could deadlock with a sign-out.
 const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),

@@ -22,7 +22,7 @@ const BY_VERIFIED_EMAIL = statement(
   `select id::text, enabled from users where email_key = $1 and email_verified and realm_id = $2::uuid`,
 );
 
-/** The second of two callers waits here for the first, and then finds the link. */
+/** A parallel caller waits here for the first, and then finds the link. */
 const LINK = statement(
   "identity_link",
   `with linked as (
@@ -33,7 +33,7 @@ const LINK = statement(
    select 1 as linked from linked`,
 );
 
-// The address can belong to no one: an address that another issuer asserts is not proven here, so no account gets it.
+// The inserted address can belong to no one: the one that the other issuer asserts is not verified here, so no account gets it.
 const ADD = statement("identity_add_user", `insert into users (id, realm_id, email, email_key) values ($1::uuid, $2::uuid, $3, $3)`);
 
 const DROP = statement("identity_drop_user", "delete from users where id = $1::uuid");
@@ -50,7 +50,7 @@ const OPEN = statement(
    select 1 as opened from valid`,
 );
 
-/** Undoes the transaction that it is thrown in. */
+/** Rolls the transaction back. */
 const refuse = (reason: string, rule: string): never => {
   throw new Refusal("invalid_grant", reason, { rule });
 };

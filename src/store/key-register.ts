@@ -3,11 +3,11 @@ import type { PublishedKey, PublishedKeys } from "../management/ports.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 import { SIGNING_KEYS } from "./tables/records.ts";
 
-/** The last moment at which a core had the key in its configuration. */
+/** When a core last had the key in its configuration. */
 const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
 
-// Rows are locked in the order of their keys, so that cores that publish the same keys at once cannot deadlock. A withdrawn key is published
-// as a new one, for no client has it any more.
+// Locks rows in the order of their keys, so that cores that publish the same keys at once cannot deadlock. A withdrawn key is published as
+// a new one, for clients no longer have it.
 const PUBLISH = statement(
   "key_publish_configured",
   `with entries as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
@@ -32,9 +32,7 @@ const SERVED = statement(
    from signing_keys where ${LAST_SEEN} > now() - make_interval(secs => $1::int) order by published_at, kid`,
 );
 
-/**
- * @param retention seconds for which a key is served after a core last signed with it, or had it configured; longer than any token lives
- */
+/** @param retention seconds that a key is served after a core last signed with it or had it configured; longer than any token lives */
 export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
   publish: async (keys, inUse) => {
     await sql.query(PUBLISH, [jsonRows(keys.map((key) => ({ ...key }))), inUse, retention]);
@@ -42,7 +40,7 @@ export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
   },
 });
 
-/** Seconds within which a core that signs reports its keys more than once. */
+/** Seconds within which a signing core reports its keys more than once. */
 const REPORTED = 90;
 
 const ALL = statement(
@@ -53,5 +51,5 @@ const ALL = statement(
    from signing_keys order by signing_keys.published_at desc, kid`,
 );
 
-/** @param retention seconds for which a key is served after a core last had it (keyRegister) */
+/** @param retention seconds, as for keyRegister */
 export const publishedKeys = (sql: Sql, retention: number): PublishedKeys => ({ all: () => sql.query<PublishedKey>(ALL, [retention]) });

@@ -5,21 +5,20 @@ import { loadOnce } from "../load-once.ts";
 import { type Parameter, type Sql, statement } from "./sql.ts";
 import type { Table } from "./tables/table.ts";
 
-/** A list over one table, which is its own alias. SQL in it is fixed; values go into `where` alone, and become parameters. */
+/** A list over one table, which is its own alias. SQL in it is fixed; values go only into `where`, and become parameters. */
 export interface ListQuery {
-  /** SQL of the select list. */
   readonly select: string;
-  /** Relations to be joined: the member of the table that refers to the other, and the alias of that. */
+  /** The member that refers to another table, and the alias of that. */
   readonly joins?: Readonly<Record<string, string>>;
-  /** Conditions by member, as MikroORM reads them; one that is undefined is left out. */
+  /** Conditions by member, as MikroORM reads them; undefined ones are left out. */
   readonly where: Readonly<Record<string, unknown>>;
-  /** Further conditions in SQL. */
+  /** SQL. */
   readonly conditions?: readonly string[];
   readonly order: Readonly<Record<string, "asc" | "desc">>;
   readonly limit?: number;
 }
 
-/** MikroORM's query builder over all tables, on either database. It opens no connection. */
+/** MikroORM's query builder over all tables. It opens no connection. */
 const composer = loadOnce(async () => {
   const [{ MikroORM, raw }, { entities }] = await Promise.all([import("@mikro-orm/postgresql"), import("./tables/entities.ts")]);
   const { em } = new MikroORM({ entities: [...entities.values()], dbName: "none", ignoreUndefinedInQuery: true, logger: () => {} });
@@ -36,8 +35,8 @@ const composer = loadOnce(async () => {
 const asParameter = (value: unknown): Parameter => (value instanceof Date ? value.toISOString() : (value as Parameter));
 
 /**
- * The rows of a list whose filters vary. MikroORM composes the statement; it runs like every other one, with the same deadlines and
- * refusals. For management: the statements of token requests are written by hand.
+ * The rows of a list with varying filters. MikroORM composes the statement, which runs like any other. For management only: the statements
+ * of token requests are written by hand.
  * @throws {Refusal} temporarily_unavailable, as Sql.query
  */
 export async function listRows<Row>(sql: Pick<Sql, "query">, table: Pick<Table, "name">, list: ListQuery): Promise<Row[]> {
@@ -49,13 +48,13 @@ export async function listRows<Row>(sql: Pick<Sql, "query">, table: Pick<Table, 
   return sql.query<Row>(shared, composed.params.map(asParameter));
 }
 
-/** A condition for a text that contains another, in any case. */
+/** Matches texts that contain another, case-insensitively. */
 export const containing = (text: string) => ({ $ilike: `%${text.replaceAll(/[\\%_]/g, "\\$&")}%` });
 
-/** A condition for what follows the last id of a page, newest first. Undefined: the first page. */
+/** Matches what follows the last id of a page, newest first. Undefined: the first page. */
 export const before = (id: string | undefined) => id && { $lt: id };
 
-/** A page of items of which one more than `limit` was requested: if it is there, another page follows. */
+/** A page of items. @param items up to one more than `limit`: the extra one shows that another page follows */
 export function pageOf<Item extends { readonly id: string }>(items: readonly Item[], limit: number): Page<Item> {
   const page = items.slice(0, limit);
   return { items: page, next: items.length > limit ? (page.at(-1)?.id ?? null) : null };

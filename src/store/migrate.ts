@@ -11,18 +11,17 @@ export const MIGRATIONS = readdirSync(DIRECTORY)
   .map((file) => basename(file, ".sql"))
   .sort();
 
-/** The statements of a migration; blank lines separate them. */
+/** The statements of a migration, which blank lines separate. */
 export const statementsOf = (migration: string): string[] => readFileSync(new URL(`${migration}.sql`, DIRECTORY), "utf8").split("\n\n");
 
-/** Where the database keeps the names of those that have run. */
 export const MIGRATION_TABLE = "schema_migrations";
 
 const TABLE = statement("migration_table", "select to_regclass($1) is not null as exists");
 const APPLIED = statement("migrations_applied", `select name from ${MIGRATION_TABLE}`);
 
 /**
- * Whether every migration of this release has run: two short queries, without loading the migration tooling. A newer schema is current too,
- * since consecutive releases run side by side on it (rule R10).
+ * Whether every migration of this release has run, without loading the migration tooling. A newer schema is current too, since consecutive
+ * releases run side by side on it (rule R10).
  */
 export async function isCurrent(sql: Sql): Promise<boolean> {
   const [table] = await sql.query<{ exists: boolean }>(TABLE, [MIGRATION_TABLE]);
@@ -31,13 +30,13 @@ export async function isCurrent(sql: Sql): Promise<boolean> {
   return MIGRATIONS.every((name) => applied.has(name));
 }
 
-/** The advisory lock of migrations; no other part of the service uses the number. */
+/** The advisory lock of migrations, a number used for nothing else. */
 const LOCK = 7_235_107_481;
-/** Milliseconds to wait for the migration of another process. */
+/** Milliseconds to wait for another process's migration. */
 const PATIENCE = 60_000;
 
 /**
- * Runs the migrations that have not run yet. On PostgreSQL one process at a time does so; the others wait and then find nothing left.
+ * Runs pending migrations. On PostgreSQL one process at a time does so; the others wait and then find nothing left.
  * @param url of the PostgreSQL server; undefined for the embedded database
  */
 export async function applyMigrations(orm: MikroORM, url?: string): Promise<readonly string[]> {

@@ -11,12 +11,12 @@ const migrationsList = MIGRATIONS.map((name) => ({
   },
 }));
 
-/** Settings for either database. Standard output belongs to the log, so MikroORM logs nothing itself. */
+/** For either database. Standard output belongs to the log, so MikroORM logs nothing itself. */
 export const settings = {
   entities: [...entities.values()],
   extensions: [Migrator],
   migrations: { migrationsList, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
-  // Functions and triggers are made by migrations and belong to no entity.
+  // Migrations make functions and triggers, which belong to no entity.
   schemaGenerator: { ignoreRoutines: true, ignoreTriggers: true },
   logger: () => {},
 };

@@ -4,35 +4,28 @@ import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
 import { pgliteSql } from "./sql-pglite.ts";
 
-/** Where the data are: on a PostgreSQL server, in a directory of this process, or (neither) in its memory. */
-export interface DatabaseLocation {
-  readonly url?: string | undefined;
-  readonly dir?: string | undefined;
-}
+/** A PostgreSQL server, a directory of this process, or (neither) its memory. */
+export type DatabaseLocation = { readonly url?: string | undefined; readonly dir?: string | undefined };
 
-export interface DatabaseOptions extends DatabaseLocation {
-  /** False: a schema that is not current is refused instead of being brought up to date. */
-  readonly migrate?: boolean;
-  /** Connections to PostgreSQL at most. */
-  readonly poolSize?: number;
-}
+/** `migrate` false: a schema that is not current is refused instead of migrated. `poolSize`: connections to PostgreSQL at most. */
+export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; readonly poolSize?: number };
 
 export interface Database {
   readonly kind: "postgresql" | "embedded";
   readonly sql: Sql;
   /**
-   * The same database through MikroORM, opened at the first call. For migrations and for comparing the schema with the entities; never for
-   * decisions, and never with a transaction (docs/decisions/0006). Lists are composed without a connection (list-query.ts).
+   * MikroORM over the same database, opened at the first call. For migrations and schema comparisons; never for decisions or transactions
+   * (docs/decisions/0006). Lists are composed without a connection (list-query.ts).
    */
   orm(): Promise<MikroORM>;
-  /** Brings the schema up to date; several processes may ask at once. @returns the names of the migrations that ran */
+  /** Migrates the schema; several processes may call it at once. @returns the names of the migrations that ran */
   migrate(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the database and brings its schema up to date, unless `migrate` is false.
- * @throws {Error} when the data directory is in use, or the schema is not current and may not be migrated
+ * Opens the database and migrates its schema, unless `migrate` is false.
+ * @throws {Error} when the data directory is in use, or the schema is not current and `migrate` is false
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
 export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: DatabaseOptions): Promise<Database> {
@@ -48,7 +41,7 @@ export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: D
   }
 }
 
-/** Opens the database without checking its schema, in order to migrate it. */
+/** Opens the database without checking its schema. */
 export const connectDatabase = ({ url, dir }: DatabaseLocation, poolSize = 8): Promise<Database> =>
   url === undefined ? openEmbedded(dir) : openPostgres(url, poolSize);
 
@@ -71,7 +64,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
   return databaseOf("embedded", pgliteSql(pglite), init, close);
 }
 
-/** @param init opens MikroORM over the same database  @param end closes the connection  @param url of a PostgreSQL server */
+/** @param init opens MikroORM  @param end closes the connection  @param url of a PostgreSQL server */
 function databaseOf(kind: Database["kind"], sql: Sql, init: () => Promise<MikroORM>, end: () => Promise<void>, url?: string): Database {
   let opened: Promise<MikroORM> | undefined;
   const orm = () => {

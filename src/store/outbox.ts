@@ -4,22 +4,22 @@ import { deleteInOrder, type Sql, statement } from "./sql.ts";
 /** The members of a MailMessage, for jsonb_to_recordset. */
 export const MAIL_INPUT = "subject text, text text, html text";
 
-/** Seconds for which a notice is worth sending. */
+/** Seconds until a notice is no longer worth sending. */
 export const NOTICE_TTL = 86_400;
 
-/** A statement that deletes the unsent mails of one kind to a user. @param userId SQL expression, or a query in brackets */
+/** Deletes the unsent mails of one kind to a user. @param userId SQL expression, or a query in brackets */
 export const unsend = (userId: string, about: "reset"): string =>
   deleteInOrder("outbox", "id", `user_id = ${userId} and about = '${about}'`);
 
 /**
- * An insert into the outbox, for a writing CTE beside the effect that it is about.
- * @param source a from-item with the columns of MAIL_INPUT, `recipient`, `user_id`, and `ttl` (seconds after which it is not sent)
+ * An insert into the outbox, as a CTE beside the effect that it is about.
+ * @param source a from-item with the columns of MAIL_INPUT, `recipient`, `user_id`, and `ttl` (seconds)
  */
 export const queueMail = (source: string, about: "verification" | "reset" | "notice"): string =>
   `insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
    select recipient, subject, text, html, user_id, '${about}', now() + make_interval(secs => ttl) from ${source}`;
 
-// A lease is a due time in the future: the mails of a process that dies are due again when it has passed.
+// A lease is a due time in the future: when a process dies, its mails are due again after it.
 const CLAIM = statement(
   "outbox_claim",
   `update outbox set due_at = now() + make_interval(secs => $2::int)

@@ -10,7 +10,7 @@ import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
-// Locks the link before the mails about it, as using it does (docs/decisions/0014).
+// Locks the link before its mails, as using it does (docs/decisions/0014).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
@@ -49,7 +49,7 @@ const CONSUME = statement(
    select ${USERS.select(USER)} from used join users on users.id = used.user_id`,
 );
 const VERIFY = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
-/** Sets a user's password, whether or not there was one. */
+/** Sets a user's password, whether or not one exists. */
 export const SET_PASSWORD = statement(
   "password_set",
   `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
@@ -57,7 +57,7 @@ export const SET_PASSWORD = statement(
      password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );
 
-// In the order in which a reset takes its locks, so that the two never wait for each other.
+// In the lock order of a reset, so that the two cannot deadlock.
 const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
 const REPLACE = statement(
   "password_replace",
@@ -76,7 +76,7 @@ const NOTIFY = statement(
 const notify = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
   tx.query(NOTIFY, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
-/** Verifies the address: the link came by mail. */
+/** The link came by mail, which verifies the address. */
 async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
   await endUnproven(tx, userId);
   await tx.query(VERIFY, [userId]);

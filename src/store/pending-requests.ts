@@ -2,7 +2,7 @@ import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
 import { type Sql, statement } from "./sql.ts";
 import { PENDING_REQUESTS } from "./tables/accounts.ts";
 
-// Deletes the holder's oldest requests above the limit; skips those that another call is deleting.
+// Deletes the holder's oldest requests above the limit, but skips those that another call is deleting.
 const PUT = statement(
   "pending_put",
   `with surplus as (

@@ -17,7 +17,7 @@ const LOCK = statement("provision_client_lock", `select ${CLIENTS.select(CLIENT)
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** One text for equal values, whatever the order of an object's members. */
+/** One text for equal values, whatever the order of members. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
@@ -31,7 +31,7 @@ function changesNothing(before: Client, { settings, secret }: ClientChange): boo
 }
 
 /**
- * Creates or changes one client as the file says.
+ * Creates or changes a client of the file.
  * @param ownerId the account of the file's `ownerEmail`
  * @throws {Refusal} invalid_request, forbidden; see provisionedChange
  */

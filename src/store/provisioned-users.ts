@@ -36,19 +36,16 @@ const UPDATE = statement(
   "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
 );
 
-/** A user of the file with the password hash to be stored; none where the stored one matches. */
-export interface PreparedUser {
-  readonly user: FileUser;
-  readonly passwordHash: string | undefined;
-}
+/** A user of the file, with the password hash to store; undefined where the stored one matches. */
+export type PreparedUser = { readonly user: FileUser; readonly passwordHash: string | undefined };
 
-/** What provisioning needs of password hashing. */
+/** Password hashing, as provisioning uses it. */
 export interface ProvisioningPasswords {
   hash(password: string, turn: string): Promise<string>;
   verify(hash: string | null | undefined, password: string, turn: string): Promise<{ readonly kind: string }>;
 }
 
-/** The turn of provisioning in the queue for password hashing, where others have the turn of their network address. */
+/** The turn of provisioning in the queue for password hashing; others have that of their network address. */
 const TURN = "provisioning";
 
 /** Hashes before the transaction begins, since hashing takes long. */
@@ -58,7 +55,7 @@ export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, use
   return { user, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
 }
 
-/** Creates or changes one user as the file says. @throws {Refusal} temporarily_unavailable for an account that was just deleted */
+/** Creates or changes a user of the file. @throws {Refusal} temporarily_unavailable for an account that was just deleted */
 export async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
   const verified = user.emailVerified ?? before?.emailVerified ?? false;
@@ -74,11 +71,11 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
     return "created";
   }
   const same = before.emailVerified === verified && before.firstName === firstName && before.lastName === lastName && before.role === role;
-  if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file proves the address
+  if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
   if (!same) await tx.query(UPDATE, [before.id, verified, firstName, lastName, role]);
   if (passwordHash !== undefined) {
     await tx.query(SET_PASSWORD, [before.id, passwordHash]);
-    await endSignIns(tx, before.id); // a new password ends what the old one opened
+    await endSignIns(tx, before.id); // a new password ends sessions of the old one
   }
   if (same && passwordHash === undefined) return "unchanged";
   await record(tx, { ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" });

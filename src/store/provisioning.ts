@@ -11,17 +11,17 @@ import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 type Tx = Pick<Sql, "query">;
-/** The actor of a file that no operator sent: applied at start, or by the command line. */
+/** The actor for a file applied at start or by the command line. */
 const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 
 type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileScope = ProvisionFile["scopes"][number];
 
-/** Several processes may start with the same file at once; they apply it one after the other. */
+/** Processes that start with the same file at once apply it one after the other. */
 const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
-// Locks all named users and clients before anything is changed, in the order of docs/decisions/0014.
+// Locks all named users and clients before any change, in the order of docs/decisions/0014.
 const LOCK_USERS = statement(
   "provision_lock_users",
   "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
@@ -55,21 +55,21 @@ type Issue = NonNullable<Refusal["detail"]["issues"]>[number];
 
 const OWNER = statement("provision_owner", "select id::text as id from users where email_key = $1");
 
-/** @returns undefined where the file leaves the owner out, null where it says there is none, and false for an unknown address */
+/** @returns undefined where the file leaves the owner out, null where it names none, false for an unknown address */
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
   if (email === null || email === undefined) return email;
   const [owner] = await tx.query<{ id: string }>(OWNER, [emailKey(email)]);
   return owner?.id ?? false;
 }
 
-/** The issues of a refused client. Rethrows any other error. */
+/** The issues of a refusal. Rethrows any other error. */
 function issuesOf(error: unknown): readonly Issue[] {
   if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden")) throw error;
   const { description = error.code, issues = [{ path: "", message: description }] } = error.detail;
   return issues;
 }
 
-/** Applies all clients of the file. @throws {Refusal} invalid_request, with the issues of all of them */
+/** @throws {Refusal} invalid_request, with the issues of all clients */
 async function applyClients(clients: readonly FileClient[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const issues: Issue[] = [];

@@ -14,22 +14,16 @@ const NOW = statement("database_clock", "select extract(epoch from clock_timesta
 export interface Readiness {
   /** @throws {Refusal} temporarily_unavailable when the database does not answer */
   ping(): Promise<void>;
-  /**
-   * Also checks whether it takes writes; after a write failed because the disk was full, by writing.
-   * @throws {Refusal} temporarily_unavailable when it does not
-   */
+  /** Also checks writes: by writing, if one failed because the disk was full. @throws {Refusal} temporarily_unavailable */
   writes(): Promise<void>;
   /** The database's clock, in seconds since the epoch with their fraction. */
   time(): Promise<number>;
 }
 
 /** A database, and whether a write to it has failed because disk or quota are full. */
-export interface WatchedSql {
-  readonly sql: Sql;
-  readonly full: { since: boolean };
-}
+export type WatchedSql = { readonly sql: Sql; readonly full: { since: boolean } };
 
-/** Notes writes that fail because disk or quota are full. Reads still succeed then, so they do not show it. */
+/** Notes writes that fail because disk or quota are full; reads still succeed then. */
 export function watchWrites(sql: Sql): WatchedSql {
   const full = { since: false };
   const noted = (error: unknown): never => {

@@ -19,10 +19,7 @@ import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, s
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
 import { subjectOf } from "./users.ts";
 
-/**
- * Values of an audience that name a disabled client, or neither a client nor a URI. Web URIs are resources; the grant's own client has just
- * authenticated.
- */
+/** Audience values that name a disabled client, or neither a client nor a web URI (a resource). The grant's own client has authenticated. */
 const absentClients = `array(
   select value from unnest(audience) as value
   where value <> grants.client_id and value !~* '^https?:'
@@ -44,7 +41,6 @@ const HOLDING = rowsStatement(
    from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
 
-/** Whether a family is active. */
 const isActive = `family.revoked_at is null and family.expires_at > now()
   and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${partiesEnabled("grants")}
     and not ${userEpochPassed("grants")} and not ${clientEpochPassed("grants")})`;
@@ -80,8 +76,7 @@ interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash" |
   readonly key: string;
   readonly documentClient: DocumentClient | null;
   readonly cnf: Confirmation | null;
-  /** Hexadecimal. */
-  readonly currentHash: string;
+  readonly currentHash: string; // hexadecimal
 }
 
 const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: FamilyRow): FamilyState => ({

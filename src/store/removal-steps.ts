@@ -2,23 +2,17 @@ import { type Sql, type Statement, statement } from "./sql.ts";
 import type { REMOVALS, RemovalKind } from "./tables/records.ts";
 import type { RowOf } from "./tables/table.ts";
 
-/** The most rows of one step: so many fit well within the deadline of a statement and block no one for long. */
+/** The most rows of one step, well within the deadline of a statement, so that no one is blocked for long. */
 export const REMOVAL_BATCH = 500;
 
-/** Rows of a client (`key` is its client_id) or user (its id) to be removed: those of an earlier epoch than `epoch`. */
+/** Rows of a client (`key`: its client_id) or user (its id) to be removed: those of an earlier epoch than `epoch`. */
 export type Removal = Omit<RowOf<typeof REMOVALS>, "id" | "removed" | "createdAt">;
 
-/** Counts of removed rows by kind, and the removal as the next batch continues it; undefined when nothing is left. */
-export interface RemovalBatch {
-  readonly removed: Readonly<Record<string, number>>;
-  readonly next: Removal | undefined;
-}
+/** Removed rows by kind, and the removal as the next batch continues it; undefined when nothing is left. */
+export type RemovalBatch = { readonly removed: Readonly<Record<string, number>>; readonly next: Removal | undefined };
 
-/** A step that deletes rows until it finds fewer than a batch. Parameters: key, epoch. */
-interface Deletion {
-  readonly name: string;
-  readonly statement: Statement;
-}
+/** Repeated until it deletes fewer rows than a batch. Parameters: key, epoch. */
+type Deletion = { readonly name: string; readonly statement: Statement };
 
 const deletion = (of: "client" | "user", name: string, table: string, key: string, which: string): Deletion => ({
   name,
@@ -57,7 +51,7 @@ const USER_SESSIONS: Deletion = {
   ),
 };
 
-/** All rows of a deleted user, from the leaves to the root, so that no foreign key deletes rows that are not counted. */
+/** All rows of a deleted user, from leaves to root, so that no foreign key deletes uncounted rows. */
 const OF_DELETED_USER: readonly Deletion[] = [
   USER_CODES,
   ofUser(
@@ -86,13 +80,13 @@ const OF_DELETED_USER: readonly Deletion[] = [
   ofUser("consents", "consents", "id"),
   ofUser("mails", "outbox", "id"),
 ];
-// All other rows of the user are deleted by their foreign keys. A trigger writes the revocation event (migration 0001).
+// Foreign keys delete all other rows of the user. A trigger writes the revocation event (migration 0001).
 const DELETE_USER = statement("removal_user", "delete from users where id = $1::uuid");
 
 /**
- * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or left unchanged (null: access tokens are valid
- * again when their client is enabled again); their refresh families are revoked in any case. Grants are locked before families, both in the
- * order of their ids (docs/decisions/0014). Parameters: key, epoch, client_id and id of the last grant of the page before.
+ * The next page of grants. Those of an earlier epoch are revoked or signed out (`end`), or unchanged (null: access tokens become valid
+ * again with their client); their refresh families are revoked in any case. Locks grants before families, both in the order of ids
+ * (docs/decisions/0014). Parameters: key, epoch, client_id and id of the last grant of the page before.
  */
 const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "signed_out_at" | null): Statement => {
   const still = end === null ? "true" : `grants.revoked_at is null${end === "signed_out_at" ? " and grants.signed_out_at is null" : ""}`;
@@ -121,17 +115,8 @@ const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "sig
   );
 };
 
-interface Page extends Pick<Removal, "afterClientId" | "afterId"> {
-  readonly seen: number;
-  readonly grants: number;
-  readonly families: number;
-}
-
-interface Plan {
-  readonly deletions: readonly Deletion[];
-  readonly grants?: Statement;
-  readonly last?: Statement;
-}
+type Page = Pick<Removal, "afterClientId" | "afterId"> & Readonly<Record<"seen" | "grants" | "families", number>>;
+type Plan = { readonly deletions: readonly Deletion[]; readonly grants?: Statement; readonly last?: Statement };
 
 const PLANS: Readonly<Record<RemovalKind, Plan>> = {
   client_disabled: { deletions: [CLIENT_CODES], grants: grantPage("removal_client_disabled_grants", "client", null) },
@@ -152,7 +137,7 @@ async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statemen
   return { removed: { grants, families }, next: seen < REMOVAL_BATCH ? undefined : { ...removal, ...last } };
 }
 
-/** One batch of a removal, within a transaction. */
+/** Runs one batch of a removal. */
 export async function removeBatch(tx: Pick<Sql, "query">, removal: Removal): Promise<RemovalBatch> {
   const { deletions, grants, last } = PLANS[removal.kind];
   const removed: Record<string, number> = {};

@@ -7,13 +7,13 @@ import { storageUnavailable } from "./unavailable.ts";
 
 type Tx = Pick<Sql, "query">;
 
-/** Later than every epoch: everything of a deleted client or user is removed. */
+/** Above every epoch: all rows of a deleted client or user are removed. */
 export const EVERY_EPOCH = 2_147_483_647;
 
 const CURRENT_EPOCH = statement("removal_user_epoch", "select epoch from users where id = $1::uuid");
 const END_USER_EPOCH = statement("removal_end_user_epoch", "update users set epoch = epoch + 1 where id = $1::uuid returning epoch");
 
-// A second removal of the same kind starts at the first grant again, with the later epoch.
+// A second removal of the same kind restarts at the first grant, with the later epoch.
 const ENQUEUE = statement(
   "removal_enqueue",
   `insert into removals (kind, key, epoch, after_client_id, after_id) values ($1, $2, $3::int, $4, $5::uuid)
@@ -46,7 +46,7 @@ const FINISH = statement(
 
 const IS_PENDING = statement("removal_is_pending", "select 1 as one from removals where kind = any($1::text[]) and key = $2");
 
-/** Leaves a removal to the background, which continues where it stands. */
+/** Leaves a removal to the background, which continues it. */
 export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterId }: Removal): Promise<unknown> =>
   tx.query(ENQUEUE, [kind, key, epoch, afterClientId, afterId]);
 
@@ -57,16 +57,13 @@ export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], ke
 /** A removal that has not started. */
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 
-/** Removes one batch of a client that was disabled or deleted in this transaction, and leaves the rest to the background. */
+/** Removes one batch of a client that this transaction disabled or deleted, and leaves the rest to the background. */
 export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_deleted", clientId: string, epoch: number): Promise<void> {
   const { next } = await removeBatch(tx, begun(kind, clientId, epoch));
   if (next !== undefined) await enqueueRemoval(tx, next);
 }
 
-/**
- * Ends one batch of a user's sign-ins (or grants). If there are more, the user's epoch moves on, which deactivates them from the commit on,
- * and the rest is left to the background.
- */
+/** Ends one batch of a user's sign-ins (or grants). The user's epoch deactivates any others on commit, and the background removes them. */
 export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disabled", userId: string): Promise<void> {
   const [user] = await tx.query<{ epoch: number }>(CURRENT_EPOCH, [userId]);
   if (user === undefined) return;
@@ -84,21 +81,16 @@ function sum(one: Readonly<Record<string, number>>, other: Readonly<Record<strin
   return total;
 }
 
-/** What one batch did. */
-export interface RemovalProgress {
-  readonly kind: RemovalKind;
-  /** Rows that this batch removed. */
-  readonly rows: number;
-  readonly finished: boolean;
-}
+/** What one batch did; `rows` is how many it removed. */
+export type RemovalProgress = { readonly kind: RemovalKind; readonly rows: number; readonly finished: boolean };
 
-/** The ids of removals that are not finished, oldest first. @param clientIds limits them to these deleted clients */
+/** Ids of unfinished removals, oldest first. @param clientIds limits them to these deleted clients */
 export const pendingRemovals = async (sql: Sql, clientIds?: readonly string[]): Promise<readonly string[]> =>
   (await sql.query<{ id: string }>(PENDING, [clientIds ?? null])).map(({ id }) => id);
 
 /**
- * One batch of a removal. It locks the removal's row until the commit, so that another process continues when this one dies.
- * @returns undefined when it is finished, or another process works on it
+ * Runs one batch of a removal. It locks the removal's row until the commit, so that another process continues when this one dies.
+ * @returns undefined when the removal is finished, or another process runs it
  */
 export const continueRemoval = (sql: Sql, id: string): Promise<RemovalProgress | undefined> =>
   sql.transaction(async (tx) => {
@@ -118,7 +110,7 @@ export async function finishRemovalOfClients(sql: Sql, clientIds: readonly strin
   for (const id of await pendingRemovals(sql, clientIds)) while ((await continueRemoval(sql, id))?.finished === false);
 }
 
-/** @throws {Refusal} temporarily_unavailable while something of a deleted client is still to be removed */
+/** @throws {Refusal} temporarily_unavailable while rows of a deleted client remain */
 export async function assertRemoved(tx: Tx, clientId: string): Promise<void> {
   if (await isRemovalPending(tx, ["client_deleted"], clientId))
     throw storageUnavailable(new Error("the deleted client is still being removed"));

@@ -1,12 +1,12 @@
 import type { RevocationEvent, RevocationEvents } from "../core/revocation-events.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
-/** Every transaction below this id has ended: what it wrote is visible, or never will be. */
+/** Every transaction below this id has ended: its writes are visible, or never will be. */
 const EDGE = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 const READ_EDGE = statement("revocation_events_edge", `select ${EDGE}::text as cursor`);
 
-// Edge and rows are read in one snapshot. A cursor beyond the edge comes from another database, or from this one before it was restored.
+// Edge and rows come from one snapshot. A cursor beyond the edge is of another database, or of this one before it was restored.
 const SINCE = statement(
   "revocation_events_since",
   `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as cursor),
@@ -19,11 +19,7 @@ const SINCE = statement(
    from start`,
 );
 
-interface Page {
-  readonly cursor: string;
-  readonly whole: boolean;
-  readonly marks: readonly RevocationEvent[];
-}
+type Page = { readonly cursor: string; readonly whole: boolean; readonly marks: readonly RevocationEvent[] };
 
 const CURSOR = /^\d{1,18}$/;
 

@@ -16,7 +16,7 @@ const ALL = statement(
   `select name, title, detail from scope_descriptions where realm_id = $1::uuid order by name collate "C"`,
 );
 
-// An unchanged description is not written and leaves no record.
+// An unchanged description is neither written nor recorded.
 const DESCRIBE = statement(
   "scope_describe",
   `with realm as (select id from realms where id = $1::uuid),

@@ -13,7 +13,7 @@ const END = statement(
 );
 
 const living = "user_id = $1::uuid and expires_at > now()";
-/** A statement that ends the sessions for which `which` holds, in the order of their ids (docs/decisions/0014). */
+/** Ends the sessions for which `which` holds, in the order of ids (docs/decisions/0014). */
 const endSessions = (which: string): string =>
   `update sessions set ended_at = now()
    where id = any(array(select id from sessions where ${which} and ended_at is null order by id for no key update))`;
@@ -35,27 +35,23 @@ const END_THEIR_GRANTS = statement(
 
 const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
 
-/** Ends a user's sessions. Waits for codes and grants that are being stored for them; the statements that follow see those. */
+/** Ends a user's sessions. Waits for codes and grants that are being stored for them, which later statements see. */
 export const endAllSessions = (tx: Pick<Sql, "query">, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
 
 /**
- * Ends a user's sessions, codes and refresh families. Storing a code or grant locks its session (Grants.open, AuthorizationCodes.issue), so
- * the end of the sessions waits for it, and the statements after that see it.
+ * Ends a user's sessions, codes and refresh families. Sessions end first: storing a code or grant locks its session (Grants.open,
+ * AuthorizationCodes.issue), so that later statements see it.
  */
 export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
 
-interface EndedColumns {
-  readonly id: string;
-  readonly grant_id: string | null;
-}
+type EndedColumns = { readonly id: string; readonly grant_id: string | null };
 
-/** In statements after the end of the sessions, which see the codes and grants that were being stored for them. */
+/** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
 async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
   await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
 
-/** The methods that end sessions. */
 export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "endOne" | "endOthers"> => ({
   end: async (hash, audit) => {
     await sql.query(END, [hash, jsonRows([audit])]);
@@ -88,7 +84,7 @@ const OF_USER = "user_id = $1::uuid";
 
 const DROP_LINKS = statement("unproven_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", OF_USER));
 const DROP_VERIFICATIONS = statement("unproven_drop_verifications", deleteInOrder("verification_tokens", "token_hash", OF_USER));
-// In a statement after the end of the links, which sees a wallet that is being linked.
+// Runs after the end of the links, so that it sees a wallet that is being linked.
 const DROP_WALLETS = statement("unproven_drop_wallets", `delete from credentials where ${OF_USER} and type = 'wallet'`);
 const DROP_CONSENTS = statement("unproven_drop_consents", dropConsents(OF_USER));
 const DROP_CODES = statement("unproven_drop_codes", dropCodes(OF_USER));
@@ -97,10 +93,10 @@ const DROP_IDENTITIES = statement("unproven_drop_identities", `delete from ident
 const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id", `${OF_USER} and about = 'verification'`));
 
 /**
- * Ends everything that was started on an account with an unverified address, at the moment at which its address is verified: sessions,
- * grants with their delegations, consents, wallets, linked identities and mailed links. All of it may be the work of someone who signed up
- * with another user's address. The caller has locked the user, and replaces the password in the same transaction. Clients that the account
- * owns stay: they give no access to the user, and others may rely on them.
+ * Ends everything that was started before an account's address was verified, for it may be the work of someone who signed up with another
+ * user's address: sessions, grants with their delegations, consents, wallets, linked identities and mailed links. The caller has locked the
+ * user, and replaces the password in the same transaction. The account's clients stay: they give no access to the user, and others may rely
+ * on them.
  */
 export async function endUnproven(tx: Pick<Sql, "query">, userId: string): Promise<void> {
   for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS]) await tx.query(each, [userId]);

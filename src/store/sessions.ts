@@ -13,8 +13,7 @@ import { USER } from "./users.ts";
 
 const SESSION = ["id", "userId", "authTime", "expiresAt"] as const;
 
-// Locks the password that was proved until the session is stored: a change of the password waits, and then ends the session
-// (PasswordChanges.change).
+// Locks the proved password until the session is stored: a password change waits, and then ends the session (PasswordChanges.change).
 const START = statement(
   "session_start",
   `with proved as materialized (
@@ -30,7 +29,7 @@ const START = statement(
    select ${SESSIONS.select(SESSION, "started")} from started`,
 );
 
-/** Later requests of a session update `last_seen_at` only after this long: a write for each request would cost too much. */
+/** `last_seen_at` is updated at most this often: a write for each request would cost too much. */
 const LAST_SEEN = "interval '10 minutes'";
 
 const BY_HASH = rowsStatement(
@@ -55,7 +54,7 @@ const OF_USER = statement(
    order by sessions.id desc limit 200`,
 );
 
-/** Starts a session, by itself or within the transaction of another change. */
+/** Starts a session, by itself or within another transaction. */
 export async function startSession(
   tx: Pick<Sql, "query">,
   { id, hash, userId, ttl, place, replaces, generation }: NewSessionRecord,
@@ -66,13 +65,10 @@ export async function startSession(
   return (await tx.query<Session>(START, parameters))[0];
 }
 
-interface FoundRow extends SignedIn {
-  readonly key: string;
-  readonly stale: boolean;
-}
+type FoundRow = SignedIn & { readonly key: string; readonly stale: boolean };
 
 export function sessions(sql: Sql): Sessions {
-  /** Updates when sessions were seen. A database that takes no writes does not stop them from being read. */
+  /** Updates when sessions were seen. They can still be read when the database takes no writes. */
   const seen = async (ids: readonly string[]): Promise<void> => {
     if (ids.length === 0) return;
     await sql.query(SEEN, [ids]).catch((error: unknown) => {

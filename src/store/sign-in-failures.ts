@@ -1,14 +1,13 @@
 import type { SignInFailures } from "../accounts/ports.ts";
 import { type Sql, statement } from "./sql.ts";
 
-/** Seconds after which a reserved attempt that was never settled no longer counts: longer than a request may take. */
+/** Seconds until a reserved attempt without an outcome no longer counts: longer than a request may take. */
 const LEASE = 30;
 
 const failures = "case when budget.window_ends_at <= now() then 0 else budget.failures end";
 const pending = "case when budget.pending_until <= now() then 0 else budget.pending end";
 
-// The row lock puts parallel attempts in an order, so that failures and running attempts never exceed the limit. A refused attempt changes
-// nothing.
+// The row lock orders parallel attempts, so that failures and running attempts never exceed the limit. A refused attempt changes nothing.
 const RESERVE = statement(
   "sign_in_reserve",
   `with reserved as (

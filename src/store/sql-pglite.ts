@@ -11,8 +11,8 @@ async function run<Row>(on: PGlite | Transaction, { text }: Statement, parameter
 }
 
 /**
- * The embedded database: one connection, on which statements and transactions wait for each other. Inside a transaction only its `tx` may be
- * used; another statement would wait for the transaction, which waits for it.
+ * The embedded database: one connection, on which statements and transactions wait for each other. Inside a transaction only its `tx` may
+ * be used; any other statement would deadlock.
  */
 export const pgliteSql = (database: PGlite): Sql => ({
   query: (statement, parameters) => repeatedOnce(() => run(database, statement, parameters)),

@@ -6,7 +6,7 @@ import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "
 const CONNECT = 1_000;
 const POOL_WAIT = 500;
 const STATEMENT = 2_000;
-/** For a connection that died silently: the server's own deadline and a margin. */
+/** For a silently lost connection: the server's deadline and a margin. */
 const ANSWER = STATEMENT + 500;
 
 const BYTEA = 17;
@@ -15,7 +15,7 @@ const bytes = (text: string): Uint8Array => {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 };
 
-/** Bytes as Uint8Array, as the embedded database returns them; all other types as the driver returns them. */
+/** Bytes as Uint8Array, as the embedded database returns them; all other types as the driver does. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === BYTEA && format !== "binary" ? bytes : pg.types.getTypeParser(oid, format as "text")) as pg.CustomTypesConfig["getTypeParser"],
@@ -35,17 +35,17 @@ export function postgresPool(url: string, size: number): pg.Pool {
     lock_timeout: 500,
     idle_in_transaction_session_timeout: 5_000,
     application_name: "countersign",
-    // An acknowledged write is on disk, whatever the defaults of server and role. JIT compilation takes longer than running these statements:
-    // 200 ms where a cautious estimate makes one look expensive.
+    // An acknowledged write is on disk, whatever the server's and role's defaults. JIT compilation takes longer than these statements: 200
+    // ms when an estimate is too high.
     options: "-c synchronous_commit=on -c jit=off",
   });
-  // The waiting call gets the error of a lost connection; without these listeners it would end the process.
+  // The waiting call gets the error of a lost connection; without listeners it would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
-/** A connection of the pool, or a refusal when all of them stay in use. */
+/** A connection of the pool. @throws {Refusal} when all of them stay in use */
 async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   const client = translated(() => pool.connect());
   if (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) return client;
@@ -94,7 +94,7 @@ async function inTransaction<Result>(client: pg.PoolClient, work: (tx: Pick<Sql,
   }
 }
 
-/** The pool as the stores use it. A connection is reused only after success or an ordinary error of the server. */
+/** A connection is reused only after success or an ordinary error of the server. */
 export const postgresSql = (pool: pg.Pool): Sql => ({
   query: (statement, parameters) => repeatedOnce(() => withConnection(pool, (client) => run(client, statement, parameters))),
   transaction: (work) => repeatedOnce(() => withConnection(pool, (client) => inTransaction(client, work))),

@@ -1,77 +1,65 @@
-/** A named statement, which PostgreSQL parses and plans once for each connection. A name must always have the same text. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
+/** A named statement, which PostgreSQL parses and plans once for each connection. A name always has the same text. */
+export type Statement = { readonly name: string; readonly text: string };
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
 
-/** Values that both drivers encode alike. Times go in as seconds (`to_timestamp($1)`), UUIDs as text. */
+/** Values that both drivers encode alike. Times are passed as seconds (`to_timestamp($1)`), UUIDs as text. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly string[];
 
 /**
- * The database as the stores use it. Both drivers return the same rows if statements select only text, boolean, int4, float8 (times as
- * `seconds` or `preciseSeconds`), jsonb, text[] and bytea.
+ * The database. Both drivers return the same rows if statements select only text, boolean, int4, float8 (times as `seconds` or
+ * `preciseSeconds`), jsonb, text[] and bytea.
  */
 export interface Sql {
   /**
    * Runs one statement, which is a transaction by itself.
-   * @throws {Refusal} temporarily_unavailable when the database cannot be reached or a deadline has passed; whether it took effect is then
-   * unknown
+   * @throws {Refusal} temporarily_unavailable when the database is out of reach or a deadline has passed; it may still have taken effect
    */
   query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
-  /** Runs `work` in one transaction, and once more when it collided with others (mayBeRepeated). */
+  /** Runs `work` in one transaction, and once more after a conflict with others (mayBeRepeated). */
   transaction<Result>(work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result>;
 }
 
-/** Seconds since the epoch, whole, of a timestamptz expression. */
+/** Whole seconds since the epoch of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
 
-/** Seconds since the epoch with their milliseconds, for times that are only shown. */
+/** Seconds with milliseconds, for times that are only shown. */
 export const preciseSeconds = (expression: string): string => `(floor(extract(epoch from ${expression}) * 1000) / 1000)::float8`;
 
-/**
- * A statement that runs often and for many rows at once. Its rows come as one JSON text, which costs a fraction of reading columns one by
- * one. For readRows. Bytes must be selected as hexadecimal.
- */
+/** A frequent statement with many rows, for readRows: one JSON text costs a fraction of single columns. Select bytes as hexadecimal. */
 export const rowsStatement = (name: string, text: string): Statement =>
   statement(name, `select coalesce(json_agg(found), '[]')::text as rows from (${text}) as found`);
 
-/** The rows of a statement that returns them as one JSON text, `rows`, as rowsStatement does. */
+/** The rows of a rowsStatement. */
 export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
   const [found] = await sql.query<{ rows: string }>(rows, parameters);
   return found === undefined ? [] : (JSON.parse(found.rows) as Row[]);
 }
 
 /**
- * SQL that limits a column to the keys of a batch, beside the join that pairs the rows. With it the index on the column is used whatever the
- * statistics say; without it the planner, which expects a hundred rows of a batch, may read a whole table that has grown since it was
- * analysed.
+ * Limits a column to the keys of a batch, beside the join that pairs the rows. With it the index on the column is always used; without it
+ * the planner, which expects a hundred rows of a batch, may read a whole table that has grown since it was analysed.
  * @param column of the table  @param key the same as an expression over `batch`
  */
 export const amongKeys = (column: string, key: string, batch: string): string => `${column} = any(array(select ${key} from ${batch}))`;
 
-/**
- * A time for a condition that must not use an index: most recent rows meet it, and a key beside it finds the few that matter.
- */
+/** A time in a condition that must not use an index: most recent rows meet it, and a key beside it finds the few that matter. */
 export const unindexed = (moment: string): string => `(${moment} + interval '0')`;
 
-/** A text, likewise. */
+/** Likewise for a text. */
 export const unindexedText = (text: string): string => `(${text} || '')`;
 
-/** A statement that deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014). */
+/** Deletes the rows for which `which` holds, locking them in the order of their keys (docs/decisions/0014). */
 export const deleteInOrder = (table: string, key: string, which: string, order = key): string =>
   `delete from ${table} where ${key} = any(array(select ${key} from ${table} where ${which} order by ${order} for update))`;
 
-/** Whether PostgreSQL can store a text. It has no NUL and no unpaired surrogates, so a key with one matches no row. */
+/** Whether PostgreSQL can store a text: without NUL and unpaired surrogates. A key with one matches no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
-/** What a row may hold in a jsonb parameter. Bytes are hexadecimal (`hex` here, `decode(…, 'hex')` in SQL). */
+/** A value in a jsonb parameter. Bytes are hexadecimal (`hex` here, `decode(…, 'hex')` in SQL). */
 export type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [member: string]: Json };
 
-/**
- * Rows as one jsonb parameter, for jsonb_to_recordset. What jsonb cannot hold (NUL, unpaired surrogates) is replaced by U+FFFD.
- */
+/** Rows as one jsonb parameter, for jsonb_to_recordset. NUL and unpaired surrogates are replaced by U+FFFD. */
 export function jsonRows(rows: readonly object[]): string {
   const json = JSON.stringify(rows);
   return /\\u(?:0000|d[89a-f])/.test(json) ? JSON.stringify(rows, (_, value: Json) => storable(value)) : json;

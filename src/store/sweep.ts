@@ -3,16 +3,13 @@ import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
-/**
- * The rows that are deleted, by table. Used codes stay for a day, so that a replay is recognized. Revocations and consumed ids stay for an
- * hour past their time, which another clock may have set.
- */
+/** Rows to delete, by table. Used codes stay for a day to detect replays; revocations and consumed ids an hour, in case clocks differ. */
 const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
   sessions: "expires_at < now()",
-  // The user can look at the outcome for an hour.
+  // The user can read the outcome for an hour.
   wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
@@ -22,19 +19,15 @@ const EXPIRED: Readonly<Record<string, string>> = {
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   refresh_families: "expires_at < now() - interval '1 day'",
-  // No family outlives 90 days, and no token of a grant without one outlives a day. A grant is deleted once no row refers to it, for rows that
-  // a foreign key deletes cannot be skipped when they are locked. Counts instead of `not exists`, which may become a join that reads the whole
-  // of the other table.
+  // No family outlives 90 days, and no token of a grant without one outlives a day. A grant is deleted once no row refers to it, because
+  // rows that a foreign key deletes cannot be skipped when they are locked. `not exists` might become a join that reads whole tables.
   grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
     (condition, table) => `${condition} and (select count(*) from ${table} where grant_id = grants.id) = 0`,
     "created_at < now() - interval '91 days'",
   ),
 };
 
-interface Sweep {
-  readonly table: string;
-  readonly statement: Statement;
-}
+type Sweep = { readonly table: string; readonly statement: Statement };
 
 const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) => ({
   table,
@@ -46,7 +39,7 @@ const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) 
   ),
 }));
 
-// Deletes open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family.
+// Open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family.
 const SWEEP_REGISTRATIONS = statement(
   "sweep_registrations",
   `with swept as (
@@ -85,15 +78,15 @@ const ALL: readonly Sweep[] = [
   { table: "clients", statement: SWEEP_REGISTRATIONS },
   { table: "refused_exchanges", statement: SWEEP_REFUSED_EXCHANGES },
 ];
-/** Grants come last, after the rows that refer to them. */
+/** Grants follow the rows that refer to them. */
 const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
 
-/** A lock for each table, so that a process skips the tables that another one sweeps. */
+/** One lock for each table: a process skips the tables that another one sweeps. */
 const FIRST_LOCK = 723_510_748_200;
 const lockOf = (one: Sweep): number => FIRST_LOCK + ALL.indexOf(one);
 const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
-/** Sweeps a batch in a transaction of its own, so that no lock is kept while another table is swept. */
+/** Sweeps a batch in its own transaction, so that no lock is kept while another table is swept. */
 const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
   sql.transaction(async (tx) => {
     const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [lockOf(one)]);
@@ -102,14 +95,14 @@ const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
     return row?.swept ?? 0;
   });
 
-/** The most rows of a batch, for which other statements may have to wait. On the embedded database all others wait for the whole batch. */
+/** The most rows of a batch, for which other statements may have to wait; on the embedded database all others do. */
 export const SWEEP_BATCH = { embedded: 500, postgresql: 4_000 } as const;
 const FIRST = 500;
-/** Milliseconds: a batch that takes longer is followed by a smaller one, one that is shorter by a larger one. */
+/** Milliseconds: a slower batch is followed by a smaller one, a faster one by a larger one. */
 const SHORT = 50;
 const LONG = 150;
 
-/** The size of the next batch. Pure. @param milliseconds the time of the last one; undefined when it failed */
+/** The size of the next batch. Pure. @param milliseconds of the last one; undefined when it failed */
 export function nextBatch(size: number, most: number, milliseconds: number | undefined): number {
   if (milliseconds === undefined) return Math.max(1, Math.trunc(size / 4));
   if (milliseconds > LONG) return Math.max(1, Math.trunc(size / 2));
@@ -117,27 +110,22 @@ export function nextBatch(size: number, most: number, milliseconds: number | und
 }
 
 export interface SweepOptions {
-  /** Stops the sweep after the running batch. */
+  /** Stops after the running batch. */
   readonly signal?: AbortSignal;
-  /** The most rows of one batch. */
   readonly most?: number;
-  /** Waits after a batch that took `milliseconds`, so that the database can serve others. */
+  /** Pauses after a batch that took `milliseconds`, so that the database can serve others. */
   readonly rest?: (milliseconds: number) => Promise<unknown>;
   readonly swept?: (table: string, rows: number) => void;
   readonly failed?: (table: string, error: unknown) => void;
 }
 
-interface TableSweep {
-  readonly sweep: Sweep;
-  size: number;
-  /** Consecutive failed batches. */
-  failures: number;
-}
+/** `failures`: consecutive failed batches. */
+type TableSweep = { readonly sweep: Sweep; size: number; failures: number };
 
-/** Consecutive failed batches, each smaller than the one before, after which a table is left to the next sweep. */
+/** Consecutive failed batches, each smaller, after which a table is left to the next sweep. */
 const PATIENCE = 4;
 
-/** Runs one batch. @returns the rows that it deleted, and whether the table may hold more */
+/** Runs one batch. @returns the deleted rows, and whether the table may hold more */
 async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Promise<{ readonly gone: number; readonly more: boolean }> {
   const { most = FIRST, rest, swept, failed } = options;
   const { sweep, size } = table;
@@ -161,9 +149,9 @@ async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Prom
 }
 
 /**
- * Deletes expired rows until none are left, a batch of each table in turn, so that no table waits for another. One process at a time sweeps a
- * table. A table whose batch fails is tried with smaller ones.
- * @returns the rows that were deleted, and whether there may be more: the sweep was stopped, or a table failed
+ * Deletes expired rows until none are left, a batch of each table in turn. One process at a time sweeps a table. A failed batch is retried
+ * with a smaller size.
+ * @returns the deleted rows, and whether more may be left: the sweep was stopped, or a table failed
  */
 export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ readonly gone: number; readonly more: boolean }> {
   const outcome = { gone: 0, more: false };

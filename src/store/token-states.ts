@@ -7,9 +7,8 @@ import { isClientEnabled } from "./grant-rows.ts";
 import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { subjectOf } from "./users.ts";
 
-// A delegated token depends on its whole path: what is cut, revoked or disabled above it ends it too. Every table is looked up by its
-// key, row by row (`limit 1` keeps the planner from joining): the planner takes a batch for a hundred rows, and for so many it would read a
-// table of some thousands from end to end.
+// A delegated token depends on its whole path: what is cut, revoked or disabled above it ends it too. `limit 1` makes the planner look up
+// each row by key: it takes a batch for a hundred rows, and would join tables of some thousands by reading them whole.
 const OF = rowsStatement(
   "token_states",
   `select n, ${seconds("now()")} as now, coalesce(revoked.is_revoked, false) or coalesce(delegation.ended, false) as revoked,
@@ -45,11 +44,11 @@ const REVOKE = statement(
    select 1 as ended from ended`,
 );
 
-interface StateRow extends Omit<TokenState, "subject" | "root"> {
+type StateRow = Omit<TokenState, "subject" | "root"> & {
   readonly n: number;
   readonly subject: TokenState["subject"] | null;
   readonly root: TokenRoot | null;
-}
+};
 
 const stateOf = ({ n: _, subject, root, ...state }: StateRow): TokenState => ({
   ...state,
@@ -57,7 +56,6 @@ const stateOf = ({ n: _, subject, root, ...state }: StateRow): TokenState => ({
   root: root ?? undefined,
 });
 
-/** Any other text names no row. */
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>

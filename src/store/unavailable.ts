@@ -18,21 +18,19 @@ const sqlState = (error: unknown): string | undefined => {
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as Error) ? code : undefined;
 };
 
-/** The SQLSTATE of an error of the server, or of the refusal that it caused. */
+/** The SQLSTATE of a server error, or of the refusal that it caused. */
 const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
 
-/** Whether a write failed because disk, memory or quota of the server are full (class 53), or its files fail (class 58). */
+/** Whether the server's disk, memory or quota are full (class 53), or its files fail (class 58). */
 export const isOutOfRoom = (error: unknown): boolean => /^(?:5310|58)/.test(stateBehind(error) ?? "");
 
-/** SQLSTATEs of conflicts with other transactions: serialization failure, deadlock, lock timeout, and a referenced row that was just deleted. */
+/** Conflicts with other transactions: serialization failure, deadlock, lock timeout, and a referenced row that was just deleted. */
 const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
 
 /** Whether the transaction conflicted with another. It had no effect, and a retry would see what the other did. */
 export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
 
-/**
- * Retries work once after a conflict. A second conflict makes it temporarily unavailable: it had no effect, and may succeed later.
- */
+/** Retries work once after a conflict. A second conflict is temporarily_unavailable: it had no effect, and a later call may succeed. */
 export const repeatedOnce = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
     if (!mayBeRepeated(error)) throw error;
@@ -44,33 +42,27 @@ export const repeatedOnce = <Result>(work: () => Promise<Result>): Promise<Resul
 /** Whether a failed write has certainly changed nothing. */
 export const changedNothing = (error: unknown): boolean => !isUnavailable(error) || mayBeRepeated(error);
 
-/** Whether the connection can be reused after this error: an ordinary error of the server, which has not closed it. */
+/** Whether the connection can be reused: after an ordinary error of the server, which has not closed it. */
 export const leavesConnection = (error: unknown): boolean => {
   if (error instanceof Refusal && error.reason !== "storage_unavailable") return true;
   const cause = error instanceof Refusal ? error.detail.cause : error;
   return sqlState(cause) !== undefined && (cause as { readonly severity?: string }).severity === "ERROR";
 };
 
-/** The drivers give errors of lost or late connections no code, or one of the operating system; this matches their messages. */
+/** For errors of lost or late connections, whose code is absent or the operating system's. */
 const CONNECTION_LOST = /connection|timeout|timed out|terminated|closed|closing|calling end/i;
 
 const isConnectionLost = (error: unknown): boolean =>
   error instanceof Error &&
   (("code" in error && typeof error.code === "string" && /^E[A-Z]/.test(error.code)) || CONNECTION_LOST.test(error.message));
 
-interface DatabaseError {
-  readonly message: string;
-  readonly table: string;
-  readonly where: string;
-}
+type DatabaseError = Readonly<Record<"message" | "table" | "where", string>>;
 
-/** Without its audit record nothing takes effect, so a failure to write the log is temporary and no internal fault. */
+/** Nothing takes effect without its audit record, so a failure to write the log is temporary and no internal fault. */
 const isOfAuditLog = ({ message = "", table = "", where = "" }: Partial<DatabaseError>): boolean =>
   [message, table, where].some((text) => text.includes("audit_records"));
 
-/**
- * An error of a driver as the service handles it: a refusal when the database is out of reach, late or unable; else the error itself.
- */
+/** A refusal when the database is out of reach, late or unable; else the error itself. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof Refusal) return error;
   const state = sqlState(error);

@@ -5,8 +5,8 @@ import { gunzipSync } from "node:zlib";
 import { extract } from "tar-stream";
 
 /**
- * Unpacks a gzipped tar of plain files and directories below `target`, readable by this user alone.
- * @throws {Error} for any other kind of entry, and for a name that leads outside
+ * Unpacks a gzipped tar below `target`, readable by this user alone.
+ * @throws {Error} for an entry that is no plain file or directory, or leads outside
  */
 export async function unpack(packed: Uint8Array, target: string): Promise<void> {
   const archive = extract();

@@ -37,7 +37,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
-      // Until the last grant is revoked, enabling the user would reactivate access tokens.
+      // Enabling the user before the last grant is revoked would reactivate access tokens.
       if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
         throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
       const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([audit])]);

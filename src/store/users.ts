@@ -24,10 +24,7 @@ export const subjectOf = (users: string): string =>
   `json_build_object('userId', ${users}.id, 'enabled', ${users}.enabled, 'email', ${users}.email, 'emailVerified', ${users}.email_verified,
      'firstName', ${users}.first_name, 'lastName', ${users}.last_name, 'role', ${users}.role)`;
 
-/**
- * The spelling by which addresses are compared: without regard to case, and to how an accent is composed. Computed here and not by the
- * database, whose lower() depends on its locale.
- */
+/** Makes addresses comparable: lower case, in one Unicode form. Computed here, because the database's lower() depends on its locale. */
 export const emailKey = (email: string): string => email.normalize("NFC").toLowerCase();
 
 const NEW = ["id", "realmId", "email", "emailKey", "emailVerified", "firstName", "lastName", "role"] as const;

@@ -5,10 +5,10 @@ import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement } from "./
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
-/** The most links of one user that are kept, whatever their state; the oldest is deleted. */
+/** The most links kept of one user, in any state; the oldest is deleted. */
 const KEPT = 16;
 
-// Locks the user, so that each start sees the links of the one before.
+// Locks the user, so that each start sees earlier links.
 const HOLD_USER = statement("wallet_link_hold_user", "select 1 as one from users where id = $1::uuid for no key update");
 const DROP_OLDER = statement(
   "wallet_link_drop_older",
@@ -63,7 +63,7 @@ const EXPIRE = statement(
 
 type Presented = WalletIdentity & Pick<WalletLink, "userId">;
 
-// The caller that locks the row completes the link. What others have written since is seen by the statements that follow, not within one.
+// The caller that locks the row completes the link. Later statements see what others have written since; this one would not.
 const HOLD = statement(
   "wallet_link_hold",
   `select ${WALLET_LINKS.select(["userId", "issuer", "subject"])} from wallet_links
@@ -111,7 +111,7 @@ async function addCredential(tx: Pick<Sql, "query">, { userId, issuer, subject }
 export const walletLinks = (sql: Sql): WalletLinks => ({
   start: ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) =>
     sql.transaction(async (tx) => {
-      if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account has just been deleted
+      if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account was just deleted
       await tx.query(DROP_OLDER, [userId]);
       const parameters = [handleHash, stateHash, userId, sessionId, sameDevice, ttl, jsonRows([audit])];
       const [row] = await tx.query<{ expiresAt: number }>(START, parameters);

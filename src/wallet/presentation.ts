@@ -26,7 +26,7 @@ export interface Presentation {
   readonly bound: string;
 }
 
-/** Members by which a header would choose its own key or change what is signed. `x5c` is allowed: its chain is verified. @see RFC 8725 §3 */
+/** Members by which a header would choose its own key or change what is signed. The chain of `x5c` is verified. @see RFC 8725 §3 */
 const FORBIDDEN = ["crit", "jwk", "jku", "x5u", "zip", "b64"];
 
 /** Parses a JWT without forbidden header members. @throws {Refusal} with the reason `malformed` */

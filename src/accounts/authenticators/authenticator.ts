@@ -17,8 +17,7 @@ export interface Authenticator<Proof> {
   readonly name: string;
   /**
    * Verifies a proof for the account of an e-mail address, within the failure budgets of that account and of the caller's address.
-   * @param use acts on a valid proof while the attempt still counts against the budgets; undefined refuses the account after all, as for a
-   * disabled user, and counts as a failure
+   * @param use acts on a valid proof while the attempt is reserved; undefined (as for a disabled user) counts as a failure
    * @throws {Refusal} too_many_requests, temporarily_unavailable
    */
   verify<Result>(

@@ -60,7 +60,7 @@ export type ProofPorts = PasswordPorts & { readonly refusals: RefusalLog };
 export const CURRENT_PASSWORD = "currentPassword";
 
 /**
- * Asks a signed-in user for their password. A wrong one counts like a failed sign-in, and `event` is the action in its audit record.
+ * Verifies the password of a signed-in user. A wrong one counts like a failed sign-in, and `event` is the action in its audit record.
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
  */
 export async function provePassword(user: User, password: string, event: AuditEvent, ports: ProofPorts, caller: Caller): Promise<Account> {

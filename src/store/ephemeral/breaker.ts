@@ -1,4 +1,4 @@
-/** Stops calls to a failing service, except one call each second that tests whether it is back. */
+/** Stops calls to a failing service, except one each second as a test. */
 export interface Breaker {
   /** Whether a call may be made now; its outcome must then be reported. */
   mayCall(): boolean;
@@ -9,7 +9,7 @@ export interface Breaker {
 const FAILURES = 3;
 const PAUSE = 1;
 
-/** @param now seconds of a clock that never goes back */
+/** @param now seconds of a monotonic clock */
 export function breaker(now: () => number): Breaker {
   let failures = 0;
   let nextProbe = 0;

@@ -2,27 +2,24 @@ import { LRUCache } from "lru-cache";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/shared-documents.ts";
 
-/** State that may be lost at any moment: it limits rates and saves work, and decides nothing else. */
+/** State that may be lost at any moment: it only limits rates and saves work. */
 export interface Ephemeral {
-  /** @param name of the limiter; all processes on one Redis share its counts */
+  /** @param name of the limiter, whose counts all processes on one Redis share */
   rateLimiter(name: string, limit: number, windowSeconds: number): RateLimiter;
   /** @param name of the cache, which is shared likewise */
   texts(name: string): SharedTexts;
-  /** Whether the service behind it answers; in memory there is none that could fail. */
+  /** Whether the service behind it answers; always true in memory. */
   ping(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The most keys of a limiter; beyond it the least recently used is dropped, which can only let a call pass. */
+/** The most keys of a limiter. Beyond it the least recently used is dropped, which can only let a call pass. */
 const KEYS = 50_000;
 
 /** Monotonic, so that setting the clock does not move a window. */
 export const monotonicSeconds = (): number => performance.now() / 1_000;
 
-/**
- * Counts calls in windows that begin with a key's first call, in this process alone and in bounded memory.
- * @param now seconds of a clock that never goes back
- */
+/** Counts calls in windows that begin with a key's first call, in bounded memory. @param now seconds of a monotonic clock */
 export function memoryRateLimiter(limit: number, windowSeconds: number, now: () => number = monotonicSeconds): RateLimiter {
   const windows = new LRUCache<string, { calls: number; readonly endsAt: number }>({ max: KEYS });
   return {
@@ -39,7 +36,7 @@ export function memoryRateLimiter(limit: number, windowSeconds: number, now: () 
 
 const TEXTS = 1_000;
 
-/** Texts in this process alone, in bounded number. */
+/** Texts in this process, in bounded number. */
 function memoryTexts(): SharedTexts {
   const texts = new LRUCache<string, string>({ max: TEXTS });
   return {

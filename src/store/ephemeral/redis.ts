@@ -7,10 +7,7 @@ import type { Log } from "../../telemetry/log.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
 
-/**
- * Times are milliseconds. A late command is given up and never repeated, no command waits for a connection, and a silent connection is
- * replaced.
- */
+/** Times are milliseconds. A late command fails and is not repeated, none waits for a connection, and a silent connection is replaced. */
 const connect = (url: string): Redis =>
   new Redis(url, {
     connectTimeout: 500,
@@ -22,7 +19,7 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
-/** Logs once for each outage that Redis is away, however often the connection is tried, and once that it is back. */
+/** Logs once for each outage, however often the connection is tried, and once when Redis is back. */
 function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
   let away = false;
   let closed = false;
@@ -32,7 +29,7 @@ function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): 
     const code = wordOf(error);
     log?.warn("redis_away", code === undefined ? {} : { code });
   };
-  // An error event without a listener would end the process. A cut connection closes without an error.
+  // Without a listener an error event would end the process. A cut connection closes without an error.
   redis.on("error", gone).on("close", () => gone());
   redis.on("ready", () => {
     if (away) log?.info("redis_back");
@@ -45,13 +42,13 @@ function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): 
   };
 }
 
-/** The system's code of an error, or the first word of a Redis error; the rest of its text may hold names and addresses. */
+/** The system's code of an error, or the first word of a Redis error; the rest may hold names and addresses. */
 const wordOf = (error: unknown): string | undefined =>
   error instanceof Error ? /^[A-Z][A-Z0-9_]{1,31}\b/.exec("code" in error ? String(error.code) : error.message)?.[0] : undefined;
 
 /**
- * Counters and texts in Redis, shared by all processes. Each process also counts its own calls, for the time in which Redis is away.
- * @param deployment the prefix of every key, so that two deployments can use one Redis
+ * Counters and texts in Redis, shared by all processes. Each process also counts its own calls, for when Redis is away.
+ * @param deployment the prefix of every key, so that deployments can share one Redis
  * @param log gets one entry when Redis goes away and one when it is back
  */
 export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">): Ephemeral {
@@ -59,7 +56,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
   const outages = logOutages(redis, log);
   const circuit = breaker(monotonicSeconds);
 
-  /** The answer of a command; undefined when Redis does not answer. */
+  /** Undefined when Redis does not answer. */
   const attempt = async <Answer>(command: () => Promise<Answer>): Promise<Answer | undefined> => {
     if (!circuit.mayCall()) return undefined;
     try {
@@ -87,7 +84,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     };
     return {
       hit: async (key) => {
-        // Counted here as well, so that calls which Redis loses or answers late still count, and no caller gets twice the limit.
+        // Counted here too: calls that Redis loses or answers late still count, and no caller gets twice the limit.
         const wait = await local.hit(key);
         return wait > 0 ? wait : ((await attempt(() => shared.consume(key).then(() => 0, waitFor))) ?? 0);
       },
@@ -95,7 +92,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
   };
 
   const texts = (name: string): SharedTexts => {
-    // Keys come from callers, with any length and any characters.
+    // Callers' keys may have any length and characters.
     const keyOf = (key: string) => `${deployment}:text:${name}:${createHash("sha256").update(key).digest("base64url")}`;
     return {
       get: async (key) => (await attempt(() => redis.get(keyOf(key)))) ?? undefined,

@@ -34,7 +34,7 @@ export const USERS = table(
     id: id(),
     realmId: reference("realms", { onDelete: "no action" }),
     email: text(),
-    /** The address in the spelling by which addresses are compared (emailKey). */
+    /** The address as it is compared (emailKey). */
     emailKey: text({ unique: true }),
     emailVerified: boolean({ default: "false" }),
     firstName: nullable(text()),
@@ -44,13 +44,13 @@ export const USERS = table(
     createdAt: createdAt(),
     updatedAt: nullable(time()),
     epoch: epoch(),
-    /** Set on a deleted account with much to remove: the row stays, without its address and names, until that is done. */
+    /** Set on a large deleted account: the row stays, without its address and names, until all its rows are removed. */
     deletedAt: nullable(time()),
   },
   { checks: { users_role_check: "role = any (array['developer'::text, 'operator'::text])" } },
 );
 
-/** One way in which a user signs in: a password, or the identity that a wallet proved. */
+/** A password, or the identity that a wallet proved. */
 export const CREDENTIALS = table(
   "credentials",
   {
@@ -63,7 +63,7 @@ export const CREDENTIALS = table(
     updatedAt: nullable(time()),
     /** The issuer of a wallet's credential; `subject` is unique within it. */
     issuer: nullable(text()),
-    /** Grows with every new password, so that proof of an earlier one no longer counts. Rehashing the same password leaves it. */
+    /** Increases with every new password, so that proof of an earlier one no longer counts; rehashing keeps it. */
     generation: integer({ default: "0" }),
   },
   {
@@ -103,7 +103,7 @@ export const VERIFICATION_TOKENS = table("verification_tokens", {
   usedAt: nullable(time()),
 });
 
-/** The link for a forgotten password: at most one for each user. */
+/** The link for a forgotten password, at most one for each user. */
 export const PASSWORD_RESETS = table("password_resets", {
   userId: reference("users", { primary: true }),
   tokenHash: bytes<SecretHash>({ unique: true }),
@@ -111,13 +111,13 @@ export const PASSWORD_RESETS = table("password_resets", {
   expiresAt: time({ index: true }),
 });
 
-/** Failed and running attempts to sign in, per digest of account and address, or of the address alone. */
+/** Failed and running attempts to sign in, by digest of account and address, or of the address alone. */
 export const SIGN_IN_FAILURES = table("sign_in_failures", {
   key: bytes({ primary: true }),
   failures: integer(),
   windowEndsAt: time({ index: true }),
   pending: integer({ default: "0" }),
-  /** From then on running attempts no longer count. */
+  /** When running attempts no longer count. */
   pendingUntil: createdAt(),
 });
 
@@ -134,7 +134,7 @@ export const PENDING_REQUESTS = table(
   { indexes: { pending_requests_holder_index: "(holder, created_at)" } },
 );
 
-/** Mails to be sent. A row is deleted when the mail server has taken it, and with it the link that it holds. */
+/** Mails to send. A row, with the link in it, is deleted when the mail server has accepted it. */
 export const OUTBOX = table(
   "outbox",
   {
@@ -146,10 +146,9 @@ export const OUTBOX = table(
     attempts: integer({ default: "0" }),
     createdAt: createdAt(),
     dueAt: time({ default: "now()", index: true }),
-    /** Null once the account is gone. */
+    /** Null once the account is deleted. */
     userId: nullable(reference("users", { index: true })),
     about: text({ default: "'notice'" }),
-    /** From then on it is not sent. */
     expiresAt: time({ default: "(now() + '24:00:00'::interval)" }),
   },
   { checks: { outbox_about_check: "about = any (array['verification'::text, 'reset'::text, 'notice'::text])" } },
@@ -167,15 +166,15 @@ export const CONSENTS = table(
     createdAt: createdAt(),
     updatedAt: nullable(time()),
     lastUsedAt: nullable(time()),
-    /** Of the metadata document that the consent was used for (consentFingerprint); null before, and for registered clients. */
+    /** Of the metadata document at the consent's last use (consentFingerprint); null before, and for registered clients. */
     clientFingerprint: nullable(text()),
-    /** Which of the scopes at which of the resources (scopesByResource). */
+    /** The scopes allowed at each resource (scopesByResource). */
     allowed: json<Readonly<Record<string, readonly string[]>>>({ default: "'{}'" }),
   },
   { uniques: { consents_user_id_client_id_unique: ["userId", "clientId"] } },
 );
 
-/** What a scope allows, in the operators' words for users. */
+/** What a scope allows, as operators describe it to users. */
 export const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
   realmId: reference("realms", { primary: true }),
   name: text({ primary: true }),
@@ -185,7 +184,6 @@ export const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
   updatedAt: nullable(time()),
 });
 
-/** The linking of a wallet to an account, from its start to its outcome. */
 export const WALLET_LINKS = table(
   "wallet_links",
   {

@@ -3,20 +3,20 @@ import type { AuditActor } from "../../audit.ts";
 import type { Confirmation } from "../../core/tokens/access-token.ts";
 import { createdAt, id, json, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
 
-/** What an agent holds for a user: one row for each exchange. It is active only as long as everything on its path is. */
+/** What an agent holds for a user: one row for each exchange. It is active while everything on its path is. */
 export const DELEGATIONS = table(
   "delegations",
   {
     id: uuid({ primary: true }),
     kind: text<Delegation["kind"]>(),
     jti: text(),
-    /** The delegation whose token was exchanged; null where that token was not delegated. */
+    /** The delegation whose token was exchanged; null: a token that was not delegated. */
     parentId: nullable(reference("delegations", { index: true })),
-    /** The token that was exchanged. */
+    /** The exchanged token. */
     parentJti: text(),
     grantId: reference("grants", { index: true }),
     userId: reference("users", { index: true }),
-    /** Ids from the topmost delegation down to this one, so that one read covers all of them. */
+    /** Ids from the topmost delegation down to this one, so that one query reads them all. */
     path: uuids(),
     actor: text({ index: true }),
     scopes: texts(),
@@ -36,14 +36,14 @@ export const DELEGATIONS = table(
   },
 );
 
-/** An agent that may not act for now. A pause with a user is lifted by that user, one without by an operator. */
+/** An agent that is paused. The user lifts a pause with a user; an operator one without. */
 export const AGENT_PAUSES = table(
   "agent_pauses",
   {
     id: id(),
-    /** client_id of the agent. */
+    /** client_id. */
     agent: text(),
-    /** Null: it may act for no user. */
+    /** Null: for all users. */
     userId: nullable(reference("users", { index: true })),
     pausedAt: createdAt(),
     pausedByType: text<AuditActor["type"]>(),

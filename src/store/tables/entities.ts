@@ -6,7 +6,7 @@ import * as grants from "./grants.ts";
 import * as records from "./records.ts";
 import type { AnyTable, Column } from "./table.ts";
 
-/** These modules export nothing but tables and types. */
+/** These modules export only tables and types. */
 const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records });
 
 const TYPES = {
@@ -23,7 +23,7 @@ const TYPES = {
   jsonb: () => p.json(),
 } satisfies Readonly<Record<Column["type"], () => unknown>>;
 
-/** What MikroORM is to know of a column. The builders differ in type, not in these methods. */
+/** The builders' common methods; their types differ. */
 interface Property {
   fieldName(name: string): Property;
   primary(): Property;
@@ -74,5 +74,5 @@ const entityOfTable = (one: AnyTable): EntitySchema =>
     ),
   }) as unknown as EntitySchema;
 
-/** The MikroORM entity of each table, by the table's name. */
+/** MikroORM's entities by table name. */
 export const entities: ReadonlyMap<string, EntitySchema> = new Map(tables.map((one) => [one.name, entityOfTable(one)]));

@@ -20,16 +20,13 @@ import {
   wholeTime,
 } from "./table.ts";
 
-/** A client as its metadata document described it when a code was issued to it. It has no secret. */
+/** A client as its metadata document described it when a code was issued. It has no secret. */
 export type DocumentClient = Omit<Client, "secretHash">;
 
 /** Null for a client with a row of its own. */
 const documentClient = () => nullable(json<DocumentClient>());
 
-/**
- * What a user granted a client. `clientId` is the OAuth client_id and no reference: a client that is known by its metadata document
- * has no row of its own.
- */
+/** A user's grant to a client. `clientId` is no reference, because a client known by its metadata document has no row. */
 export const GRANTS = table(
   "grants",
   {
@@ -42,9 +39,9 @@ export const GRANTS = table(
     createdAt: time({ default: "now()", index: true }),
     revokedAt: nullable(time()),
     documentClient: documentClient(),
-    /** The user has signed out since: tokens live to their expiry, and can no longer be exchanged. */
+    /** When the user signed out: tokens live to their expiry, but can no longer be exchanged. */
     signedOutAt: nullable(time()),
-    /** Epochs of user and client when it was granted: it is active as long as theirs are the same. */
+    /** Epochs of user and client at the time of the grant, which is active while theirs are the same. */
     userEpoch: epoch(),
     clientEpoch: epoch(),
   },
@@ -56,7 +53,7 @@ export const GRANTS = table(
   },
 );
 
-/** Used once: `grantId` is null until the code is redeemed. Used codes are kept for a day, so that a replay is recognized. */
+/** `grantId` is null until the code is redeemed. Used codes are kept for a day to detect replays. */
 export const AUTHORIZATION_CODES = table(
   "authorization_codes",
   {
@@ -81,7 +78,7 @@ export const AUTHORIZATION_CODES = table(
   { checks: { authorization_codes_consumed_check: "(consumed_at is null) = (grant_id is null)" } },
 );
 
-/** The state of a rotating refresh token: the row names the one token that may be used next. */
+/** A rotating refresh token: the row holds the one token that may be used next. */
 export const REFRESH_FAMILIES = table(
   "refresh_families",
   {
@@ -90,7 +87,7 @@ export const REFRESH_FAMILIES = table(
     currentHash: bytes<SecretHash>({ unique: true }),
     createdAt: createdAt(),
     expiresAt: wholeTime({ index: true }),
-    /** No rotation extends the family beyond this moment. */
+    /** No rotation extends the family beyond this. */
     endsAt: time(),
     revokedAt: nullable(time()),
     /** The key that its tokens are bound to. */
@@ -99,14 +96,14 @@ export const REFRESH_FAMILIES = table(
   { checks: { refresh_families_expiry_check: "expires_at <= ends_at" } },
 );
 
-/** Every used token of a family, as long as the family is kept: a token found here is a replay, any other unknown one was never issued. */
+/** Every used token of a family: a token found here is a replay; any other unknown one was never issued. */
 export const REFRESH_TOKENS = table("refresh_tokens", {
   tokenHash: bytes<SecretHash>({ primary: true }),
   familyId: reference("refresh_families", { index: true }),
   usedAt: createdAt(),
 });
 
-/** Access tokens that were revoked one by one, until they would have expired. */
+/** Access tokens revoked one by one, until they would have expired. */
 export const REVOCATIONS = table("revocations", {
   jti: text({ primary: true }),
   clientId: text(),
@@ -114,7 +111,7 @@ export const REVOCATIONS = table("revocations", {
   expiresAt: time({ index: true }),
 });
 
-/** What was revoked before it expired, for resource servers that verify tokens themselves. Written by triggers (docs/decisions/0010). */
+/** Early revocations, for resource servers that verify tokens themselves. Written by triggers (docs/decisions/0010). */
 export const REVOCATION_EVENTS = table(
   "revocation_events",
   {
@@ -135,7 +132,7 @@ export const REVOCATION_EVENTS = table(
   },
 );
 
-/** Identifiers of accepted assertions, per use; none is accepted twice. */
+/** Ids of accepted assertions, by use; none is accepted twice. */
 export const CONSUMED_IDS = table("consumed_ids", {
   kind: text({ primary: true }),
   /** Digest of issuer and identifier. */

@@ -2,8 +2,8 @@ import type { AuditActor, AuditEntry } from "../../audit.ts";
 import { bigint, bytes, createdAt, id, integer, json, nullable, table, text, texts, time, uuid, wholeTime } from "./table.ts";
 
 /**
- * The audit log: rows are added, sealed once, and never changed (a trigger of migration 0001 enforces it). No column refers to another
- * table, for a record outlives what it is about. Every column but the two of the seal, `seq` and `hash`, is part of what is sealed.
+ * The audit log: rows are added, sealed once, and never changed (a trigger of migration 0001 enforces it). It has no references, since a
+ * record outlives what it is about. The seal is `seq` and `hash`; it covers every other column.
  */
 export const AUDIT_RECORDS = table(
   "audit_records",
@@ -25,7 +25,7 @@ export const AUDIT_RECORDS = table(
     actChain: nullable(texts()),
     address: nullable(text()),
     requestId: nullable(text()),
-    /** The record's number in the chain; null until it is sealed. */
+    /** Number in the chain; null until the record is sealed. */
     seq: nullable(bigint({ unique: true })),
     hash: nullable(bytes()),
     rule: nullable(text()),
@@ -37,7 +37,7 @@ export const AUDIT_RECORDS = table(
       audit_records_outcome_check: "outcome = any (array['success'::text, 'failure'::text])",
       audit_records_seal_check: "(seq is null) = (hash is null)",
     },
-    // Partial, so that a record is only in the indexes that it has a value for; few records share a jti or a request.
+    // Partial, so that a record is only in indexes that it has a value for; few records share a jti or a request.
     indexes: {
       audit_records_event_index: "(event, id)",
       audit_records_actor_index: "(actor_id, id)",
@@ -55,7 +55,7 @@ export const AUDIT_RECORDS = table(
   },
 );
 
-/** Signed statements of the head of the audit chain. */
+/** Signed heads of the audit chain. */
 export const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
   seq: bigint({ primary: true }),
   hash: bytes(),
@@ -64,7 +64,7 @@ export const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
   jws: text(),
 });
 
-/** Refused exchanges of unauthenticated agents, counted by the minute; only the first of a minute has an audit record of its own. */
+/** Refused exchanges of unauthenticated agents, counted by the minute; only the first of a minute has an audit record. */
 export const REFUSED_EXCHANGES = table(
   "refused_exchanges",
   {
@@ -83,28 +83,28 @@ export const SIGNING_KEYS = table("signing_keys", {
   kid: text({ primary: true }),
   jwk: json<Readonly<Record<string, unknown>>>(),
   publishedAt: wholeTime({ default: "now()" }),
-  /** When a core last reported that it signs with this key; null while none has. */
+  /** When a core last reported that it signs with this key; null: never. */
   inUseAt: nullable(wholeTime()),
-  /** When a core last had it in its configuration, to sign with or to verify. */
+  /** When a core last had it configured, to sign or to verify. */
   configuredAt: nullable(wholeTime()),
 });
 
 export type RemovalKind = "client_disabled" | "client_deleted" | "user_signed_out" | "user_disabled" | "user_deleted";
 
-/** What is still to be removed in the background of a client or user that was disabled, signed out or deleted. */
+/** Rows to remove in the background, of a client or user that was disabled, signed out or deleted. */
 export const REMOVALS = table(
   "removals",
   {
     id: id(),
     kind: text<RemovalKind>(),
-    /** A client_id, or the id of a user. */
+    /** A client_id or user id. */
     key: text(),
     /** Only rows of an earlier epoch are removed. */
     epoch: integer(),
-    /** The last grant that was processed. */
+    /** The last processed grant. */
     afterClientId: nullable(text()),
     afterId: nullable(uuid()),
-    /** Counts of removed rows, by kind of row. */
+    /** Removed rows by kind. */
     removed: json<Readonly<Record<string, number>>>({ default: "'{}'" }),
     createdAt: createdAt(),
   },

@@ -1,6 +1,6 @@
 import { hex, type Json, preciseSeconds, seconds } from "../sql.ts";
 
-/** The types of columns. `seconds` and `preciseSeconds` are timestamptz, read as seconds since the epoch: whole, or with milliseconds. */
+/** `seconds` and `preciseSeconds` are timestamptz, read as seconds since the epoch: whole, or with milliseconds. */
 type ColumnType =
   | "uuid"
   | "text"
@@ -28,7 +28,7 @@ interface ColumnOptions {
 export interface Column<Value = unknown> extends ColumnOptions {
   readonly type: ColumnType;
   readonly nullable: boolean;
-  /** Its table is named by `table`; the values are that table's keys. */
+  /** The values are keys of this table. */
   readonly references?: { readonly table: string; readonly onDelete: "cascade" | "no action" };
   /** Carries the type alone. */
   readonly value?: Value;
@@ -50,15 +50,14 @@ export const texts = column<readonly string[]>("text[]");
 export const uuids = column<readonly string[]>("uuid[]");
 export const json = column<unknown>("jsonb");
 
-/** A key that the database makes: its first 48 bits are the time, so that new rows land at the end of an index. */
+/** A UUIDv7 made by the database: it begins with the time, so that new rows land at the end of an index. */
 export const id = (): Column<string> => uuid({ primary: true, default: "uuid_v7()" });
 export const createdAt = (): Column<number> => time({ default: "now()" });
-/** Of a user or client: grows when all its sign-ins or grants end at once. Elsewhere: the epoch when the row was written. */
+/** Of a user or client: increases when all its sign-ins or grants end at once. Elsewhere: the epoch when the row was written. */
 export const epoch = (): Column<number> => integer({ default: "0" });
 
 export const nullable = <Value>(one: Column<Value>): Column<Value | null> => ({ ...one, nullable: true }) as Column<Value | null>;
 
-/** The key of a row of another table. */
 export const reference = (
   table: string,
   { onDelete = "cascade", ...options }: ColumnOptions & { readonly onDelete?: "cascade" | "no action" } = {},
@@ -66,18 +65,16 @@ export const reference = (
 
 type Columns = Readonly<Record<string, Column>>;
 
-/** Constraints and indexes that are more than a member of one column, by their full names. */
+/** Constraints and indexes over more than one column, by their full names. */
 export interface TableExtras {
-  /** SQL conditions as PostgreSQL prints them, so that they can be compared with the schema. */
+  /** SQL conditions as PostgreSQL prints them, to be compared with the schema. */
   readonly checks?: Readonly<Record<string, string>>;
   /** What follows `on <table>` in `create index`. */
   readonly indexes?: Readonly<Record<string, string>>;
   readonly uniqueIndexes?: Readonly<Record<string, string>>;
-  /** Members that are unique together, or indexed together. */
   readonly uniques?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A row of a table as it is read. */
 export type RowOf<T> =
   T extends Table<infer C> ? { readonly [Member in keyof C]: C[Member] extends Column<infer Value> ? Value : never } : never;
 
@@ -88,30 +85,29 @@ export interface Table<C extends Columns = Columns> {
   readonly members: readonly (keyof C & string)[];
   /** The column of a member. */
   column(member: keyof C & string): string;
-  /** A select list in which each column has its member's name. @param from the table, its alias, or a CTE that returns its rows */
+  /** A select list that names columns by member. @param from the table, its alias, or a CTE that returns its rows */
   select(members?: readonly (keyof C & string)[], from?: string): string;
-  /** Columns, as in an insert. */
+  /** A column list for an insert. */
   names(members: readonly (keyof C & string)[]): string;
-  /** Names and types for jsonb_to_recordset, of rows that `write` made. */
+  /** Names and types for jsonb_to_recordset, of rows made by `writer`. */
   recordset(members: readonly (keyof C & string)[]): string;
-  /** Names and types of the members themselves, for jsonb_to_record of a record that needs no `write`: one without bytes and times. */
+  /** Names and types of members, for jsonb_to_record of a record without bytes and times, which needs no `writer`. */
   typed(members: readonly (keyof C & string)[]): string;
-  /** The values of such a recordset, to be inserted into the columns. @param from alias of the recordset */
+  /** The values of such a recordset, for an insert. @param from alias of the recordset */
   values(members: readonly (keyof C & string)[], from?: string): string;
   /** `column = value, …` for an update from such a recordset. */
   assignments(members: readonly (keyof C & string)[], from: string): string;
-  /** Makes a function that turns a record into a row for jsonRows. */
+  /** A function that turns a record into a row for jsonRows. */
   writer<Member extends keyof C & string>(
     members: readonly Member[],
   ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { [column: string]: Json };
 }
 
-/** What a description says, for any table. */
 export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "column">;
 
 const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** SQL that reads a column as both drivers give it alike. */
+/** SQL that reads a column so that both drivers return the same. */
 function reading({ type }: Column, column: string): string {
   switch (type) {
     case "seconds":
@@ -128,20 +124,20 @@ function reading({ type }: Column, column: string): string {
   }
 }
 
-/** The type of a value in a recordset. Bytes travel as hexadecimal, times as seconds. */
+/** The type of a value in a recordset. Bytes are hexadecimal, times are seconds. */
 const travelling = ({ type }: Column): string => {
   if (type === "seconds" || type === "preciseSeconds") return "float8";
   return type === "bytea" ? "text" : type;
 };
 
-/** SQL that makes the column's value of one in a recordset. */
+/** SQL for the column's value from its recordset. */
 function arriving({ type }: Column, value: string): string {
   if (type === "seconds" || type === "preciseSeconds") return `to_timestamp(${value})`;
   return type === "bytea" ? `decode(${value}, 'hex')` : value;
 }
 
 /**
- * Describes a table. The row type, select lists, insert lists, recordsets, writers and the MikroORM entity (entities.ts) come from here.
+ * Describes a table. The row type, select lists, insert lists, recordsets, writers and the MikroORM entity (entities.ts) derive from it.
  * Members are in camel case, columns in snake case.
  */
 export function table<C extends Columns>(name: string, columns: C, extras: TableExtras = {}): Table<C> {
@@ -177,7 +173,6 @@ export function table<C extends Columns>(name: string, columns: C, extras: Table
   };
 }
 
-/** Members without those named. */
 export const without = <Member extends string, Left extends Member>(
   members: readonly Member[],
   left: readonly Left[],
