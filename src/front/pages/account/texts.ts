@@ -46,6 +46,6 @@ export const accountTexts = catalogue({
     allowedOn: "Erlaubt am",
     lastUsedOn: "zuletzt genutzt am",
     remove: "Zugriff entfernen",
-    removeFrom: (name) => `Zugriff von ${name} entfernen`,
+    removeFrom: (name) => `Zugriff entfernen: ${name}`,
   },
 });
