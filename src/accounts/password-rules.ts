@@ -16,7 +16,7 @@ const loadCommonPasswords = loadOnce(async (): Promise<ReadonlySet<string>> => {
   return new Set(dictionary["passwords-common"].filter((password) => password.length >= MIN_LENGTH));
 });
 
-/** Checks length, e-mail address and common passwords (lower case). Pure. @throws {Refusal} invalid_request @see NIST SP 800-63B-4 §3.1.1.2 */
+/** Checks length, e-mail address and common passwords (lower case). @throws {Refusal} invalid_request @see NIST SP 800-63B-4 §3.1.1.2 */
 export function checkPassword(password: string, email: string, common: ReadonlySet<string>): void {
   const normalized = normalizePassword(password);
   const length = [...normalized].length;

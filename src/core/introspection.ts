@@ -47,10 +47,7 @@ const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =
     ? core.detachedSignatures.of(claims.jti)
     : undefined;
 
-/**
- * Begins to read the state of tokens whose signatures were verified before, in parallel with the row of the caller. Verifies no signature,
- * because the caller has not authenticated yet.
- */
+/** Begins to read the state of tokens whose signatures are remembered. Verifies none, because the caller has not authenticated yet. */
 export const prefetchStates = (tokens: readonly string[], core: Core) =>
   tokens.map((token) => {
     const remembered = core.issuedTokens.remembered(token, "at+jwt");

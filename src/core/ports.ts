@@ -64,9 +64,8 @@ export interface NewFamily {
 
 export interface AuthorizationCodes {
   /**
-   * Stores a code, in one conditional statement, if user and client are enabled, the session is live and a consent covers scopes and
-   * resources. The consent of a metadata document's client is bound to its first `clientFingerprint`. A stored code stays as it is, without
-   * a second record.
+   * Stores a code, in one conditional statement, if user and client are enabled, the session is live and a consent covers the request. The
+   * consent of a metadata document's client is bound to its first `clientFingerprint`. A stored code gets no second record.
    * @returns whether the code is stored
    */
   issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
@@ -273,10 +272,7 @@ export interface IdentityAssertionPorts {
 }
 
 /** The second signature of a token, for resource servers that verify it. */
-export interface DetachedSignature {
-  readonly alg: "ML-DSA-65";
-  readonly signature: Uint8Array;
-}
+export type DetachedSignature = { readonly alg: "ML-DSA-65"; readonly signature: Uint8Array };
 
 /** Detached signatures by the token's `jti`. No decision depends on them. */
 export interface DetachedSignatures {

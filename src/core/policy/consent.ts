@@ -12,8 +12,7 @@ export function missingConsent(scopes: readonly string[], resources: readonly st
 }
 
 /**
- * Whether a prior consent covers each scope at each resource, so that the screen may be skipped. What was allowed at one resource says
- * nothing about another.
+ * Whether a prior consent covers each scope at each resource. What was allowed at one resource says nothing about another.
  * @see docs/protocol.md#consent
  */
 export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
@@ -46,8 +45,7 @@ export function consentFingerprint(client: Client): string | undefined {
 const PROVEN_REDIRECT = /^https:/;
 
 /**
- * Whether the user must be asked each time: any program on a device can pose as a client of a metadata document that redirects to the
- * device.
+ * Whether the user must be asked each time: any program on a device can pose as a document's client that redirects to the device.
  * @see OAuth 2.1 §7.3.1
  */
 export const mustAlwaysAsk = (client: Client): boolean =>

@@ -20,8 +20,7 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
 /**
- * The resources of an authorization request: each is an absolute URI, or the client_id of an existing client, to which a token can be
- * delegated.
+ * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated.
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
  */

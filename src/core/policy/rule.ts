@@ -10,19 +10,17 @@ export interface RuleHead {
 }
 
 /** A rule: it refuses with its own reason, or returns what it found. */
-export interface Rule<Facts, Value = void> extends RuleHead {
-  readonly check: (facts: Facts) => Value;
-}
+export type Rule<Facts, Value = void> = RuleHead & { readonly check: (facts: Facts) => Value };
 
 /** Runs rules one by one. The trace of `explain` also keeps the verdict of each. */
 export interface RuleTrace {
   /** @returns what the rule found  @throws {Refusal} under the name of the rule */
   check<Facts, Value>(rule: Rule<Facts, Value>, facts: Facts): Value;
-  /** The same for a rule that has to wait for its work. */
+  /** The same for asynchronous work. */
   settle<Value>(rule: RuleHead, work: Promise<Value>): Promise<Value>;
   /** For a rule whose refusal obliges the caller to act before it is thrown. @returns that refusal; undefined if the rule holds */
   refusalOf<Facts>(rule: Rule<Facts>, facts: Facts): Refusal | undefined;
-  /** Notes a rule that cannot be evaluated because the request did not bring what it needs. */
+  /** Notes a rule that cannot be evaluated on this request. */
   assume(rule: RuleHead): void;
   /** A trace whose refusals pass through `mask`. */
   masked(mask: (refusal: Refusal) => Refusal): RuleTrace;

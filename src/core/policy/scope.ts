@@ -23,8 +23,7 @@ export function droppedScopes(scope: string | undefined, client: Client): readon
 }
 
 /**
- * The scopes of an authorization request without those outside of the allowlist. A request without `scope` gets the allowlist without
- * `openid` and `offline_access`.
+ * The requested scopes that the client may have; without `scope` all that it may have except `openid` and `offline_access`.
  * @throws {Refusal} invalid_scope when nothing is left, or `offline_access` alone
  * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */

@@ -41,7 +41,7 @@ export interface Keys {
 const NOTICE = 300;
 
 /**
- * Seconds until a key may sign; 0 when it may now. The first of its kind does not wait, because no verifier has cached an earlier one. Pure.
+ * Seconds until a key may sign; 0 when it may now. The first of its kind does not wait: no verifier has cached an earlier one. Pure.
  * @see docs/security.md, R9
  */
 export function noticeLeft(jwk: PublicJwk, served: readonly ServedKey[]): number {

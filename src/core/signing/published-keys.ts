@@ -33,8 +33,8 @@ function isStrong(key: CryptoKey): boolean {
 }
 
 /**
- * Verifies a third party's JWS by the one key of a set that fits its `alg` and `kid`; two fitting keys are refused. Callers check the header
- * first, including `alg`.
+ * Verifies a third party's JWS by the one key of a set that fits its `alg` and `kid`; two fitting keys are refused.
+ * Callers have checked the header.
  * @see RFC 7515 §5.2, RFC 7517 §4, RFC 8725 §3.1
  */
 export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKey[]): Promise<SignatureVerdict> {
