@@ -19,7 +19,7 @@ import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, s
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
 import { subjectOf } from "./users.ts";
 
-/** Audience values that name a disabled client, or neither a client nor a web URI (a resource). The grant's own client has authenticated. */
+/** Audience values that name a disabled client, or neither a client nor a web URI (a resource). The grant's client has authenticated. */
 const absentClients = `array(
   select value from unnest(audience) as value
   where value <> grants.client_id and value !~* '^https?:'
