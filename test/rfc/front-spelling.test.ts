@@ -36,6 +36,14 @@ describe("a path has one spelling", () => {
     expect((await fetch(server.url + path)).status).toBe(404);
   });
 
+  test("an encoded parameter is 404 in the shape of its path", async ({ server }) => {
+    const bodyOf = async (path: string) => (await fetch(server.url + path)).json();
+    expect(await bodyOf("/auth/link/wallet/%61")).toEqual({ message: expect.any(String) });
+    expect(await bodyOf("/auth/link/wallet/request/%61")).toEqual({ message: expect.any(String) });
+    expect(await bodyOf("/api/clients/%61n-id")).toEqual({ statusCode: 404, error: "Not Found", message: expect.any(String) });
+    expect(await bodyOf("/trpc/clients%2Elist")).toEqual({ error: expect.objectContaining({ data: expect.any(Object) }) });
+  });
+
   test("the documented spellings answer", async ({ server }) => {
     const paths = ["/api/clients/", "/api/clients", "/api/clients/an-id", "/consents/", "/consents", "/trpc/clients.list"];
     for (const path of paths) expect([path, (await fetch(server.url + path)).status]).toEqual([path, 401]);

@@ -7,7 +7,16 @@ import { clientAddress } from "./address.ts";
 import { apiErrorPrinter } from "./errors.ts";
 import { inFlight } from "./in-flight.ts";
 import { LightContext } from "./light-context.ts";
-import { type ErrorPrinter, type FrontContext, type FrontState, type HotContext, pathsOf, pathText, type Route } from "./routes.ts";
+import {
+  type ErrorPrinter,
+  type FrontContext,
+  type FrontState,
+  type Handler,
+  type HotContext,
+  pathsOf,
+  pathText,
+  type Route,
+} from "./routes.ts";
 import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests"> {
@@ -73,12 +82,12 @@ function routerOf(routes: readonly Route[], edge: EdgeOptions): Router<FrontStat
   const paths = [...byPath].sort(([one], [other]) => Number(hasParameter(one)) - Number(hasParameter(other)));
   for (const [path, ofPath] of paths) {
     for (const route of ofPath) {
-      const steps = routeSteps<FrontContext>({ ...route, name: path }, edge);
+      const steps = routeSteps<FrontContext>({ ...route, name: path, answer: unencoded(route.answer) }, edge);
       router.register(patternOf(path), [route.method], steps);
     }
     const allow = allowedMethods(ofPath, path);
     const { print, cors } = ofPath[0] as Route;
-    const steps = routeSteps<FrontContext>({ name: path, print, cors, answer: refuseMethod(allow, cors) }, edge);
+    const steps = routeSteps<FrontContext>({ name: path, print, cors, answer: unencoded(refuseMethod(allow, cors)) }, edge);
     router.register(
       patternOf(path),
       METHODS.filter((method) => !allow.includes(method)),
@@ -115,8 +124,16 @@ const hasParameter = (path: string): boolean => path.includes("/:");
 /** The path as a pattern of the router: an issuer's path may contain characters that mean something there. */
 const patternOf = (path: string): string => path.replace(/(?<!\/)[:*{}()[\]+?!\\]/g, "\\$&");
 
-/** Koa's parser drops a fragment and some white space, and no parameter needs percent-encoding: such paths match no route. */
-const hasOneSpelling = (ctx: Koa.Context): boolean => ctx.path === pathText(ctx) && !ctx.path.includes("%");
+/** Koa's parser drops a fragment and some white space: such paths match no route. */
+const hasOneSpelling = (ctx: Koa.Context): boolean => ctx.path === pathText(ctx);
+
+/** No parameter needs percent-encoding: a path that has it names nothing, which the route's own error shape says. */
+const unencoded =
+  (answer: Handler): Handler =>
+  (ctx) => {
+    if (ctx.path.includes("%")) throw new Refusal("not_found", "no_such_path");
+    return answer(ctx);
+  };
 
 function refusePath(ctx: HotContext): never {
   if (!pathText(ctx).startsWith("/")) throw new Refusal("invalid_request", "bad_request_target");
