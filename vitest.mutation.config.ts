@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     ...shared,
     include: [
-      "test/unit/{core,front,protocol,clients,accounts,grpc}/**/*.test.ts",
+      "test/unit/{core,front}/**/*.test.ts",
       "test/rfc/front-{discovery,edge,oauth,register,system}.test.ts",
     ],
     maxWorkers: 1,
