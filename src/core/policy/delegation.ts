@@ -1,4 +1,4 @@
-import { MAX_ACTORS } from "../../clients/agents.ts";
+import { MAX_ACTORS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { Actor } from "../tokens/access-token.ts";
 
