@@ -9,10 +9,7 @@ export default defineConfig({
   ...base,
   test: {
     ...shared,
-    include: [
-      "test/unit/{core,front}/**/*.test.ts",
-      "test/rfc/front-{discovery,edge,oauth,register,system}.test.ts",
-    ],
+    include: ["test/unit/{core,front}/**/*.test.ts", "test/rfc/front-{discovery,edge,oauth,register,system}.test.ts"],
     maxWorkers: 1,
     testTimeout: 10_000,
   },
