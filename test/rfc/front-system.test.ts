@@ -6,8 +6,9 @@ import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/
 import { revokeRoute } from "../../src/front/oauth/revoke.ts";
 import { tokenRoute } from "../../src/front/oauth/token.ts";
 import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
+import { docsRoutes } from "../../src/front/system/docs.ts";
 import { healthRoutes, systemRoutes } from "../../src/front/system/health.ts";
-import { docsRoutes, openApiDocument } from "../../src/front/system/openapi.ts";
+import { openApiDocument } from "../../src/front/system/openapi.ts";
 import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";
 import { coreWith } from "../support/fake-core.ts";
