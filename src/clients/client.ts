@@ -1,5 +1,5 @@
 import type { GrantType } from "../protocol/grants.ts";
-import type { SecretHash } from "../secret.ts";
+import type { SecretHash } from "../random.ts";
 
 export const ENVIRONMENTS = ["development", "staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];

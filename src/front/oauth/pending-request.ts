@@ -1,7 +1,6 @@
 import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
 import { csrfToken } from "../../accounts/sessions.ts";
-import type { RandomBytes } from "../../clock.ts";
-import { hashSecret, newSecret, type SecretHash } from "../../secret.ts";
+import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
 import type { Cookies } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
 

@@ -1,5 +1,5 @@
 import { csrfToken } from "../../accounts/sessions.ts";
-import { hashSecret, type SecretHash } from "../../secret.ts";
+import { hashSecret, type SecretHash } from "../../random.ts";
 import type { FrontContext } from "../http/routes.ts";
 import { type KnownRequest, waitingHash } from "../oauth/pending-request.ts";
 import { expired, type PageKit } from "./kit.ts";
