@@ -10,7 +10,7 @@ import { pathsOf } from "../front/http/routes.ts";
 import { listen } from "../front/http/server.ts";
 import { type Lifecycle, requestIds } from "../front/http/steps.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
-import { siteOf } from "../front/pages/site.ts";
+import { siteOf } from "../front/pages/views/layout.ts";
 import type { WalletRoutes } from "../front/user-routes.ts";
 import { CONNECT_PATHS, connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";

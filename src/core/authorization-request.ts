@@ -1,6 +1,5 @@
-import { type Client, MANAGE_CLIENTS } from "../clients/client.ts";
+import { type Client, MANAGE_CLIENTS, resolveClient } from "../clients/client.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
-import { resolveClient } from "../clients/resolve.ts";
 import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { tooLong } from "../protocol/authorization-request.ts";

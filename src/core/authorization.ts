@@ -1,6 +1,5 @@
 import { createHmac } from "node:crypto";
-import { type NamedTarget, namedTargets } from "../clients/agents.ts";
-import { type Client, isOpenlyRegistered } from "../clients/client.ts";
+import { type Client, isOpenlyRegistered, type NamedTarget, namedTargets } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";

@@ -1,4 +1,4 @@
-import { resolveClient } from "../clients/resolve.ts";
+import { resolveClient } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";

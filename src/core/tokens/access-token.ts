@@ -1,4 +1,4 @@
-import { MAX_ACTORS } from "../../clients/agents.ts";
+import { MAX_ACTORS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { printScope } from "../../protocol/access.ts";
 import { isUuid, type RandomBytes } from "../../random.ts";
@@ -157,8 +157,7 @@ const isScope = (value: unknown): value is string => typeof value === "string" &
 /** The end of the year 9999, the last date that every database can write. */
 const LAST_SECOND = 253_402_300_799;
 
-const isTime = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_SECOND;
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_SECOND;
 
 const isAudience = (value: unknown): value is string | readonly string[] =>
   isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText));

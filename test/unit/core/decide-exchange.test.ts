@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MAX_ACTORS } from "../../../src/clients/agents.ts";
+import { MAX_ACTORS } from "../../../src/clients/client.ts";
 import { ACCESS_TOKEN_TYPE } from "../../../src/core/grants/grant.ts";
 import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
 import {

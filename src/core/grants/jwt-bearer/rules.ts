@@ -1,5 +1,4 @@
-import { MAX_ACTORS } from "../../../clients/agents.ts";
-import { audienceOf, type Client, isConfidential } from "../../../clients/client.ts";
+import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";

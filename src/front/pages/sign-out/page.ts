@@ -12,10 +12,8 @@ import { sendRedirect } from "../../http/headers.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_PURPOSE } from "../account-page.ts";
-import { type PageKit, signedInTo } from "../kit.ts";
-import type { Site } from "../site.ts";
-import { sendPage } from "../views/layout.ts";
+import { ACCOUNT_PURPOSE, type PageKit, signedInTo } from "../kit.ts";
+import { type Site, sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
 
 /** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */
