@@ -6,10 +6,11 @@ import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Environment } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
-import type { Clock, RandomBytes } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
-import type { parseClientCredential } from "../protocol/client-credential.ts";
+import type { parseClientCredential } from "../protocol/form.ts";
 import type { parseGrant } from "../protocol/grants.ts";
+import type { RandomBytes } from "../random.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
