@@ -1,4 +1,4 @@
-import { type Catalogue, LANGUAGES, type Language } from "../language.ts";
+import type { Catalogue, Language } from "../language.ts";
 
 /** A text in at least one language. */
 export type Wording = { readonly [L in Language]?: string | undefined };
@@ -65,12 +65,3 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
     { en: "An agent may carry out actions in your name.", de: "Ein Agent darf in Ihrem Namen Handlungen ausführen." },
   ),
 ];
-
-/** The text for a language, or in another one that exists, with its language. Pure. */
-export function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language } | undefined {
-  for (const each of [language, ...LANGUAGES]) {
-    const text = wording[each];
-    if (text !== undefined) return { text, language: each };
-  }
-  return undefined;
-}

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { Language } from "../language.ts";
-import { hashSecret, type SecretHash } from "../secret.ts";
+import { hashSecret, type SecretHash } from "../random.ts";
 import type { Sessions, SignedIn } from "./ports.ts";
 
 /** The sender of a request, by network address, for limits, audit records and messages. */
@@ -31,22 +31,19 @@ export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, a
 
 /** A cookie secret: 32 random bytes in base64url. */
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
-const isCookieSecret = (text: string): boolean => COOKIE_SECRET.test(text);
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
 export function cookieValues(header: string | undefined, name: string): readonly string[] {
-  if (header === undefined) return [];
-  return header
-    .split(";")
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${name}=`))
-    .map((pair) => pair.slice(name.length + 1));
+  return (header ?? "").split(";").flatMap((text) => {
+    const pair = text.trim();
+    return pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : [];
+  });
 }
 
 /** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */
 export function cookieSecret(header: string | undefined, name: string): string | undefined {
   const [value, ...more] = cookieValues(header, name);
-  return value !== undefined && more.length === 0 && isCookieSecret(value) ? value : undefined;
+  return value !== undefined && more.length === 0 && COOKIE_SECRET.test(value) ? value : undefined;
 }
 
 /** A CSRF token, valid for one purpose. It is derived from a cookie's secret, so nothing is stored. */

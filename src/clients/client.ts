@@ -1,5 +1,7 @@
-import type { GrantType } from "../protocol/grants.ts";
-import type { SecretHash } from "../secret.ts";
+import { type GrantType, TOKEN_EXCHANGE } from "../protocol/grants.ts";
+import type { SecretHash } from "../random.ts";
+import { namesDocument } from "./document-url.ts";
+import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 
 export const ENVIRONMENTS = ["development", "staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -108,3 +110,44 @@ export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_
 
 /** Whether static API keys of a client can be created and are accepted. @see docs/protocol.md#api-keys */
 export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boolean => environment === "development";
+
+/** Actors that one token may name (docs/protocol.md#limits). */
+export const MAX_ACTORS = 4;
+
+/** A client as users see it when a token may go to it. The name is the client's own claim. */
+export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & { readonly mayExchange: boolean };
+
+/** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
+export const mayExchange = (client: Client): boolean =>
+  client.enabled && client.isAgent && client.grantTypes.includes(TOKEN_EXCHANGE) && isConfidential(client);
+
+/** The registered ones of these client_ids. */
+export type NamedTargets = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, NamedTarget>>;
+
+export const namedTargets =
+  ({ byClientId }: ClientDirectory): NamedTargets =>
+  async (clientIds) => {
+    const found = await Promise.all([...new Set(clientIds)].map(byClientId));
+    return new Map(found.flatMap((client) => (client === undefined ? [] : [[client.clientId, targetOf(client)] as const])));
+  };
+
+const targetOf = (client: Client): NamedTarget => ({
+  clientId: client.clientId,
+  name: client.name,
+  isAgent: client.isAgent,
+  mayExchange: mayExchange(client),
+});
+
+/** `documents` is undefined while CIMD_ENABLED is false. */
+export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };
+
+/**
+ * Finds a client: the registered one, even if disabled, else the one whose metadata document is at the client_id.
+ * @param address of the caller, whose fetches are counted
+ * @throws {Refusal} invalid_client, too_many_requests @see docs/protocol.md#client-resolution
+ */
+export async function resolveClient(clientId: string, address: string, { clients, documents }: ClientSources): Promise<Client | undefined> {
+  const registered = await clients.byClientId(clientId);
+  if (registered !== undefined || documents === undefined || !namesDocument(clientId)) return registered;
+  return documents.byUrl(clientId, address);
+}

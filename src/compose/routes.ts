@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
-import { namedTargets } from "../clients/agents.ts";
+import { namedTargets } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { apiKeyRoutes } from "../front/api/api-keys.ts";

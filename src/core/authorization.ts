@@ -1,14 +1,13 @@
 import { createHmac } from "node:crypto";
-import { type NamedTarget, namedTargets } from "../clients/agents.ts";
-import { type Client, isOpenlyRegistered } from "../clients/client.ts";
+import { type Client, isOpenlyRegistered, type NamedTarget, namedTargets } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../protocol/scope.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { printScope } from "../protocol/access.ts";
+import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
+import { droppedScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
-import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
 import type { Core } from "./ports.ts";
 
 export const clientView = (client: Client) => ({

@@ -8,7 +8,7 @@ import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
-import type { NamedTargets } from "../clients/agents.ts";
+import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { limitKey } from "./http/address.ts";

@@ -8,7 +8,7 @@ import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
 import type { PageKit } from "./pages/kit.ts";
 import { pageRoutes } from "./pages/routes.ts";
-import { siteOf } from "./pages/site.ts";
+import { siteOf } from "./pages/views/layout.ts";
 import type { UserPorts } from "./user-ports.ts";
 
 /** The routes of wallet linking, while it is enabled. */

@@ -1,5 +1,5 @@
 import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
-import type { parseClientCredential } from "../protocol/client-credential.ts";
+import type { parseClientCredential } from "../protocol/form.ts";
 import type { parseGrant } from "../protocol/grants.ts";
 
 export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS } from "../clients/client.ts";
 import { keyFault } from "../clients/verification-key.ts";
+import { isAbsoluteUri, isScopeToken } from "../protocol/access.ts";
 import { GRANT_TYPES } from "../protocol/grants.ts";
-import { isAbsoluteUri } from "../protocol/resource.ts";
-import { isScopeToken } from "../protocol/scope.ts";
 
 // Members of a client, validated one by one, for the API and provisioning files. clients/coherence.ts validates them together.
 

@@ -1,8 +1,8 @@
 import type { User } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
-import { isUuid } from "../identifier.ts";
 import type { ManagedUsers } from "../management/ports.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { before, containing, listRows, pageOf } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";

@@ -1,6 +1,6 @@
 import type { Account, User, Users } from "../accounts/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";

@@ -1,4 +1,4 @@
-import { type SecretHash, sameHash } from "../secret.ts";
+import { type SecretHash, sameHash } from "../random.ts";
 import type { LinkState, WalletLink } from "./ports.ts";
 
 /** The states that the API shows. Every state between start and completion is `pending`. */

@@ -12,7 +12,7 @@ import {
   type TokenRequest,
   TokenRequestSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
 import { consents } from "../../src/store/consents.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Lifecycle, lifecycle } from "../../src/front/http/steps.ts";
+import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { introspectRoute } from "../../src/front/oauth/introspect.ts";
 import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/register.ts";
 import { revokeRoute } from "../../src/front/oauth/revoke.ts";
@@ -31,7 +31,7 @@ async function withProbes(
   probes: Partial<Record<"database" | "redis" | "core", () => Promise<boolean>>>,
   run: (world: World) => Promise<void>,
 ) {
-  const life = lifecycle();
+  const life: Lifecycle = { draining: false };
   const routes = healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, ...probes, lifecycle: life });
   const front = await startFront({ routes, lifecycle: life });
   try {
@@ -74,7 +74,7 @@ describe("health", () => {
 
   test("is 503 while draining, though every service is there", () =>
     withProbes({}, async (world) => {
-      world.life.startDraining();
+      world.life.draining = true;
       expect(await health(world)).toMatchObject([503, { status: "draining" }]);
       const live = await fetch(`${world.front.url}/health/live`);
       expect([live.status, live.headers.get("connection")]).toEqual([200, "close"]);
@@ -105,7 +105,7 @@ describe("greeting, metrics and reference", () => {
       ...userinfoRoutes(options),
       registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
       ...userRoutes({ issuer: ISSUER } as UserPorts),
-      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: lifecycle() }),
+      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: { draining: false } }),
     ];
     const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pageRoutes } from "../../src/front/pages/routes.ts";
-import { siteOf } from "../../src/front/pages/site.ts";
+import { siteOf } from "../../src/front/pages/views/layout.ts";
 import { aBrowser } from "../support/browser.ts";
 import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { rulesOf } from "../../src/core/explain.ts";
@@ -56,6 +56,13 @@ describe("documents", () => {
 
   test("every link between documents leads somewhere", () => {
     expect(documents.flatMap(linked).filter(isBroken)).toEqual([]);
+  });
+
+  test("every file of the repository that a document names exists", () => {
+    const NAMED = /`((?:src|test|proto|bench|examples|scripts|bin|guard-sdk|admin)\/[^`\s#]*)`/g;
+    const named = documents.flatMap((by) => [...read(by).matchAll(NAMED)].map(([, path = ""]) => ({ by, path })));
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter(({ path }) => globSync(path.replaceAll(/<[^>]+>/g, "*"), { cwd: root }).length === 0)).toEqual([]);
   });
 
   test("docs/README.md lists every document", () => {

@@ -4,7 +4,7 @@ import { mintApiKey } from "../../src/clients/api-key.ts";
 import type { Client } from "../../src/clients/client.ts";
 import type { ClientChange, Reach } from "../../src/clients/ports.ts";
 import { Refusal } from "../../src/errors.ts";
-import { asSecretHash, hashSecret } from "../../src/secret.ts";
+import { asSecretHash, hashSecret } from "../../src/random.ts";
 import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";

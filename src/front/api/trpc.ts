@@ -3,7 +3,7 @@ import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
 import { outerError, refusalBehind } from "../../management/trpc.ts";
-import { assertNoCredentialInQuery } from "../../protocol/client-credential.ts";
+import { assertNoCredentialInQuery } from "../../protocol/form.ts";
 import { jsonBody } from "../http/body.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";

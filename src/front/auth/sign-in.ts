@@ -3,7 +3,7 @@ import { readSession, signOut, signOutEverywhere, signOutHere } from "../../acco
 import { signIn } from "../../accounts/sign-in.ts";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../secret.ts";
+import { hashSecret } from "../../random.ts";
 import type { Cookies } from "../http/cookies.ts";
 import { apiError, json, jsonRequest } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";

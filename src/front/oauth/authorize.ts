@@ -14,10 +14,9 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
-import type { Site } from "../pages/site.ts";
+import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { nextStep } from "./authorization-step.ts";
-import { browserSecret, newRequestId, waitingHash } from "./pending-request.ts";
+import { browserSecret, newRequestId, nextStep, waitingHash } from "./pending-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 const PENDING_TTL = 600;

@@ -1,7 +1,8 @@
-import type { PendingRequest, SignedIn } from "../../accounts/ports.ts";
+import type { PendingRequest, PendingRequests, SignedIn } from "../../accounts/ports.ts";
 import { csrfToken } from "../../accounts/sessions.ts";
-import type { RandomBytes } from "../../clock.ts";
-import { hashSecret, newSecret, type SecretHash } from "../../secret.ts";
+import { Refusal } from "../../errors.ts";
+import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
+import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
 import type { Cookies } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
 
@@ -26,14 +27,126 @@ export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: 
   return secret;
 }
 
-export type KnownRequest = PendingRequest & { readonly requestId: string };
+/** A request that waits in this browser. `browser` is the secret of the browser that started it. */
+export type WaitingRequest = PendingRequest & { readonly requestId: string; readonly browser: string };
+
+/** Where requests wait, and the cookies that bind them to a browser. */
+type Browsers = { readonly ports: { readonly pendingRequests: PendingRequests }; readonly cookies: Cookies };
+
+/** The pending authorization request of this browser with this id. @returns undefined for one that is unknown or has ended */
+export async function waitingRequest(
+  { ports, cookies }: Browsers,
+  ctx: FrontContext,
+  requestId: string,
+): Promise<WaitingRequest | undefined> {
+  const browser = cookies.visitor(ctx);
+  const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
+  return browser !== undefined && pending ? { ...pending, requestId, browser } : undefined;
+}
+
+/** The reason for a request that is unknown or has ended. Often all went well and the user navigated back. */
+export const REQUEST_OVER = "pending_unknown";
+
+export const expired = (): Refusal =>
+  new Refusal("invalid_request", REQUEST_OVER, {
+    description: "This request has expired. Go back to the application and start again.",
+  });
+
+/** How an authorization request was answered: the user's decision, or that none was needed. */
+export type Answer = "approve" | "deny" | typeof NOTHING_ASKED;
+export const NOTHING_ASKED = "nothing_asked";
+
+/** Seconds in which the same answer of the same user counts as sent twice, as by a double click. */
+const SENT_TWICE = 30;
+
+/** A request that waits in this browser, or that the user has just answered in the same way. */
+export interface OpenRequest extends WaitingRequest {
+  /** Whether it was just answered so: then the browser gets the same response again, and nothing else happens. */
+  readonly again: boolean;
+}
+
+/** The key of an answered request. It cannot be guessed without the request, and is specific to the answer and the user. */
+const answeredHash = (requestId: string, browser: string, answer: Answer, userId: string): SecretHash =>
+  hashSecret(`${requestId} ${browser} ${answer} ${userId}`);
+
+/** Stands for the one decision on a request. Only this browser can derive it, and always alike, so every copy of a form gets one code. */
+export const decisionSecret = ({ requestId, browser }: OpenRequest, userId: string): string =>
+  csrfToken(browser, `decision ${requestId} ${userId}`);
+
+/** The request that may be answered, or answered again. @throws {Refusal} invalid_request */
+export async function openRequest(
+  browsers: Browsers,
+  ctx: FrontContext,
+  requestId: string | undefined,
+  answer: Answer,
+  userId: string | undefined,
+): Promise<OpenRequest> {
+  if (requestId === undefined) throw expired();
+  const waiting = await waitingRequest(browsers, ctx, requestId);
+  if (waiting) return { ...waiting, again: false };
+  const browser = browsers.cookies.visitor(ctx);
+  if (browser === undefined || userId === undefined) throw expired();
+  const answered = await browsers.ports.pendingRequests.byId(answeredHash(requestId, browser, answer, userId));
+  if (!answered) throw expired();
+  return { ...answered, requestId, browser, again: true };
+}
+
+/**
+ * Answers the request: of several answers, one counts. @throws {Refusal} invalid_request for a different late answer
+ * @returns whether the same user has just given the same answer, so that only the response is left to send
+ */
+export async function answerRequest({ ports: { pendingRequests } }: Browsers, open: OpenRequest, answer: Answer, userId: string) {
+  if (open.again) return true;
+  const { requestId, browser } = open;
+  const answered = answeredHash(requestId, browser, answer, userId);
+  if (await pendingRequests.take(waitingHash(requestId, browser), answered, SENT_TWICE)) return false;
+  if (!(await pendingRequests.byId(answered))) throw expired();
+  return true;
+}
 
 /**
  * Whether the user has signed in since the request was first seen. Times are whole seconds, so within one second only the fingerprint
  * distinguishes the new session from the one before. @param session the secret of the current session
  */
-export const hasSignedInSince = ({ requestId, createdAt }: KnownRequest, signedIn: SignedIn | undefined, session: string | undefined) =>
+export const hasSignedInSince = (
+  { requestId, createdAt }: Pick<WaitingRequest, "requestId" | "createdAt">,
+  signedIn: SignedIn | undefined,
+  session: string | undefined,
+): boolean =>
   signedIn !== undefined &&
   session !== undefined &&
   signedIn.session.authTime >= createdAt &&
   !requestId.endsWith(`.${fingerprintOf(session)}`);
+
+/** What a valid authorization request needs next. */
+export type Step =
+  | { readonly kind: "sign_in" }
+  | { readonly kind: "consent" }
+  | { readonly kind: "issue" }
+  | { readonly kind: "refuse"; readonly error: "login_required" | "consent_required"; readonly description: string };
+
+const loginRequired = (description: string): Step => ({ kind: "refuse", error: "login_required", description });
+
+/**
+ * The next step of an authorization request. Pure.
+ * @param renewed whether the user has signed in since the request was first seen  @param now seconds since the epoch
+ * @see OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
+ */
+export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number): Step {
+  const silent = authorization.prompt.includes("none");
+  if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
+    return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
+  }
+  if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
+    return loginRequired("Another user is signed in.");
+  }
+  if (!authorization.consentRequired && !authorization.prompt.includes("consent")) return { kind: "issue" };
+  if (silent) return { kind: "refuse", error: "consent_required", description: "The user must consent." };
+  return { kind: "consent" };
+}
+
+function needsNewSignIn({ prompt, maxAge }: Authorization, age: number): boolean {
+  if (prompt.includes("login") || prompt.includes("select_account")) return true;
+  // `max_age=0` asks for a new sign-in even within the same second.
+  return maxAge !== undefined && (maxAge === 0 || age > maxAge);
+}

@@ -1,10 +1,10 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
 import { setRetryHeaders } from "../http/errors.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
+import { REQUEST_OVER } from "../oauth/pending-request.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
-import type { Site } from "./site.ts";
-import { type Fault, sendPage } from "./views/layout.ts";
+import { type Fault, type Site, sendPage } from "./views/layout.ts";
 import { noticeView, wideLink } from "./views/notice.ts";
 
 /** Prints refusals and faults as pages. */
@@ -41,9 +41,6 @@ function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords
   const words = pages[refusal.code] ?? texts.otherPage;
   return { title: words.title, text: reasonWords(language, refusal) ?? words.text };
 }
-
-/** The reason for a request that is unknown or has ended. Often all went well and the user navigated back. */
-export const REQUEST_OVER = "pending_unknown";
 
 const wordsFor = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;

@@ -1,16 +1,18 @@
 import type { SignedIn } from "../../accounts/ports.ts";
 import { readSession } from "../../accounts/sessions.ts";
-import { CATALOGUE, isRefusal, Refusal } from "../../errors.ts";
+import { CATALOGUE, isRefusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
+import { formBody } from "../http/body.ts";
 import type { Cookies } from "../http/cookies.ts";
 import type { FormGuard } from "../http/form-guard.ts";
-import { type FrontContext, queryText } from "../http/routes.ts";
+import { sendRedirect } from "../http/headers.ts";
+import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
-import { type KnownRequest, waitingHash } from "../oauth/pending-request.ts";
+import { waitingHash, waitingRequest } from "../oauth/pending-request.ts";
 import { languageOf } from "../texts/language.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { REQUEST_OVER, refusalFaults } from "./errors.ts";
-import type { Site } from "./site.ts";
+import { refusalFaults } from "./errors.ts";
+import { ACCOUNT_START, type AccountPage, accountSections, type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
 
 /** What every page works with. */
 export interface PageKit {
@@ -30,19 +32,6 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
 
-export const expired = (): Refusal =>
-  new Refusal("invalid_request", REQUEST_OVER, {
-    description: "This request has expired. Go back to the application and start again.",
-  });
-
-/** The pending authorization request of this browser with this id. @throws {Refusal} invalid_request */
-export async function waitingRequest({ ports, cookies }: PageKit, ctx: FrontContext, requestId: string): Promise<KnownRequest> {
-  const browser = cookies.visitor(ctx);
-  const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
-  if (!pending) throw expired();
-  return { ...pending, requestId };
-}
-
 /**
  * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
  * Retry-After where it is known. @throws any other error
@@ -53,4 +42,80 @@ export function failedForm(ctx: FrontContext, error: unknown, fields: readonly s
   const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
   return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };
+}
+
+/** The purpose of the token in every form of the account pages. */
+export const ACCOUNT_PURPOSE = "account";
+
+/** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
+export const accountPageHandler =
+  (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
+  async (ctx) => {
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 302);
+    await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
+  };
+
+/** Ignores `not_found` of a removal: the first of two clicks may have removed it. */
+export async function goneAfter(ending: Promise<void>): Promise<void> {
+  try {
+    await ending;
+  } catch (error) {
+    if (!isRefusal(error) || error.code !== "not_found") throw error;
+  }
+}
+
+/**
+ * POST of a form of an account page. `act` returns the path to redirect to, such as `/account?done=revoked`, or undefined when it has
+ * answered. A form of another site is refused before anything is looked up.
+ */
+export const accountForm =
+  (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
+  async (ctx) => {
+    const form = await formBody(ctx);
+    kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
+    const signedIn = await signedInTo(kit, ctx);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 303);
+    const next = await act(ctx, form, signedIn);
+    if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
+  };
+
+/** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
+function signInFor(site: Site, path: string): string {
+  const section = accountSections(site).find((one) => one.path !== ACCOUNT_START && `${path}/`.startsWith(`${one.path}/`));
+  return site.path("/login", { next: section?.path });
+}
+
+/** The destination that a query or a form names: a request, or exactly the path of an account page, so it cannot lead to another site. Pure. */
+export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
+  const requestId = members.get("request");
+  if (requestId !== undefined) return { requestId };
+  const next = accountSections(site).find(({ path }) => path !== ACCOUNT_START && path === members.get("next"))?.path;
+  return next === undefined ? {} : { next };
+}
+
+/** Seconds that a browser remembers a pending action, and that an application's request waits for a user who has to read a mail. */
+const PENDING_ACTION_TTL = 3600;
+
+/**
+ * Remembers, in this browser, the address of a mail and where the user was going, which the link in the mail does not contain. Another
+ * browser that opens the link knows neither.
+ */
+export async function beginPendingAction({ cookies, ports }: PageKit, ctx: FrontContext, email: string, returnTo: ReturnTo): Promise<void> {
+  const action = new URLSearchParams([["email", email], ...returnToMembers(returnTo).map((member) => [...member])]);
+  cookies.startPendingAction(ctx, action.toString(), PENDING_ACTION_TTL);
+  const browser = cookies.visitor(ctx);
+  if (returnTo.requestId !== undefined && browser !== undefined)
+    await ports.pendingRequests.extend(waitingHash(returnTo.requestId, browser), PENDING_ACTION_TTL);
+}
+
+/** The address of the mail that this browser waits for. */
+export const mailedTo = ({ cookies }: PageKit, ctx: FrontContext): string | undefined => cookies.pendingAction(ctx)?.get("email");
+
+/** Where the user was going in this browser before the mail, if the request still waits. */
+export async function returnToStarted(kit: PageKit, ctx: FrontContext): Promise<ReturnTo> {
+  const pendingAction = kit.cookies.pendingAction(ctx);
+  const returnTo = pendingAction === undefined ? {} : returnToOf(kit.site, pendingAction);
+  if (returnTo.requestId === undefined) return returnTo;
+  return (await waitingRequest(kit, ctx, returnTo.requestId)) === undefined ? {} : returnTo;
 }

@@ -42,7 +42,7 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
       }),
       async answer(ctx) {
         const services = await look();
-        const status = options.lifecycle.isDraining() ? "draining" : statusOf(services);
+        const status = options.lifecycle.draining ? "draining" : statusOf(services);
         sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
       },
     },

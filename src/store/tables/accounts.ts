@@ -1,6 +1,6 @@
 import type { Role } from "../../accounts/ports.ts";
 import type { Wording } from "../../accounts/scope-descriptions.ts";
-import type { SecretHash } from "../../secret.ts";
+import type { SecretHash } from "../../random.ts";
 import type { LinkState } from "../../wallet/ports.ts";
 import {
   boolean,

@@ -1,7 +1,7 @@
 import type { Client } from "../../clients/client.ts";
 import type { RevocationEvent } from "../../core/revocation-events.ts";
 import type { Confirmation } from "../../core/tokens/access-token.ts";
-import type { SecretHash } from "../../secret.ts";
+import type { SecretHash } from "../../random.ts";
 import {
   bigint,
   boolean,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isOnThisDevice, shownHost, shownName, shownResource } from "../../../src/front/pages/views/client.ts";
+import { isOnThisDevice, shownHost, shownName, shownResource } from "../../../src/front/pages/views/words.ts";
 
 describe("ASVS 10.7.2: what a client says of itself is shown without what could deceive", () => {
   test.for([

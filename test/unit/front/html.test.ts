@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { html } from "../../../src/front/pages/html.ts";
+import { html } from "../../../src/front/pages/views/layout.ts";
 
 test("whatever is put into a page is escaped, unless it is made by the template itself", () => {
   const evil = `"><script>alert('x')</script>&`;

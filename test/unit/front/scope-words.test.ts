@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BUILT_IN_SCOPES, type ScopeDescription } from "../../../src/accounts/scope-descriptions.ts";
-import { scopeWords } from "../../../src/front/pages/views/scopes.ts";
+import { scopeWords } from "../../../src/front/pages/views/words.ts";
 import { LANGUAGES } from "../../../src/front/texts/language.ts";
 
 const described = (...scopes: ScopeDescription[]) => new Map(scopes.map((scope) => [scope.name, scope]));

@@ -6,8 +6,7 @@ import { assertShape, NameBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter } from "../account-page.ts";
-import { failedForm, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { type AccountPage, accountView } from "./view.ts";
 

@@ -1,12 +1,21 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
-import type { Language } from "../../texts/language.ts";
-import { accountFrame, doneWords } from "../account-page.ts";
-import { html, type Markup, type Part } from "../html.ts";
-import type { Site } from "../site.ts";
-import { shownHost, shownName, shownTarget, type Targets } from "../views/client.ts";
-import { buttonForm, day, type Fault, faultOf, faultSummary, field, hidden } from "../views/layout.ts";
-import { type Described, scopeWords } from "../views/scopes.ts";
-import { accountTexts } from "./texts.ts";
+import { catalogue, type Language } from "../../texts/language.ts";
+import {
+  accountFrame,
+  buttonForm,
+  day,
+  doneWords,
+  type Fault,
+  faultOf,
+  faultSummary,
+  field,
+  hidden,
+  html,
+  type Markup,
+  type Part,
+  type Site,
+} from "../views/layout.ts";
+import { type Described, scopeWords, shownHost, shownName, shownTarget, type Targets } from "../views/words.ts";
 
 export interface AccountPage {
   readonly user: User;
@@ -94,3 +103,53 @@ ${buttonForm(site.path("/account/revoke"), token, { words: texts.remove, label: 
 
 const resourceList = (language: Language, resources: readonly string[], targets: Targets): Part =>
   resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);
+
+const accountTexts = catalogue({
+  en: {
+    title: "Your account",
+    done: { revoked: "Access removed.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
+    profile: "Profile",
+    name: "Name",
+    firstName: "First name",
+    lastName: "Last name",
+    saveName: "Save name",
+    email: "E-mail address",
+    confirmed: "Confirmed",
+    notConfirmed: "Not confirmed",
+    memberSince: "Member since",
+    resend: "Send the confirmation mail again",
+    applications: "Applications with access",
+    noApplications: "No application has access to your account.",
+    /** Before the resources that an access works with. */
+    worksWith: "Works with",
+    allowedOn: "Allowed on",
+    lastUsedOn: "last used on",
+    remove: "Remove access",
+    removeFrom: (name: string) => `Remove access from ${name}`,
+  },
+  de: {
+    title: "Ihr Konto",
+    done: {
+      revoked: "Zugriff entfernt.",
+      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
+      named: "Ihr Name wurde gespeichert.",
+    },
+    profile: "Profil",
+    name: "Name",
+    firstName: "Vorname",
+    lastName: "Nachname",
+    saveName: "Namen speichern",
+    email: "E-Mail-Adresse",
+    confirmed: "Bestätigt",
+    notConfirmed: "Nicht bestätigt",
+    memberSince: "Mitglied seit",
+    resend: "Bestätigungsmail erneut senden",
+    applications: "Anwendungen mit Zugriff",
+    noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
+    worksWith: "Gilt bei",
+    allowedOn: "Erlaubt am",
+    lastUsedOn: "zuletzt genutzt am",
+    remove: "Zugriff entfernen",
+    removeFrom: (name) => `Zugriff entfernen: ${name}`,
+  },
+});

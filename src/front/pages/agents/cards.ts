@@ -1,5 +1,5 @@
 import type { AgentPause, Delegation, NamedClient } from "../../../accounts/delegations.ts";
-import { MAX_ACTORS, type NamedTarget } from "../../../clients/agents.ts";
+import { MAX_ACTORS, type NamedTarget } from "../../../clients/client.ts";
 
 /** One agent as the user sees it. Times in seconds since the epoch. */
 export interface AgentCard {

@@ -2,8 +2,7 @@ import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../account
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { accountForm, accountPageHandler } from "../account-page.ts";
-import type { PageKit } from "../kit.ts";
+import { accountForm, accountPageHandler, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";

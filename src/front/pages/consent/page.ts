@@ -6,15 +6,22 @@ import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.t
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { nextStep } from "../../oauth/authorization-step.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
-import { hasSignedInSince } from "../../oauth/pending-request.ts";
+import {
+  type Answer,
+  answerRequest,
+  decisionSecret,
+  hasSignedInSince,
+  NOTHING_ASKED,
+  nextStep,
+  type OpenRequest,
+  openRequest,
+} from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import { type PageKit, queryMember, signedInTo } from "../kit.ts";
-import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../open-request.ts";
-import { shownClient } from "../views/client.ts";
 import { sendPage } from "../views/layout.ts";
+import { shownClient } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
 const purpose = (requestId: string) => `consent ${requestId}`;

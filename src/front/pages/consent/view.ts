@@ -1,11 +1,16 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { type Language, shownDuration } from "../../texts/language.ts";
-import { html, type Markup, type Part } from "../html.ts";
-import type { Site } from "../site.ts";
-import { clientTexts, type ShownClient, shownTarget, shownText, type Targets } from "../views/client.ts";
-import { hidden, layout } from "../views/layout.ts";
-import { type Described, type ScopeWords, scopeWords } from "../views/scopes.ts";
-import { type ConsentTexts, consentTexts } from "./texts.ts";
+import { catalogue, type Language, shownDuration } from "../../texts/language.ts";
+import { hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
+import {
+  clientTexts,
+  type Described,
+  type ScopeWords,
+  type ShownClient,
+  scopeWords,
+  shownTarget,
+  shownText,
+  type Targets,
+} from "../views/words.ts";
 
 export interface ConsentPage {
   readonly token: string;
@@ -123,3 +128,59 @@ function placeItem(language: Language, resource: string, targets: Targets, isNew
   return html`<li><p class="grant-title"><bdi>${words}</bdi>${tag}</p>
 <p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
 }
+
+const consentTexts = catalogue({
+  en: {
+    title: (name: string) => `Allow ${name}?`,
+    /** After the name of the application. */
+    asks: "asks for access",
+    asksMore: "asks for more access",
+    /** Everything was allowed before. */
+    asksAgain: "asks for access again",
+    signedInAs: "You are signed in as",
+    otherAccount: "Use another account",
+    able: "This will let it",
+    ableAlso: "It now also wants to",
+    known: "Already allowed",
+    resources: "Works only with",
+    howLong: "For how long",
+    /** Of a client that gets no refresh token. */
+    eachTime: (access: string) => `For ${access} after each sign-in.`,
+    /** Of a client that gets refresh tokens: its longest duration, and the time without use after which it ends. */
+    lasting: (most: string, idle: string) => `Until you remove it, for up to ${most}. Ends after ${idle} without use.`,
+    isNew: "New",
+    /** Of an agent among the resources. */
+    mayAct: "Can act for you within what you allow here. It can hand tasks only to agents that are listed here too.",
+    mayUse: "Can see what you allow here.",
+    deny: "Deny",
+    allow: "Allow",
+    /** Before the link to the account page, which ends the sentence. */
+    removable: "You can remove access at any time on",
+    accountPage: "your account page",
+  },
+  de: {
+    title: (name) => `${name} den Zugriff erlauben?`,
+    asks: "bittet um Zugriff",
+    asksMore: "bittet um weiteren Zugriff",
+    asksAgain: "bittet erneut um Zugriff",
+    signedInAs: "Sie sind angemeldet als",
+    otherAccount: "Anderes Konto verwenden",
+    able: "Das erlauben Sie damit",
+    ableAlso: "Das kommt hinzu",
+    known: "Schon erlaubt",
+    resources: "Gilt nur bei",
+    howLong: "Wie lange",
+    eachTime: (access) => `Nach jeder Anmeldung für ${access}.`,
+    lasting: (most, idle) => `Bis Sie den Zugriff entfernen, höchstens ${most}. Endet, wenn er ${idle} lang nicht genutzt wird.`,
+    isNew: "Neu",
+    mayAct:
+      "Kann im Rahmen dessen, was Sie hier erlauben, für Sie handeln. Aufgaben kann er nur an Agenten weitergeben, die auch hier stehen.",
+    mayUse: "Kann sehen, was Sie hier erlauben.",
+    deny: "Ablehnen",
+    allow: "Erlauben",
+    removable: "Entfernen können Sie den Zugriff jederzeit auf",
+    accountPage: "Ihrer Kontoseite",
+  },
+});
+
+type ConsentTexts = (typeof consentTexts)["en"];

@@ -5,8 +5,7 @@ import { assertShape, ClosingBody } from "../../auth/shapes.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler } from "../account-page.ts";
-import { failedForm, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, type PageKit } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 

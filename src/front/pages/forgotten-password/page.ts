@@ -5,9 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-page.ts";
-import { failedForm, type PageKit, queryForm, queryMember } from "../kit.ts";
-import { beginPendingAction, returnToStarted } from "../pending-action.ts";
+import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
 

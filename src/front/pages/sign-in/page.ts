@@ -3,15 +3,12 @@ import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { nextStep } from "../../oauth/authorization-step.ts";
-import { hasSignedInSince } from "../../oauth/pending-request.ts";
+import { expired, hasSignedInSince, nextStep, waitingRequest } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_START, returnToOf } from "../account-page.ts";
-import { failedForm, type PageKit, queryForm, queryMember, signedInTo, waitingRequest } from "../kit.ts";
-import type { ReturnTo } from "../site.ts";
-import { shownClient } from "../views/client.ts";
-import { sendPage } from "../views/layout.ts";
+import { failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { ACCOUNT_START, type ReturnTo, sendPage } from "../views/layout.ts";
+import { shownClient } from "../views/words.ts";
 import { type SignInPage, signInView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
@@ -37,6 +34,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
   /** Shows the form for a pending request, unless no sign-in is needed. */
   async function showForRequest(ctx: FrontContext, requestId: string, attempt: Attempt): Promise<void> {
     const pending = await waitingRequest(kit, ctx, requestId);
+    if (!pending) throw expired();
     const signedIn = await signedInTo(kit, ctx);
     const status = ctx.method === "POST" ? 303 : 302;
     const valid = await kit.flow.validate(ctx, pending.query, signedIn, status);

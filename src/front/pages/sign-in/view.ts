@@ -1,9 +1,6 @@
-import type { Language } from "../../texts/language.ts";
-import { html, type Markup } from "../html.ts";
-import type { Site } from "../site.ts";
-import { clientLine, type ShownClient } from "../views/client.ts";
-import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, layout } from "../views/layout.ts";
-import { signInTexts } from "./texts.ts";
+import { catalogue, type Language } from "../../texts/language.ts";
+import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, html, layout, type Markup, type Site } from "../views/layout.ts";
+import { clientLine, type ShownClient } from "../views/words.ts";
 
 export interface SignInPage extends FormPage {
   /** The application that waits for the user, if there is one. */
@@ -33,3 +30,30 @@ ${field(language, { name: "password", label: texts.password, type: "password", a
 ${!again && html`<p class="below">${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a></p>`}`,
   );
 }
+
+const signInTexts = catalogue({
+  en: {
+    title: "Sign in",
+    /** For a user who is already signed in. */
+    titleAgain: "Confirm that it is you",
+    /** Before the name of the application that waits. */
+    toContinueTo: "to continue to",
+    email: "E-mail address",
+    password: "Password",
+    submit: "Sign in",
+    forgotten: "Forgot your password?",
+    newHere: "New here?",
+    createAccount: "Create an account",
+  },
+  de: {
+    title: "Anmelden",
+    titleAgain: "Bestätigen Sie, dass Sie es sind",
+    toContinueTo: "und weiter zu",
+    email: "E-Mail-Adresse",
+    password: "Passwort",
+    submit: "Anmelden",
+    forgotten: "Passwort vergessen?",
+    newHere: "Neu hier?",
+    createAccount: "Konto anlegen",
+  },
+});

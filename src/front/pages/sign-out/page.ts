@@ -5,17 +5,15 @@ import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/t
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import { parseForm } from "../../../protocol/form.ts";
 import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../../protocol/logout-request.ts";
-import { hashSecret } from "../../../secret.ts";
+import { hashSecret } from "../../../random.ts";
 import { formText } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/form-guard.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { ACCOUNT_PURPOSE } from "../account-page.ts";
-import { type PageKit, signedInTo } from "../kit.ts";
-import type { Site } from "../site.ts";
-import { sendPage } from "../views/layout.ts";
+import { ACCOUNT_PURPOSE, type PageKit, signedInTo } from "../kit.ts";
+import { type Site, sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
 
 /** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */

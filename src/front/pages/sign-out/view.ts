@@ -1,9 +1,6 @@
-import type { Language } from "../../texts/language.ts";
-import { html, type Markup } from "../html.ts";
-import type { Site } from "../site.ts";
-import { hidden, layout } from "../views/layout.ts";
+import { catalogue, type Language } from "../../texts/language.ts";
+import { hidden, html, layout, type Markup, type Site } from "../views/layout.ts";
 import { noticeView, wideLink } from "../views/notice.ts";
-import { signOutTexts } from "./texts.ts";
 
 /** Asks before signing out: a link on another site must not sign the user out. */
 export function signOutView(site: Site, language: Language, { token, email }: Readonly<Record<"token" | "email", string>>): Markup {
@@ -33,3 +30,44 @@ export function signedOutView(site: Site, language: Language): Markup {
   const { title, text, signIn } = signOutTexts[language].signedOut;
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });
 }
+
+const signOutTexts = catalogue({
+  en: {
+    title: "Sign out",
+    question: "Sign out?",
+    /** Before the e-mail address. */
+    signedInAs: "You are signed in as",
+    accessStays: "Applications that you allowed keep their access.",
+    submit: "Sign out",
+    stay: "Stay signed in",
+    /** For an application's request to sign out that cannot be verified. */
+    badRequest: {
+      title: "You are still signed in",
+      text: "An app asked to sign you out, but we could not verify its request.",
+      signOut: "Sign out here",
+    },
+    signedOut: {
+      title: "You are signed out",
+      text: "On a device that others use too, close the browser as well.",
+      signIn: "Sign in again",
+    },
+  },
+  de: {
+    title: "Abmelden",
+    question: "Möchten Sie sich abmelden?",
+    signedInAs: "Sie sind angemeldet als",
+    accessStays: "Anwendungen, denen Sie es erlaubt haben, behalten ihren Zugriff.",
+    submit: "Abmelden",
+    stay: "Angemeldet bleiben",
+    badRequest: {
+      title: "Sie sind noch angemeldet",
+      text: "Eine App wollte Sie abmelden, aber wir konnten ihre Anfrage nicht prüfen.",
+      signOut: "Hier abmelden",
+    },
+    signedOut: {
+      title: "Sie sind abgemeldet",
+      text: "Wenn auch andere dieses Gerät benutzen, schließen Sie bitte auch den Browser.",
+      signIn: "Wieder anmelden",
+    },
+  },
+});

@@ -5,11 +5,8 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
-import { returnToOf } from "../account-page.ts";
-import { failedForm, type PageKit, queryForm, queryMember } from "../kit.ts";
-import { beginPendingAction, mailedTo, returnToStarted } from "../pending-action.ts";
-import { returnToMembers } from "../site.ts";
-import { sendPage } from "../views/layout.ts";
+import { beginPendingAction, failedForm, mailedTo, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
+import { returnToMembers, sendPage } from "../views/layout.ts";
 import { checkMailView, signUpView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;

@@ -1,10 +1,68 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
 import { FORM_TOKEN } from "../../http/form-guard.ts";
 import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext } from "../../http/routes.ts";
-import { catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
+import { type Catalogue, catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
-import { html, type Markup, type Part } from "../html.ts";
-import { type ReturnTo, returnToMembers, type Site } from "../site.ts";
+
+/** How pages refer to the service. */
+export type Site = Readonly<ReturnType<typeof siteOf>>;
+
+/** @param issuer base URL; links are built from nothing else  @param wallets whether wallets can be linked */
+export function siteOf(issuer: string, wallets = false) {
+  const { host, pathname } = new URL(issuer);
+  const base = pathname.replace(/\/$/, "");
+  return {
+    host,
+    wallets,
+    /** A path below the issuer's path, which may have a query, with the destination of the user. */
+    path(path: string, returnTo: ReturnTo = {}): string {
+      const members = returnToMembers(returnTo).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+      return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
+    },
+  };
+}
+
+/** Where a user was going before they had to sign in, sign up or open a mail: an application's pending request, or an account page. */
+export interface ReturnTo {
+  readonly requestId?: string | undefined;
+  /** The path of an account page other than the first. */
+  readonly next?: string | undefined;
+}
+
+/** The members that pass it on in a query or a form. Pure. */
+export function returnToMembers({ requestId, next }: ReturnTo): readonly (readonly [name: string, value: string])[] {
+  if (requestId !== undefined) return [["request", requestId]];
+  return next === undefined ? [] : [["next", next]];
+}
+
+/** HTML text. Only `html` makes it, so that any other text in a page is escaped. */
+export class Markup {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A value in a template of HTML; false, null and undefined print nothing. */
+export type Part = Markup | string | number | false | null | undefined | readonly Part[];
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+const escapeText = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
+
+function print(part: Part): string {
+  if (part instanceof Markup) return part.text;
+  if (part === false || part === null || part === undefined) return "";
+  if (typeof part === "string") return escapeText(part);
+  if (typeof part === "number") return String(part);
+  return part.map(print).join("");
+}
+
+/** A template of HTML. Every value in it is escaped; attributes must be quoted. */
+export const html = (pieces: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
+  new Markup(pieces.map((piece, index) => piece + print(parts[index])).join(""));
 
 export interface Frame {
   readonly language: Language;
@@ -158,3 +216,75 @@ export function sendPage(ctx: FrontContext, page: Markup, status = 200): void {
   ctx.vary("Accept-Language");
   ctx.body = page.text;
 }
+
+/** What every account page needs besides its content. */
+export interface AccountPage {
+  readonly signedIn: SignedIn;
+  /** Of every form on the page. */
+  readonly token: string;
+  /** What was just done, from the redirect after a form. Untrusted: only known values may be shown. */
+  readonly done: string | undefined;
+}
+
+interface AccountFrame extends Pick<Frame, "language" | "title" | "head"> {
+  /** The page that is shown. */
+  readonly path: string;
+  /** What was just done, in words. */
+  readonly done?: string | undefined;
+  /** Faults of the form on the page. The title names them first, for screen readers. */
+  readonly faults?: readonly Fault[];
+}
+
+/** The frame around every account page. */
+export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
+  const texts = accountNavTexts[language];
+  const link = (one: AccountSection) =>
+    html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
+  return layout(
+    site,
+    {
+      language,
+      title: formTitle(language, title, faults),
+      width: "wide",
+      head,
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    },
+    html`<h1>${title}</h1>
+<nav class="account-nav" aria-label="${texts.nav}">
+<ul>${accountSections(site).map(link)}</ul>
+</nav>
+${done !== undefined && html`<p class="done" role="status">${done}</p>`}
+${content}`,
+  );
+}
+
+/** The text for what was just done; undefined for an unknown value. */
+export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
+  done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
+
+/** `nav` names the list of account pages. */
+const accountNavTexts = catalogue({
+  en: { nav: "Your account", signOut: "Sign out" },
+  de: { nav: "Ihr Konto", signOut: "Abmelden" },
+});
+
+interface AccountSection {
+  readonly path: string;
+  readonly label: Catalogue<string>;
+  /** Whether only a server that links wallets has the page. */
+  readonly forWallets?: true;
+}
+
+/** The page after a sign-in without another destination. */
+export const ACCOUNT_START = "/account";
+
+const SECTIONS: readonly AccountSection[] = [
+  { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
+  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
+  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
+  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, forWallets: true },
+  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
+];
+
+/** The account pages that this server has, in the order of the navigation. */
+export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);

@@ -1,7 +1,5 @@
 import type { Catalogue, Language } from "../../texts/language.ts";
-import { html, type Markup, type Part } from "../html.ts";
-import type { Site } from "../site.ts";
-import { layout } from "./layout.ts";
+import { html, layout, type Markup, type Part, type Site } from "./layout.ts";
 
 export interface Notice {
   readonly tone: "good" | "bad" | "plain" | "mail";

@@ -5,11 +5,10 @@ import type { FrontContext, Handler, Route } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
-import { type AccountPage, accountForm, accountPageHandler } from "../account-page.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
-import { queryMember } from "../kit.ts";
-import { sendPage } from "../views/layout.ts";
+import { accountForm, accountPageHandler, queryMember } from "../kit.ts";
+import { type AccountPage, sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
 
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */

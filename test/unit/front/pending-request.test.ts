@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { SignedIn } from "../../../src/accounts/ports.ts";
-import { nextStep } from "../../../src/front/oauth/authorization-step.ts";
+import { nextStep } from "../../../src/front/oauth/pending-request.ts";
 import { AuthorizationSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 
 const NOW = 10_000;

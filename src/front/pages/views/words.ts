@@ -1,6 +1,7 @@
+import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/scope-descriptions.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { catalogue, type Language } from "../../texts/language.ts";
-import { html, type Markup } from "../html.ts";
+import { catalogue, LANGUAGES, type Language, shownList } from "../../texts/language.ts";
+import { html, type Markup } from "./layout.ts";
 
 /** What a page shows of the application that sent the request. */
 export type ShownClient = Readonly<ReturnType<typeof shownClient>>;
@@ -111,5 +112,57 @@ export const clientTexts = catalogue({
     stages: { development: "Testversion", staging: "Vorabversion" },
     deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",
     unverifiedCaution: "Wir haben nicht geprüft, von wem diese App stammt. Machen Sie nur weiter, wenn Sie dies selbst begonnen haben.",
+  },
+});
+
+/** A scope as it is shown. */
+export interface ScopeWords {
+  readonly title: string;
+  readonly detail: string;
+  /** The languages that they are in, where that is not the page's (WCAG 2.2, 3.1.2). */
+  readonly titleIn: Language | undefined;
+  readonly detailIn: Language | undefined;
+}
+
+/** The text for a language, or in another one that exists, with its language. Pure. */
+function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language } | undefined {
+  for (const each of [language, ...LANGUAGES]) {
+    const text = wording[each];
+    if (text !== undefined) return { text, language: each };
+  }
+  return undefined;
+}
+
+/** How the operators describe scopes, by name. */
+export type Described = ReadonlyMap<string, ScopeDescription>;
+
+const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, scope]));
+/**
+ * A scope in words: the operators' description, else the built-in one. A scope without a description keeps its name; its resources decide
+ * what it allows. Pure.
+ * @param resources of the access, in words; without any it is for the application itself
+ */
+export function scopeWords(language: Language, scope: string, described: Described, resources: readonly string[] = []): ScopeWords {
+  const description = described.get(scope) ?? BUILT_IN.get(scope);
+  const other = (words: { readonly language: Language } | undefined) => (words?.language === language ? undefined : words?.language);
+  const title = description && wordingFor(language, description.title);
+  if (description !== undefined && title !== undefined) {
+    const detail = wordingFor(language, description.detail);
+    return { title: title.text, titleIn: other(title), detail: detail?.text ?? "", detailIn: other(detail) };
+  }
+  const { firstPartyPermission, permissionAt } = scopesTexts[language];
+  const detail = resources.length === 0 ? firstPartyPermission : permissionAt(shownList(language, resources));
+  return { title: scope, titleIn: undefined, detail, detailIn: undefined };
+}
+
+/** The details of a scope without a description. */
+const scopesTexts = catalogue({
+  en: {
+    firstPartyPermission: "A permission of the application itself.",
+    permissionAt: (resources: string) => `A permission at ${resources}.`,
+  },
+  de: {
+    firstPartyPermission: "Eine Berechtigung der Anwendung selbst.",
+    permissionAt: (resources) => `Eine Berechtigung bei ${resources}.`,
   },
 });

@@ -1,0 +1,372 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { consentFingerprint } from "../../../src/core/policy/consent.ts";
+import type { ConsentView } from "../../../src/core/ports.ts";
+import { Refusal } from "../../../src/errors.ts";
+import {
+  AuthorizationRequestSchema,
+  ExplainRequestSchema,
+  IssueCodeRequestSchema,
+  ResolveClientRequestSchema,
+  ValidateAuthorizationRequestSchema,
+  Verdict,
+} from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { hashSecret } from "../../../src/random.ts";
+import { aClient, aSubject, CHALLENGE } from "../../support/builders.ts";
+import { ask, ISSUER, type MemoryWorld, memoryCore, tokenOf } from "../../support/memory-core.ts";
+
+const USER = aSubject().userId;
+const REDIRECT = "https://notes.example.test/cb";
+const MCP = "https://notes.example.test/mcp";
+
+type RequestInit = MessageInitShape<typeof AuthorizationRequestSchema>;
+
+const sent = {
+  clientId: "notes-app",
+  redirectUri: REDIRECT,
+  responseType: "code",
+  codeChallenge: CHALLENGE,
+  codeChallengeMethod: "S256",
+  scope: "openid notes:read",
+  resource: [MCP],
+};
+const requestWith = (members: object) => create(AuthorizationRequestSchema, { ...sent, ...members } as RequestInit);
+
+interface Asked {
+  readonly userId?: string;
+  readonly session?: { readonly id: string; readonly authTime: number };
+}
+
+/** Asks the core to validate a request for the front. */
+async function validate(members: object = {}, asked: Asked = {}, world: MemoryWorld = {}) {
+  const { core, writes } = await memoryCore(world);
+  const message = { request: requestWith(members), requestId: "r1", address: "192.0.2.1", ...asked };
+  const answer = await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, message));
+  return { answer, writes, outcome: "outcome" in answer ? answer.outcome : undefined };
+}
+
+const consented = (view: ConsentView | undefined, asked: unknown[] = []) => ({
+  consents: {
+    async of(...question: unknown[]) {
+      asked.push(question);
+      return view;
+    },
+  },
+});
+const ALL: ConsentView = { scopes: ["openid", "notes:read"], resources: [MCP], allowed: { [MCP]: ["openid", "notes:read"] } };
+const document = aClient({
+  clientId: "https://app.example.test/client.json",
+  origin: "metadata_document",
+  environment: null,
+  tokenEndpointAuthMethod: "none",
+  secretHash: null,
+});
+const documents = () => ({ documents: { byUrl: async () => document } });
+
+describe("a valid authorization request", () => {
+  const authorization = {
+    client: { clientId: "notes-app", name: "Notes", openRegistration: false, environment: "production" },
+    scopes: ["openid", "notes:read"],
+    resources: [MCP],
+    consentRequired: true,
+    newScopes: ["openid", "notes:read"],
+    newResources: [MCP],
+    prompt: [],
+    lifetimes: { accessToken: 900, refreshToken: 86_400, refreshFamilyMax: 864_000 },
+    resourceClients: [],
+  };
+
+  test("says what it would grant, and what the user has to be asked", async () => {
+    expect((await validate()).outcome).toEqual({ case: "authorization", value: authorization });
+  });
+
+  test("reads the consent of the signed-in user", async () => {
+    const asked: unknown[] = [];
+    const { outcome } = await validate({}, { userId: USER }, { ports: () => consented(ALL, asked) });
+    expect(outcome?.value).toEqual({ ...authorization, consentRequired: false, newScopes: [], newResources: [] });
+    expect(asked).toEqual([[USER, "notes-app", undefined]]);
+    const part = { scopes: ["openid"], resources: [], allowed: { "": ["openid"] } };
+    const some = await validate({}, { userId: USER }, { ports: () => consented(part) });
+    expect(some.outcome?.value).toEqual({ ...authorization, newScopes: ["notes:read"] });
+    const again = await validate({ prompt: "login consent" }, { userId: USER }, { ports: () => consented(ALL) });
+    expect(again.outcome?.value).toMatchObject({ consentRequired: true, prompt: ["login", "consent"], newScopes: [] });
+  });
+
+  test("passes on the hints of the request", async () => {
+    const idTokenHint = await tokenOf({ iss: ISSUER, sub: "someone", aud: "notes-app" }, "JWT");
+    const { outcome } = await validate({ maxAge: "60", loginHint: "ada", idTokenHint });
+    expect(outcome?.value).toEqual({ ...authorization, maxAge: 60, loginHint: "ada", hintedSub: "someone" });
+  });
+
+  test("names the clients among the resources, and shows no refresh token to a client without that grant", async () => {
+    const agent = aClient({ clientId: "agent", name: "Agent", isAgent: true });
+    const client = aClient({ grantTypes: ["authorization_code"] });
+    const { outcome } = await validate({ resource: ["agent", MCP] }, {}, { clients: [client, agent] });
+    expect(outcome?.value).toMatchObject({ resourceClients: [{ clientId: "agent", name: "Agent", agent: true }] });
+    expect(outcome?.value).toHaveProperty("lifetimes", { accessToken: 900 });
+  });
+
+  test("shows whether the client registered itself, and the host that a metadata document proves", async () => {
+    const open = await validate({}, {}, { clients: [aClient({ origin: "dynamic", environment: null })] });
+    expect(open.outcome?.value).toHaveProperty("client", { clientId: "notes-app", name: "Notes", openRegistration: true });
+    const { clientId } = document;
+    const asked: unknown[] = [];
+    const ports = () => ({ ...documents(), ...consented(ALL, asked) });
+    const { outcome } = await validate({ clientId }, { userId: USER, session: { id: "s1", authTime: 950 } }, { ports });
+    expect(outcome?.value).toMatchObject({ client: { clientId, verifiedHost: "app.example.test" }, consentRequired: false });
+    expect(asked).toEqual([[USER, clientId, consentFingerprint(document)]]);
+  });
+
+  test("logs the scopes that the client may not have", async () => {
+    const record = (scope: string) => ["log", "scope_dropped", { clientId: "notes-app", scope, rule: "scope_allowed", requestId: "r1" }];
+    const { outcome, writes } = await validate({ scope: "openid admin root" });
+    expect([outcome?.value, writes]).toEqual([expect.objectContaining({ scopes: ["openid"] }), [record("admin root")]]);
+    const none = await validate({ scope: "admin" });
+    expect([none.outcome, none.writes]).toEqual([
+      { case: "error", value: { error: "invalid_scope", errorDescription: "The client may have none of these scopes." } },
+      [record("admin")],
+    ]);
+    expect((await validate({ responseType: "token" })).writes).toEqual([]);
+  });
+});
+
+describe("a code without interaction", () => {
+  const session = { id: "s1", authTime: 950 };
+  const signedIn = { userId: USER, session };
+
+  test("is issued to a signed-in user and bound to the request", async () => {
+    const { outcome, writes } = await validate({ nonce: "n-1" }, signedIn);
+    expect(outcome).toEqual({ case: "code", value: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(writes).toEqual([
+      [
+        "code.issue",
+        hashSecret(String(outcome?.value)),
+        {
+          clientId: "notes-app",
+          redirectUri: REDIRECT,
+          codeChallenge: CHALLENGE,
+          scopes: ["openid", "notes:read"],
+          resources: [MCP],
+          nonce: "n-1",
+          userId: USER,
+          sessionId: "s1",
+          authTime: 950,
+        },
+        60,
+        {
+          event: "code.issued",
+          outcome: "success",
+          actor: { type: "user", id: USER },
+          userId: USER,
+          clientId: "notes-app",
+          scope: "openid notes:read",
+          resources: [MCP],
+          requestId: "r1",
+        },
+      ],
+    ]);
+  });
+
+  test.for<readonly [string, object, Asked, MemoryWorld]>([
+    ["without a session", {}, { userId: USER }, {}],
+    ["without a user", {}, { session }, {}],
+    ["while the clocks are apart", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: () => undefined } }) }],
+    ["that must sign in again", { prompt: "login" }, signedIn, {}],
+    ["with a greatest age of the session", { maxAge: "60" }, signedIn, {}],
+    ["by the client of a metadata document", { clientId: document.clientId }, signedIn, { ports: documents }],
+  ])("is not issued to a request %s", async ([, members, asked, world]) => {
+    const { outcome, writes } = await validate(members, asked, world);
+    expect([outcome?.case, writes]).toEqual(["authorization", []]);
+  });
+
+  test("is issued while the clocks agree, and to the user that the request hints at", async () => {
+    const clocks = { isTrue: () => true, assertTrue: () => undefined };
+    expect((await validate({ prompt: "none" }, signedIn, { ports: () => ({ clocks }) })).outcome?.case).toBe("code");
+    const hintAt = (sub: string) => tokenOf({ iss: ISSUER, sub, aud: "notes-app" }, "JWT");
+    expect((await validate({ idTokenHint: await hintAt(USER) }, signedIn)).outcome?.case).toBe("code");
+    expect((await validate({ idTokenHint: await hintAt("another") }, signedIn)).outcome?.case).toBe("authorization");
+  });
+
+  test("that is not stored leaves the request as one to be asked about", async () => {
+    expect((await validate({}, signedIn, { succeeds: false })).outcome?.case).toBe("authorization");
+  });
+});
+
+describe("a request that is refused", () => {
+  test.for<readonly [string, object, MemoryWorld, readonly string[]]>([
+    ["a repeated client_id", { repeatedParameters: ["client_id"] }, {}, ["invalid_request", "parameter_repeated"]],
+    ["a repeated redirect_uri", { repeatedParameters: ["redirect_uri"] }, {}, ["invalid_request", "parameter_repeated"]],
+    ["no client_id", { clientId: "" }, {}, ["invalid_request", "client_not_named"]],
+    ["an unknown client", { clientId: "unknown" }, {}, ["invalid_client", "client_unknown"]],
+    ["a disabled client", {}, { clients: [aClient({ enabled: false })] }, ["invalid_client", "client_unknown"]],
+    ["no redirect_uri", { redirectUri: "" }, {}, ["invalid_request", "redirect_uri_missing"]],
+    ["an unregistered redirect_uri", { redirectUri: `${REDIRECT}/` }, {}, ["invalid_request", "redirect_uri_not_registered"]],
+    [
+      "a redirect_uri that the environment does not permit",
+      { redirectUri: "http://notes.example.test/cb" },
+      { clients: [aClient({ redirectUris: ["http://notes.example.test/cb"] })] },
+      ["invalid_request", "redirect_uri_not_permitted"],
+    ],
+    [
+      "an outage of the database",
+      {},
+      { ports: () => ({ consents: { of: () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone")) } }) },
+      ["temporarily_unavailable", "database_gone"],
+    ],
+  ])("is never answered by redirect for %s", async ([, members, world, refusal]) =>
+    expect((await validate(members, { userId: USER }, world)).answer).toEqual(refusal),
+  );
+
+  const error = (code: string, description: unknown = expect.any(String)) => ({
+    case: "error",
+    value: { error: code, errorDescription: description },
+  });
+  test.for<readonly [string, object, object]>([
+    ["a repeated parameter", { repeatedParameters: ["scope"] }, error("invalid_request", "a parameter was sent more than once")],
+    ["a parameter that is too long", { state: "x".repeat(3000) }, error("invalid_request", expect.stringContaining("too long"))],
+    [
+      "request",
+      { unsupportedParameters: ["request"] },
+      error("request_not_supported", "request is not supported; send the parameters in the query."),
+    ],
+    ["request_uri", { unsupportedParameters: ["request_uri"] }, error("request_uri_not_supported")],
+    ["registration", { unsupportedParameters: ["registration"] }, error("registration_not_supported")],
+    ["another response_mode", { responseMode: "fragment" }, error("invalid_request", "response_mode must be query")],
+    ["no response_type", { responseType: undefined }, error("invalid_request", "response_type is missing")],
+    ["another response_type", { responseType: "token" }, error("unsupported_response_type", "response_type must be code.")],
+    ["no code_challenge", { codeChallenge: undefined }, error("invalid_request", "code_challenge is missing: PKCE is required")],
+    ["a malformed code_challenge", { codeChallenge: "short" }, error("invalid_request", expect.stringContaining("43 base64url"))],
+    ["no code_challenge_method", { codeChallengeMethod: undefined }, error("invalid_request", "code_challenge_method must be S256")],
+    ["code_challenge_method plain", { codeChallengeMethod: "plain" }, error("invalid_request", "code_challenge_method must be S256")],
+    ["a resource that is none", { resource: ["unknown"] }, error("invalid_target")],
+    ["the issuer as resource without clients:manage", { resource: [ISSUER] }, error("invalid_target")],
+    ["prompt none with others", { prompt: "none login" }, error("invalid_request", "prompt=none cannot be combined with other values.")],
+    ["max_age that is no number", { maxAge: "1 day" }, error("invalid_request", "max_age must be a number of seconds.")],
+    ["max_age after a line", { maxAge: "\n60" }, error("invalid_request", "max_age must be a number of seconds.")],
+    ["max_age with too many digits", { maxAge: "1".repeat(10) }, error("invalid_request")],
+    ["a foreign id_token_hint", { idTokenHint: "text" }, error("invalid_request", "id_token_hint is not an ID token of this issuer.")],
+  ])("is answered by redirect for %s", async ([, members, outcome]) => expect((await validate(members)).outcome).toEqual(outcome));
+
+  test("is answered by redirect when the client is not registered for the grant, without a description", async () => {
+    const client = aClient({ grantTypes: ["client_credentials"] });
+    expect((await validate({}, {}, { clients: [client] })).outcome).toEqual(error("unauthorized_client", ""));
+  });
+
+  test("reads response_mode=query, max_age=0 and several prompts as they are", async () => {
+    const { outcome } = await validate({ responseMode: "query", maxAge: "0", prompt: " login  select_account " });
+    expect(outcome?.value).toMatchObject({ maxAge: 0, prompt: ["login", "select_account"] });
+    const manager = aClient({ scopes: ["clients:manage"] });
+    const managed = await validate({ scope: "clients:manage", resource: [ISSUER] }, {}, { clients: [manager] });
+    expect(managed.outcome?.value).toMatchObject({ resources: [ISSUER] });
+  });
+
+  test("is refused at once when it is empty", async () => {
+    const { core } = await memoryCore();
+    expect(await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, {}))).toEqual([
+      "invalid_request",
+      "request_missing",
+    ]);
+    expect(await ask(core, "issueCode", create(IssueCodeRequestSchema, {}))).toEqual(["invalid_request", "request_missing"]);
+  });
+});
+
+describe("a code after consent", () => {
+  async function issue(members: object = {}, world: MemoryWorld = {}, request: object = {}) {
+    const { core, writes } = await memoryCore(world);
+    const message = { request: requestWith(request), userId: USER, sessionId: "s1", authTime: 950, requestId: "r1", address: "192.0.2.1" };
+    return { answer: await ask(core, "issueCode", create(IssueCodeRequestSchema, { ...message, ...members })), writes };
+  }
+
+  test("is another one for each call, and the same one for each call of one decision", async () => {
+    const { core, writes } = await memoryCore();
+    const call = (decision?: string) =>
+      ask(core, "issueCode", create(IssueCodeRequestSchema, { request: requestWith({}), userId: USER, ...(decision && { decision }) }));
+    const answers = await Promise.all([call(), call(), call("d1"), call("d1"), call("d2")]);
+    const [first, second, third, fourth, fifth] = answers.map((answer) => (answer as { code: string }).code);
+    expect(third).toBe(fourth);
+    expect(new Set([first, second, third, fifth]).size).toBe(4);
+    expect(writes.map(([, hash]) => hash)).toContainEqual(hashSecret(third ?? ""));
+    expect(third).toMatch(/^[\w-]{43}$/);
+  });
+
+  test("remembers the client of a metadata document as it was", async () => {
+    const { writes } = await issue({}, { ports: documents }, { clientId: document.clientId });
+    expect(writes[0]?.[2]).toMatchObject({ documentClient: document, clientFingerprint: consentFingerprint(document), nonce: null });
+  });
+
+  test("is refused when the consent or the session is gone", async () =>
+    expect((await issue({}, { succeeds: false })).answer).toEqual(["access_denied", "consent_or_session_not_live"]));
+
+  test("is refused for a request that is not valid", async () => {
+    expect((await issue({}, {}, { redirectUri: "" })).answer).toEqual(["invalid_request", "redirect_uri_missing"]);
+    expect((await issue({}, {}, { responseType: "token" })).answer).toEqual(["unsupported_response_type", "response_type_unsupported"]);
+  });
+});
+
+test("a client is shown by its id", async () => {
+  const { core } = await memoryCore();
+  const resolve = (clientId: string) => ask(core, "resolveClient", create(ResolveClientRequestSchema, { clientId, address: "192.0.2.1" }));
+  expect(await resolve("notes-app")).toEqual({
+    client: { clientId: "notes-app", name: "Notes", openRegistration: false, environment: "production" },
+  });
+  expect(await resolve("unknown")).toEqual(["not_found", "client_unknown"]);
+});
+
+describe("the explanation of an authorization request", () => {
+  async function explain(members: object = {}, world: MemoryWorld = {}) {
+    const { core, writes } = await memoryCore(world);
+    const subject = { case: "authorizationRequest" as const, value: requestWith(members) };
+    const answer = await ask(core, "explain", create(ExplainRequestSchema, { subject, address: "192.0.2.1" }));
+    expect(writes).toEqual([]);
+    return answer as Exclude<typeof answer, readonly string[]>;
+  }
+  const verdicts = ({ rules }: Awaited<ReturnType<typeof explain>>) => rules?.map(({ rule, verdict, reason }) => [rule, verdict, reason]);
+
+  test("says what a code would grant and which scopes are dropped", async () => {
+    const explained = await explain({ scope: "openid notes:read admin" });
+    expect(explained).toMatchObject({
+      droppedScope: ["admin"],
+      granted: {
+        scope: "openid notes:read",
+        aud: [MCP],
+        expiresIn: 900,
+        issuedTokenType: "urn:ietf:params:oauth:token-type:access_token",
+        refreshToken: true,
+        idToken: true,
+      },
+    });
+    expect(verdicts(explained)).toEqual([
+      ["client_and_redirect_uri", Verdict.PASSED, undefined],
+      ["grant_held", Verdict.PASSED, undefined],
+      ["scope_allowed", Verdict.PASSED, undefined],
+      ["authorization_parameters", Verdict.PASSED, undefined],
+    ]);
+    const client = aClient({ grantTypes: ["authorization_code"] });
+    expect((await explain({ scope: "notes:read", resource: [] }, { clients: [client] })).granted).toMatchObject({
+      aud: ["notes-app"],
+      refreshToken: false,
+      idToken: false,
+    });
+  });
+
+  test("names the rule that refuses, and no grant", async () => {
+    const unknown = await explain({ clientId: "unknown" });
+    expect([verdicts(unknown), unknown.granted]).toEqual([
+      [
+        ["client_and_redirect_uri", Verdict.REFUSED, "client_unknown"],
+        ["grant_held", Verdict.NOT_REACHED, undefined],
+        ["scope_allowed", Verdict.NOT_REACHED, undefined],
+        ["authorization_parameters", Verdict.NOT_REACHED, undefined],
+      ],
+      undefined,
+    ]);
+    expect(verdicts(await explain({ scope: "admin" }))?.[2]).toEqual(["scope_allowed", Verdict.REFUSED, "no_scope_left"]);
+    expect(verdicts(await explain({ resource: ["x"] }))?.[3]).toEqual([
+      "authorization_parameters",
+      Verdict.REFUSED,
+      "resource_not_allowed",
+    ]);
+    const unheld = await explain({}, { clients: [aClient({ grantTypes: [] })] });
+    expect(verdicts(unheld)?.[1]).toEqual(["grant_held", Verdict.REFUSED, "grant_not_held"]);
+  });
+});
