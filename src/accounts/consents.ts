@@ -1,6 +1,6 @@
-import type { Clock, RandomBytes } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { isUuid, newId } from "../identifier.ts";
+import { isUuid, newId, type RandomBytes } from "../random.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
 import { auditOfUser, type Caller } from "./sessions.ts";
 

@@ -1,6 +1,5 @@
-import type { RandomBytes } from "../clock.ts";
 import { isRefusal } from "../errors.ts";
-import { hashSecret, newHexSecret } from "../secret.ts";
+import { hashSecret, newHexSecret, type RandomBytes } from "../random.ts";
 import { linkTokenHash, passwordChangedMail, resetMail, unusableLink } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordChanges } from "./password-change.ts";

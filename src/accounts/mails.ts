@@ -1,6 +1,6 @@
 import { Refusal } from "../errors.ts";
 import type { Catalogue, Language } from "../language.ts";
-import { hashSecret, type SecretHash } from "../secret.ts";
+import { hashSecret, type SecretHash } from "../random.ts";
 import type { MailMessage } from "./ports.ts";
 
 const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { isRefusal, Refusal } from "../errors.ts";
-import { hashSecret, type SecretHash } from "../secret.ts";
+import { hashSecret, type SecretHash } from "../random.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import type { AttemptVerdict, FailureBudget, ReservedAttempt, SignInFailures } from "./ports.ts";
 import type { Caller } from "./sessions.ts";

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import type { SecretHash } from "../secret.ts";
+import type { RandomBytes, SecretHash } from "../random.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
 import { passwordChangedMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";

@@ -1,5 +1,5 @@
 import argon2 from "argon2";
-import type { RandomBytes } from "../clock.ts";
+import type { RandomBytes } from "../random.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import { normalizePassword } from "./password-rules.ts";
 

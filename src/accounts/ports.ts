@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { SecretHash } from "../secret.ts";
+import type { SecretHash } from "../random.ts";
 import type { Device } from "./device.ts";
 
 export type Role = "developer" | "operator";

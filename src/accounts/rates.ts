@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { hashSecret } from "../secret.ts";
+import { hashSecret } from "../random.ts";
 import type { RateLimiter } from "./ports.ts";
 
 /** 3 mails in 15 minutes to one e-mail address. */

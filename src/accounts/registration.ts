@@ -1,7 +1,6 @@
-import type { Clock, RandomBytes } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import { newId } from "../identifier.ts";
-import { hashSecret, newHexSecret } from "../secret.ts";
+import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
 import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { Language } from "../language.ts";
-import { hashSecret, type SecretHash } from "../secret.ts";
+import { hashSecret, type SecretHash } from "../random.ts";
 import type { Sessions, SignedIn } from "./ports.ts";
 
 /** The sender of a request, by network address, for limits, audit records and messages. */

@@ -1,8 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { RandomBytes } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { newId } from "../identifier.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
 import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
 import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { deviceOf } from "./device.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { z } from "zod";
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
-import { isLoopbackHost } from "../protocol/resource.ts";
+import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
 import { actAs, atEnd, type Terminal } from "./terminal.ts";
 

@@ -1,6 +1,6 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { isUuid } from "../identifier.ts";
+import { isUuid } from "../random.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { everyPage, managementCommands, type Output } from "./management-api.ts";

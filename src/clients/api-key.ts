@@ -1,5 +1,4 @@
-import type { RandomBytes } from "../clock.ts";
-import { hashSecret, newHexSecret, type SecretHash } from "../secret.ts";
+import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
 
 /** A static API key after its creation (docs/protocol.md#api-keys). Times are seconds since the epoch, with their fraction. */
 export interface ApiKey {

@@ -1,5 +1,5 @@
 import { type GrantType, TOKEN_EXCHANGE } from "../protocol/grants.ts";
-import type { SecretHash } from "../secret.ts";
+import type { SecretHash } from "../random.ts";
 import { namesDocument } from "./document-url.ts";
 import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 

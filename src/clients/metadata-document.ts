@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
+import { parseScope } from "../protocol/access.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
 import type { GrantType } from "../protocol/grants.ts";
-import { parseScope } from "../protocol/scope.ts";
 import { type AuthMethod, type Client, DEFAULT_SETTINGS } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";

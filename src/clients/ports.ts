@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { SecretHash } from "../secret.ts";
+import type { SecretHash } from "../random.ts";
 import type { ApiKey, MintedApiKey } from "./api-key.ts";
 import type { Client, ClientSettings } from "./client.ts";
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Config } from "../config.ts";
@@ -8,11 +8,11 @@ import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { pathsOf } from "../front/http/routes.ts";
 import { listen } from "../front/http/server.ts";
-import { lifecycle, requestIds } from "../front/http/steps.ts";
+import { type Lifecycle, requestIds } from "../front/http/steps.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/views/layout.ts";
 import type { WalletRoutes } from "../front/user-routes.ts";
-import { connectRoutes } from "../grpc/connect-routes.ts";
+import { CONNECT_PATHS, connectRoutes } from "../grpc/connect-routes.ts";
 import { remoteTokenCore } from "../grpc/core-client.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import { createMailer, outboxDirectory } from "../outside/mail.ts";
@@ -45,7 +45,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const mails = openOutbox(config, sql, around);
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
-  const alive = lifecycle();
+  const alive: Lifecycle = { draining: false };
   const { routes, describeApi } = frontRoutes(config, sql, {
     ...around,
     core,
@@ -78,10 +78,11 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
-  const proxied = config.trustProxy ? () => undefined : untrustedProxyWatch(metrics, log);
+  const untrustedProxy = untrustedProxyReport(metrics, log);
   const handler: RequestListener = (request, response) => {
-    proxied(request);
-    if (!introspection(request, response)) pages(request, response);
+    if (!config.trustProxy && hasForwardedHeaders(request)) untrustedProxy();
+    if (CONNECT_PATHS.has(request.url?.split("?", 1)[0] ?? "")) introspection(request, response);
+    else pages(request, response);
   };
   const { host } = config;
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
@@ -123,10 +124,9 @@ function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurrounding
 }
 
 /** Counts requests through an untrusted proxy, and logs the first: all its callers share one address for limits. */
-function untrustedProxyWatch(metrics: Metrics, log: Log): (request: IncomingMessage) => void {
+function untrustedProxyReport(metrics: Metrics, log: Log): () => void {
   let logged = false;
-  return (request) => {
-    if (!hasForwardedHeaders(request)) return;
+  return () => {
     metrics.forwardedIgnored();
     if (!logged) log.warn("forwarded_headers_ignored", { setting: "TRUST_PROXY" });
     logged = true;

@@ -4,9 +4,8 @@ import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { tooLong } from "../protocol/authorization-request.ts";
 import { isCodeChallenge } from "../protocol/pkce.ts";
-import { assertMayUseGrant } from "./policy/grant-type.ts";
-import { requestableResources } from "./policy/resource.ts";
-import { requestableScopes } from "./policy/scope.ts";
+import { GRANT_HELD } from "./grants/grant.ts";
+import { requestableResources, requestableScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
 
@@ -98,7 +97,7 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
 /** Validates the rest of the request, once the response has somewhere to go. @throws {Refusal} to be sent to the client by redirect */
 export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core) {
   assertForm(request);
-  assertMayUseGrant(client, "authorization_code");
+  GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);
   const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   return {

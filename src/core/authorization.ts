@@ -3,11 +3,11 @@ import { type Client, isOpenlyRegistered, type NamedTarget, namedTargets } from 
 import { documentHost } from "../clients/document-url.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../protocol/scope.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { printScope } from "../protocol/access.ts";
+import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
+import { droppedScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
-import { droppedScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
 import type { Core } from "./ports.ts";
 
 export const clientView = (client: Client) => ({

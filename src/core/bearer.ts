@@ -1,10 +1,9 @@
 import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
-import { parseScope } from "../protocol/scope.ts";
-import { stateHolds } from "./introspection.ts";
+import { parseScope } from "../protocol/access.ts";
 import type { Core } from "./ports.ts";
-import { type AccessTokenClaims, audienceList, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
+import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 const refuse = refusing("invalid_token");
 

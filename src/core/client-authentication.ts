@@ -2,7 +2,7 @@ import { type AuthMethod, type Client, isConfidential } from "../clients/client.
 import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal, refusing } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
-import { asSecretHash, hashSecret, sameHash } from "../secret.ts";
+import { asSecretHash, hashSecret, sameHash } from "../random.ts";
 import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
 import { ENFORCED, type Rule, type RuleTrace } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";

@@ -1,4 +1,6 @@
+import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
+import type { CallContext, Core } from "./ports.ts";
 
 export type DatabaseClock = ReturnType<typeof databaseClock>;
 
@@ -51,5 +53,57 @@ export function clockWatch(offset: () => Promise<number>, warn: (seconds: number
     assertTrue(): void {
       if (apart > MAX_OFFSET) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
     },
+  };
+}
+
+/**
+ * The core for one call: everything that the call consumes, issues or revokes carries the call's deadline into its statement, and does not
+ * begin once the caller has left. Otherwise a process that was suspended could write effects that its client has already repeated.
+ * @throws {Refusal} temporarily_unavailable for a call whose deadline passed while this process stood still
+ */
+export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
+  const now = core.databaseNow?.();
+  if (notAfter !== undefined && now !== undefined && notAfter < now)
+    throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
+  const lastMoment = (): number | undefined => {
+    if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
+    if (notAfter !== undefined) return notAfter;
+    const moment = core.databaseNow?.();
+    return moment && moment + core.effectWindow;
+  };
+  const dated = (audit: AuditEntry): AuditEntry => {
+    const latest = lastMoment();
+    return latest === undefined ? audit : { ...audit, notAfter: latest };
+  };
+  const { codes, families, grants, delegations, identityAssertions, consumedIds, audit } = core;
+  return {
+    ...core,
+    codes: {
+      ...codes,
+      issue: async (hash, binding, ttl, entry) => codes.issue(hash, binding, ttl, dated(entry)),
+      redeem: async (hash, grant, family, entry) => codes.redeem(hash, grant, family, dated(entry)),
+    },
+    families: {
+      ...families,
+      rotate: async (id, from, to, ttl, entry) => families.rotate(id, from, to, ttl, dated(entry)),
+      revoke: async (id, entry) => families.revoke(id, dated(entry)),
+    },
+    grants: {
+      open: async (grant, family, sessionId, entry) => grants.open(grant, family, sessionId, dated(entry)),
+      revoke: async (id, entry) => grants.revoke(id, dated(entry)),
+    },
+    delegations: { record: async (delegation, entry) => delegations.record(delegation, dated(entry)) },
+    identityAssertions: identityAssertions && {
+      ...identityAssertions,
+      assertions: {
+        ...identityAssertions.assertions,
+        accept: async (identity, grant, entry) => identityAssertions.assertions.accept(identity, grant, dated(entry)),
+      },
+    },
+    consumedIds: {
+      ...consumedIds,
+      consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
+    },
+    audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
   };
 }

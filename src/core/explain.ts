@@ -6,13 +6,11 @@ import { type GrantCase, grantCaseOf } from "../protocol/grants.ts";
 import { answerableClient, validateRequest } from "./authorization-request.ts";
 import { type Assertion, checkAssertion } from "./client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, registeredMethod } from "./client-authentication.ts";
-import { previewOf } from "./grants/grant.ts";
-import { grantOf, rulesOfGrant } from "./grants/registry.ts";
-import { GRANT_HELD } from "./policy/grant-type.ts";
+import { GRANT_HELD, previewOf } from "./grants/grant.ts";
+import { requestableScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { isVerdict, type RuleHead, type RuleOutcome, type RuleTrace, ruleTrace } from "./policy/rule.ts";
-import { requestableScopes, SCOPE_ALLOWED } from "./policy/scope.ts";
 import type { Core, RefusedRequest } from "./ports.ts";
-import { prefetch } from "./token-request.ts";
+import { GRANT_ROWS, prefetch } from "./token-request.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;
 
@@ -56,7 +54,7 @@ export async function traceRules<Found>(rules: readonly RuleHead[], run: (trace:
   return { found, verdicts: rules.map((rule) => printed(rule, outcomes.get(rule.name))) };
 }
 
-export const rulesOf = (name: GrantCase): readonly RuleHead[] => [...Object.values(CLIENT_RULES), ...rulesOfGrant(name)];
+export const rulesOf = (name: GrantCase): readonly RuleHead[] => [...Object.values(CLIENT_RULES), ...GRANT_ROWS[name].rules];
 
 /** Verifies an assertion without using it up. @throws {Refusal} invalid_client */
 async function assertUnused(assertion: Assertion, client: Client, core: Core): Promise<void> {
@@ -78,7 +76,7 @@ export async function explainTokenRequest({ client: credential, requestId, grant
     const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
     const proveBy = (assertion: Assertion, named: Client) => assertUnused(assertion, named, core);
     const client = await evaluateClient(attempt, { trace, proveBy, assumesProof: true });
-    return grantOf(grant).preview({ client, grant, requestId, prefetched, refusalDetails: {} }, core, trace);
+    return GRANT_ROWS[grant.case].preview({ client, grant, requestId, prefetched, refusalDetails: {} }, core, trace);
   });
   return { rules: verdicts, ...(found && { granted: found }) };
 }

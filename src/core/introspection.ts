@@ -1,15 +1,15 @@
 import { isApiKey } from "../clients/api-key.ts";
 import { audienceOf, type Client } from "../clients/client.ts";
-import { sameResource } from "../protocol/resource.ts";
-import { printScope } from "../protocol/scope.ts";
-import { hashSecret } from "../secret.ts";
+import { printScope, sameResource } from "../protocol/access.ts";
+import { hashSecret } from "../random.ts";
 import type { Core, CorePorts } from "./ports.ts";
 import { headerSegment, promisesSecond } from "./signing/jws.ts";
-import type { TokenState } from "./token-state.ts";
 import {
   type AccessTokenClaims,
   asAccessToken,
   audienceList,
+  hasExpired,
+  stateHolds,
   tokenReference,
   tokenTypeOf,
   verifiedAccessToken,
@@ -17,15 +17,6 @@ import {
 
 /** The answer for a token or key that is not valid, or that the caller may not see (RFC 7662 §2.2). */
 const INACTIVE = { active: false };
-
-/** Whether a token has expired, by the clock of the database that its state was read from. Pure. */
-export const hasExpired = (claims: AccessTokenClaims, state: TokenState): boolean => claims.exp <= state.now;
-
-/** Whether token, grant, client, user and all ancestor tokens are neither revoked nor disabled. Pure. */
-export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
-  const hasUser = tokenReference(claims).userId !== undefined;
-  return !state.revoked && state.clientEnabled && (!hasUser || (state.grantLives && state.subject?.enabled === true));
-};
 
 /**
  * Whether a caller may see the state of a token: the client that it was issued to, or one that represents a resource of its audience. Pure.

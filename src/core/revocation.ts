@@ -1,9 +1,8 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import { hashSecret } from "../secret.ts";
-import { actorsOf } from "./policy/delegation.ts";
+import { hashSecret } from "../random.ts";
 import type { Core } from "./ports.ts";
-import { tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
+import { actorsOf, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
 

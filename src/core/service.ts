@@ -4,15 +4,14 @@ import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
+import { inTime } from "./clocks.ts";
 import { explainAuthorizationRequest, explainRefusal, explainTokenRequest } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
-import { inTime } from "./in-time.ts";
 import { introspect, prefetchStates, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
 import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";
 import { revoke } from "./revocation.ts";
-import { issuedTokens } from "./signing/issued-tokens.ts";
-import { createSigner } from "./signing/jws.ts";
+import { createSigner, issuedTokens } from "./signing/jws.ts";
 import { successorOf } from "./signing/successor.ts";
 import { answerTokenRequest } from "./token-request.ts";
 

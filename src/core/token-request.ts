@@ -1,14 +1,30 @@
-import type { Client } from "../clients/client.ts";
+import { type Client, isConfidential } from "../clients/client.ts";
 import { namesDocument } from "../clients/document-url.ts";
-import { Refusal } from "../errors.ts";
-import type { TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { assertGrantComplete } from "../protocol/grants.ts";
-import { hashSecret } from "../secret.ts";
-import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
-import type { Prefetched, TokenAnswer } from "./grants/grant.ts";
-import { grantOf } from "./grants/registry.ts";
+import { isRefusal, Refusal } from "../errors.ts";
+import type { ClientCredential, RefusedTokenExchange, TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { assertGrantComplete, GRANTS, type GrantCase, TOKEN_EXCHANGE } from "../protocol/grants.ts";
+import { hashSecret } from "../random.ts";
+import { authenticateAttempt, countFailure, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { authorizationCode } from "./grants/authorization-code/grant.ts";
+import { clientCredentials } from "./grants/client-credentials/grant.ts";
+import { because, type Grant, type GrantRequest, type Prefetched, type RefusalAudit, type TokenAnswer } from "./grants/grant.ts";
+import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
+import { refreshToken } from "./grants/refresh-token/grant.ts";
+import { tokenExchange } from "./grants/token-exchange/grant.ts";
+import { isVerdict } from "./policy/rule.ts";
 import type { CodeBinding, Core, CorePorts } from "./ports.ts";
-import { auditingRefusals, refuseUnauthenticated, refuseUnreadable } from "./refusal-audit.ts";
+
+/** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */
+const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {
+  authorizationCode,
+  refreshToken,
+  clientCredentials,
+  tokenExchange,
+  jwtBearer,
+};
+
+/** The same for requests whose grant is known only at run time: each is given to the row of its own case. */
+export const GRANT_ROWS = REGISTRY as { readonly [Case in GrantCase]: Grant<GrantCase> };
 
 /**
  * Begins to read the records of a token request in parallel. The client of a metadata document is taken as it was when the code was issued:
@@ -23,19 +39,23 @@ export function prefetch(
 ): Prefetched {
   const code = grant.case === "authorizationCode" ? codes.byHash(hashSecret(grant.value.code)) : undefined;
   const family = grant.case === "refreshToken" ? families.holding(hashSecret(grant.value.refreshToken)) : undefined;
-  const issued: Promise<Pick<CodeBinding, "clientId" | "documentClient"> | undefined> | undefined = code ?? family;
+  const issued: IssuedBinding = code ?? family;
   issued?.catch(() => undefined); // not awaited when the client is refused first
-  const find = async (): Promise<Client | undefined> => {
-    const registered = await clients.byClientId(clientId);
-    if (registered !== undefined || documents === undefined || !namesDocument(clientId)) return registered;
-    if (issued === undefined) return undefined;
-    assertGrantComplete(grant);
-    const binding = await issued;
-    if (binding?.clientId !== clientId || binding.documentClient === undefined)
-      throw new Refusal("invalid_grant", "nothing_granted_to_document");
-    return binding.documentClient;
-  };
-  return { client: find(), code, family };
+  const registered = clients.byClientId(clientId);
+  const client = documents === undefined ? registered : registered.then((found) => found ?? documentClient(clientId, grant, issued));
+  return { client, code, family };
+}
+
+type IssuedBinding = Promise<Pick<CodeBinding, "clientId" | "documentClient"> | undefined> | undefined;
+
+/** The client of a metadata document as it is stored with the code or refresh token that the request presents. */
+async function documentClient(clientId: string, grant: TokenRequest["grant"], issued: IssuedBinding): Promise<Client | undefined> {
+  if (issued === undefined || !namesDocument(clientId)) return undefined;
+  assertGrantComplete({ grant });
+  const binding = await issued;
+  if (binding?.clientId !== clientId || binding.documentClient === undefined)
+    throw new Refusal("invalid_grant", "nothing_granted_to_document");
+  return binding.documentClient;
 }
 
 async function authenticate(grant: TokenRequest["grant"], credential: TokenRequest["client"], core: Core) {
@@ -59,10 +79,102 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
     await authenticating;
     throw new Refusal("unsupported_grant_type", "grant_missing");
   }
-  const { refusalAudit, issue } = grantOf(grant);
+  const { refusalAudit, issue } = GRANT_ROWS[grant.case];
   const authenticated = await (refusalAudit.unauthenticated
     ? authenticating.catch((error: unknown) => refuseUnauthenticated(error, unauthenticated, core))
     : authenticating);
   const request = { ...authenticated, grant, requestId, refusalDetails: {} };
-  return auditingRefusals(refusalAudit, request, credential?.address ?? "", core, () => issue(request, core));
+  const address = credential?.address ?? "";
+  if (refusalAudit.publicClients && !isConfidential(request.client)) core.throttle.assertOpen(request.client.clientId, address);
+  try {
+    return await issue(request, core);
+  } catch (error) {
+    await recordRefusal(error, request, address, refusalAudit, core);
+    throw error;
+  }
+}
+
+/** These refusals have an audit record of the revocation that they caused. */
+const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed"];
+
+/**
+ * Records the refusal of an authenticated token request before it is thrown. Anyone could fill the log in the name of a public client: its
+ * refusals have no record unless the grant says otherwise, and then they count as failed authentication and are throttled.
+ */
+async function recordRefusal(error: unknown, request: GrantRequest, address: string, audit: RefusalAudit, core: Core): Promise<void> {
+  const { publicClients, event } = audit;
+  const { clientId } = request.client;
+  if (isVerdict(error) && (publicClients || isConfidential(request.client)) && !ALREADY_RECORDED.includes(error.reason))
+    await core.audit.record({ ...recordOf(error, clientId, request), event });
+  if (publicClients) await countFailure(error, clientId, address, core);
+}
+
+const recordOf = (
+  refusal: Refusal,
+  clientId: string,
+  { grant, requestId, refusalDetails }: Omit<GrantRequest, "client" | "prefetched">,
+) => ({
+  outcome: "failure" as const,
+  ...because(refusal),
+  actor: { type: "client" as const, id: clientId },
+  clientId,
+  grantType: GRANTS[grant.case].grantType,
+  requestId,
+  ...refusalDetails,
+});
+
+type UnauthenticatedExchange = { readonly credential: ClientCredential | undefined; readonly requestId: string };
+
+/** The client that a request names, even in a credential that is refused. */
+function namedClient(credential: ClientCredential | undefined): string | undefined {
+  try {
+    return presentedCredential(credential).clientId;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return credential?.basic?.clientId ?? credential?.clientId;
+  }
+}
+
+/** Records an exchange that is refused before its tokens are read: the named agent is the whole chain. */
+async function recordUnauthenticated(
+  refusal: Refusal,
+  { credential, requestId }: UnauthenticatedExchange,
+  { audit }: Pick<Core, "audit">,
+): Promise<void> {
+  const clientId = namedClient(credential);
+  if (clientId === undefined) return;
+  const entry = {
+    event: "token.refused",
+    outcome: "failure",
+    ...because(refusal),
+    actor: { type: "client", id: clientId },
+    clientId,
+    grantType: TOKEN_EXCHANGE,
+    actChain: [clientId],
+    requestId,
+  } as const;
+  await audit.recordUnproven(entry, credential?.address ?? "");
+}
+
+/** Records or counts the failed authentication of an exchange's agent. @throws the error, always */
+async function refuseUnauthenticated(error: unknown, exchange: UnauthenticatedExchange, ports: Pick<Core, "audit">): Promise<never> {
+  if (isRefusal(error) && error.code === "invalid_client") await recordUnauthenticated(error, exchange, ports);
+  throw error;
+}
+
+const REASON = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** Records and refuses an exchange that the front could not read, for the front's reason. @throws {Refusal} always */
+async function refuseUnreadable(
+  { error, reason, description }: RefusedTokenExchange,
+  exchange: UnauthenticatedExchange,
+  ports: Pick<Core, "audit">,
+): Promise<never> {
+  const refusal = new Refusal(
+    error === "invalid_client" ? "invalid_client" : "invalid_request",
+    REASON.test(reason) ? reason : "request_unreadable",
+    description === undefined ? {} : { description },
+  );
+  await recordUnauthenticated(refusal, exchange, ports);
+  throw refusal;
 }

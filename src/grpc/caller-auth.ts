@@ -1,9 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Refusal } from "../errors.ts";
 import type { ClientCredentialSchema } from "../gen/countersign/token/v1/token_pb.ts";
-import { parseClientCredential } from "../protocol/client-credential.ts";
-import { formOf } from "../protocol/form.ts";
-import { hashSecret, sameHash } from "../secret.ts";
+import { formOf, parseClientCredential } from "../protocol/form.ts";
+import { hashSecret, sameHash } from "../random.ts";
 
 export type PresentedCredential = MessageInitShape<typeof ClientCredentialSchema>;
 

@@ -20,36 +20,30 @@ export interface ConnectRoutesOptions {
   readonly onFault: OnFault;
 }
 
-/** @returns whether the request was for this service; if so, it is answered and its body must not be read again */
-export type ConnectRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
-
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
-const PATHS = new Set([introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`));
+/** The paths that `connectRoutes` answers. */
+export const CONNECT_PATHS: ReadonlySet<string> = new Set(
+  [introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`),
+);
 
 /**
  * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for callers without gRPC; same authentication, limits and answers as
  * over gRPC. The Connect library is loaded with the first call.
  */
-export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
+export function connectRoutes(options: ConnectRoutesOptions): Handler {
   const handler = loadOnce(() => loadHandler(options));
   return (request, response) => {
-    if (!PATHS.has(request.url?.split("?", 1)[0] ?? "")) return false;
     response.setHeader("cache-control", "no-store");
     if (request.method !== "POST") {
       response.setHeader("allow", "POST");
-      refuse(response, 405, "unimplemented", "This path takes POST.");
-      return true;
+      return refuse(response, 405, "unimplemented", "This path takes POST.");
     }
-    if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
-      refuse(response, 415, "invalid_argument", "Compression is not accepted.");
-      return true;
-    }
-    if ((request.headersDistinct["content-type"]?.length ?? 0) > 1) {
-      refuse(response, 400, "invalid_argument", "content-type was sent more than once.");
-      return true;
-    }
+    if ((request.headers["content-encoding"] ?? "identity") !== "identity")
+      return refuse(response, 415, "invalid_argument", "Compression is not accepted.");
+    if ((request.headersDistinct["content-type"]?.length ?? 0) > 1)
+      return refuse(response, 400, "invalid_argument", "content-type was sent more than once.");
     handler().then(
       (handle) => handle(request, response),
       (fault: unknown) => {
@@ -58,7 +52,6 @@ export function connectRoutes(options: ConnectRoutesOptions): ConnectRoutes {
         refuse(response, 503, "unavailable", "The service cannot answer now.");
       },
     );
-    return true;
   };
 }
 

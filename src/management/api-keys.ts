@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mintApiKey } from "../clients/api-key.ts";
 import { mayHoldApiKey } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
-import { newId } from "../identifier.ts";
+import { newId } from "../random.ts";
 import { found } from "./clients.ts";
 import { CreateApiKeyInput, RecordId } from "./inputs.ts";
 import { developerProcedure, router } from "./trpc.ts";

@@ -3,7 +3,7 @@ import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, us
 import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
-import { hashSecret } from "../secret.ts";
+import { hashSecret } from "../random.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
 

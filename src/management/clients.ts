@@ -4,8 +4,7 @@ import type { Client } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import type { NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
-import { newClientId, newId } from "../identifier.ts";
-import { hashSecret, newSecret } from "../secret.ts";
+import { hashSecret, newClientId, newId, newSecret } from "../random.ts";
 import { assertSelfServiceScopes, assertUsable, developerChange, type GivenSettings, newSettings } from "./client-rules.ts";
 import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
@@ -84,9 +83,7 @@ export async function regenerateSecret<View extends object>(id: string, view: (c
 
 /** The clients that a developer owns. @see docs/protocol.md#clients */
 export const clientsRouter = router({
-  list: developerProcedure.query(async ({ ctx }) => ({
-    clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView),
-  })),
+  list: developerProcedure.query(async ({ ctx }) => ({ clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView) })),
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
     assertSelfServiceScopes(input.scopes, []);

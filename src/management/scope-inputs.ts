@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Language } from "../language.ts";
-import { isScopeToken } from "../protocol/scope.ts";
+import { isScopeToken } from "../protocol/access.ts";
 
 /** Line breaks, other control characters, and characters that reorder or hide the text around them. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;

@@ -5,7 +5,7 @@ import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
-import { parseBearer } from "../protocol/client-credential.ts";
+import { parseBearer } from "../protocol/form.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 

@@ -130,7 +130,7 @@ export const grantCaseOf = (grantType: string): GrantCase | undefined => CASES.g
 export function parseGrant(form: Form, served: readonly string[]): GrantInit {
   const grantType = form.get("grant_type");
   if (grantType === undefined) throw new Refusal("invalid_request", "grant_type_missing", { description: "grant_type is missing." });
-  const name = served.includes(grantType) ? grantCaseOf(grantType) : undefined;
+  const name = served.includes(grantType) ? CASES.get(grantType) : undefined;
   if (name === undefined) {
     const description = `grant_type must be one of ${served.join(", ")}.`;
     throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });
@@ -140,7 +140,7 @@ export function parseGrant(form: Form, served: readonly string[]): GrantInit {
 }
 
 /** Refuses a grant that lacks a required parameter. Called for authenticated clients that may use it. @throws {Refusal} invalid_request */
-export function assertGrantComplete(grant: TokenRequest["grant"]): void {
+export function assertGrantComplete({ grant }: Pick<TokenRequest, "grant">): void {
   if (grant.case === undefined || grant.case === "refusedTokenExchange") return;
   const { required }: { readonly required: Readonly<Record<string, string>> } = GRANTS[grant.case];
   for (const name in required) {

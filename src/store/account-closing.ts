@@ -1,7 +1,7 @@
 import type { AccountClosing } from "../accounts/account.ts";
 import type { MailMessage } from "../accounts/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { record } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";

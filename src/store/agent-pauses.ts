@@ -1,5 +1,5 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
-import { insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-log.ts";
 import { userOf } from "./delegation-rows.ts";
 import { pageOf } from "./list-query.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";

@@ -1,8 +1,8 @@
 import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, Reach } from "../clients/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { CLIENT, ownerOf, reaching } from "./clients.ts";
 import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";

@@ -1,6 +1,6 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
-import { hashText, sealedRecord } from "./audit-rows.ts";
+import { hashText, sealedRecord } from "./audit-log.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
 /** Records sealed in one transaction; few on the embedded database, whose one connection it holds. */

@@ -2,9 +2,9 @@ import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
 import type { NewGrant } from "../core/token-state.ts";
-import type { SecretHash } from "../secret.ts";
-import { insertAudit, newAuditEntry } from "./audit-rows.ts";
-import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import type { SecretHash } from "../random.ts";
+import { insertAudit, newAuditEntry } from "./audit-log.ts";
+import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
 import {
   clientEpoch,
   clientEpochPassed,
@@ -19,7 +19,6 @@ import {
   touchClients,
   touchConsents,
   userEpochPassed,
-  verdicts,
 } from "./grant-rows.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Client } from "../clients/client.ts";
 import type { ClientDirectory } from "../clients/ports.ts";
-import { asSecretHash } from "../secret.ts";
+import { asSecretHash } from "../random.ts";
 import { CLIENT } from "./clients.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { fromHex, isStorable, type Sql, statement } from "./sql.ts";
@@ -21,17 +21,17 @@ const REMEMBERED_ROWS = 10_000;
 export function clientDirectory(sql: Sql): ClientDirectory {
   const parsed = new LRUCache<string, { readonly row: string; readonly client: Client }>({ max: REMEMBERED_ROWS });
 
-  const clientFrom = ({ key, secret, row }: FoundRow): Client => {
+  const entryOf = ({ key, secret, row }: FoundRow): [clientId: string, client: Client] => {
     const earlier = parsed.get(key);
-    if (earlier?.row === row) return earlier.client;
+    if (earlier?.row === row) return [key, earlier.client];
     const client = { ...(JSON.parse(row) as Client), secretHash: secret === null ? null : asSecretHash(fromHex(secret)) };
     parsed.set(key, { row, client });
-    return client;
+    return [key, client];
   };
 
   const load = coalesceReads(async (clientIds: readonly string[]) => {
     const rows = await sql.query<FoundRow>(BY_CLIENT_ID, [clientIds]);
-    return new Map(rows.map((row) => [row.key, clientFrom(row)]));
+    return new Map(rows.map(entryOf));
   }, String);
   return { byClientId: async (clientId) => (isStorable(clientId) ? load(clientId) : undefined) };
 }

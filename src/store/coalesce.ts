@@ -1,17 +1,11 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
-import { changedNothing } from "./unavailable.ts";
+import { changedNothing } from "./availability.ts";
 
 /** The most calls of a batch, and the most that may wait; further ones are refused. */
 export type CoalesceLimits = { readonly batch: number; readonly queue: number };
 
 const LIMITS: CoalesceLimits = { batch: 256, queue: 4_096 };
-
-interface Waiting<Item, Answer> {
-  readonly item: Item;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /**
  * Runs one batch at a time. Calls that arrive while it runs form the next one, so that no call is answered by a query that began before it;
@@ -24,24 +18,26 @@ function coalesce<Item, Answer>(
   answer: (items: readonly Item[]) => Promise<readonly Answer[]>,
   isDivisible: (error: unknown) => boolean,
 ): (item: Item) => Promise<Answer> {
-  const queue: Waiting<Item, Answer>[] = [];
+  const queue: Item[] = [];
+  const waiting: PromiseWithResolvers<Answer>[] = []; // one for each item of the queue
   let running = false;
 
-  const settle = async (batch: readonly Waiting<Item, Answer>[]): Promise<void> => {
+  const settle = async (items: readonly Item[], callers: readonly PromiseWithResolvers<Answer>[]): Promise<void> => {
     try {
-      const answers = await answer(batch.map(({ item }) => item));
-      if (answers.length !== batch.length) throw new Error("a batch was answered with another number of verdicts");
-      for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer);
+      const answers = await answer(items);
+      if (answers.length !== items.length) throw new Error("a batch was answered with another number of verdicts");
+      for (const [index, { resolve }] of callers.entries()) resolve(answers[index] as Answer);
     } catch (error) {
-      if (batch.length > 1 && isDivisible(error)) for (const one of batch) await settle([one]);
-      else for (const { reject } of batch) reject(error);
+      if (items.length > 1 && isDivisible(error))
+        for (const [index, item] of items.entries()) await settle([item], callers.slice(index, index + 1));
+      else for (const { reject } of callers) reject(error);
     }
   };
   const drain = async (): Promise<void> => {
     running = true;
     while (queue.length > 0) {
       await endOfTurn(); // so that all calls of this turn of the event loop join
-      await settle(queue.splice(0, limits.batch));
+      await settle(queue.splice(0, limits.batch), waiting.splice(0, limits.batch));
     }
     running = false;
   };
@@ -49,10 +45,11 @@ function coalesce<Item, Answer>(
   return (item) => {
     if (queue.length >= limits.queue)
       return Promise.reject(new Refusal("temporarily_unavailable", "storage_queue_full", { retryAfter: 1 }));
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    queue.push({ item, resolve, reject });
+    const caller = Promise.withResolvers<Answer>();
+    queue.push(item);
+    waiting.push(caller);
     if (!running) void drain();
-    return promise;
+    return caller.promise;
   };
 }
 
@@ -85,3 +82,10 @@ export const coalesceWrites = <Row, Verdict>(
   apply: (rows: readonly Row[]) => Promise<readonly Verdict[]>,
   limits: CoalesceLimits = LIMITS,
 ): ((row: Row) => Promise<Verdict>) => coalesce(limits, apply, changedNothing);
+
+/** A verdict for each row of a batch. @param won the numbers of the rows that took effect */
+export function verdicts(rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] {
+  const answers = Array<boolean>(rows.length).fill(false);
+  for (const { n } of won) answers[n] = true;
+  return answers;
+}

@@ -1,8 +1,8 @@
 import type { Consent, Consents } from "../accounts/ports.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ConsumedIds } from "../core/ports.ts";
-import { inTime } from "./audit-rows.ts";
-import { coalesceWrites } from "./coalesce.ts";
-import { verdicts } from "./grant-rows.ts";
+import { inTime } from "./audit-log.ts";
+import { coalesceWrites, verdicts } from "./coalesce.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 
 // Of equal ids in a batch the first is used. Sorted, so that two processes with the same ids cannot deadlock.

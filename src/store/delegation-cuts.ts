@@ -1,6 +1,6 @@
 import type { DelegationRepository } from "../accounts/delegations.ts";
-import { isUuid } from "../identifier.ts";
-import { insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { insertAudit } from "./audit-log.ts";
 import { madeBy, userOf } from "./delegation-rows.ts";
 import { endGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";

@@ -1,5 +1,5 @@
 import type { Delegation, DelegationRepository, EndReason, RootGrant } from "../accounts/delegations.ts";
-import { isUuid } from "../identifier.ts";
+import { isUuid } from "../random.ts";
 import { delegationCuts } from "./delegation-cuts.ts";
 import { brokenAbove, pausedAbove, pausedFor, userOf } from "./delegation-rows.ts";
 import { isClientEnabled } from "./grant-rows.ts";

@@ -1,9 +1,9 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Delegations, NewDelegation } from "../core/ports.ts";
-import { insertAudit, newAuditEntry } from "./audit-rows.ts";
-import { coalesceWrites } from "./coalesce.ts";
+import { insertAudit, newAuditEntry } from "./audit-log.ts";
+import { coalesceWrites, verdicts } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
-import { partiesEnabled, touchClients, userEpochPassed, verdicts } from "./grant-rows.ts";
+import { partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 

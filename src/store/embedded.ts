@@ -1,7 +1,9 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PGlite } from "@electric-sql/pglite";
+import type { PGlite, Transaction } from "@electric-sql/pglite";
+import { asUnavailable, repeatedOnce, storageUnavailable } from "./availability.ts";
 import { lockDirectory } from "./directory-lock.ts";
+import type { Parameter, Sql, Statement } from "./sql.ts";
 
 export type EmbeddedDatabase = { readonly pglite: PGlite; close(): Promise<void> };
 
@@ -61,3 +63,23 @@ const blankCluster = async (): Promise<Blob> => {
   const { dataDir } = await import("@electric-sql/pglite-prepopulatedfs");
   return dataDir();
 };
+
+async function run<Row>(on: PGlite | Transaction, { text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+  try {
+    return (await on.query<Row>(text, [...parameters])).rows;
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
+
+/**
+ * The embedded database: one connection, on which statements and transactions wait for each other. Inside a transaction only its `tx` may
+ * be used; any other statement would deadlock.
+ */
+export const pgliteSql = (database: PGlite): Sql => ({
+  query: (statement, parameters) => repeatedOnce(() => run(database, statement, parameters)),
+  transaction: async (work) => {
+    if (database.closed) throw storageUnavailable(new Error("the embedded database is closed"));
+    return repeatedOnce(() => database.transaction((tx) => work({ query: (statement, parameters) => run(tx, statement, parameters) })));
+  },
+});

@@ -105,9 +105,3 @@ export const clientEpoch = (clientId: string): string =>
 /** Sorts a batch by the rows that it changes, so that two batches cannot deadlock. */
 export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>
   rows.toSorted((one, other) => (one[key] < other[key] ? -1 : 1));
-
-/** A verdict for each row of a batch. @param won the numbers of the rows that took effect */
-export const verdicts = (rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] => {
-  const numbers = new Set(won.map(({ n }) => n));
-  return rows.map((_, n) => numbers.has(n));
-};

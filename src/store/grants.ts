@@ -1,6 +1,6 @@
 import type { Grants } from "../core/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { entriesIn, insertAudit, newAuditEntry } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 

@@ -3,7 +3,7 @@ import type { AuditEvent } from "../audit.ts";
 import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/ports.ts";
 import { Refusal } from "../errors.ts";
-import { insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { clientEpoch, GRANT_INPUT, grantRow, isClientEnabled, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";

@@ -1,8 +1,7 @@
 import type { MikroORM } from "@mikro-orm/sql";
-import { embeddedDatabase } from "./embedded.ts";
+import { embeddedDatabase, pgliteSql } from "./embedded.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
-import { pgliteSql } from "./sql-pglite.ts";
 
 /** A PostgreSQL server, a directory of this process, or (neither) its memory. */
 export type DatabaseLocation = { readonly url?: string | undefined; readonly dir?: string | undefined };

@@ -1,8 +1,8 @@
 import type { PasswordChanges } from "../accounts/password-change.ts";
 import type { MailMessage, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
-import { isUuid } from "../identifier.ts";
-import { insertAudit, record } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { insertAudit, record } from "./audit-log.ts";
 import { MAIL_INPUT, NOTICE_TTL, queueMail, unsend } from "./outbox.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";

@@ -4,7 +4,7 @@ import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { provisionedChange } from "../management/client-rules.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { sameHash } from "../secret.ts";
+import { sameHash } from "../random.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { realms } from "./realms.ts";
 import { assertRemoved } from "./removals.ts";

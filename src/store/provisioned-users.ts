@@ -2,7 +2,7 @@ import type { User } from "../accounts/ports.ts";
 import type { AuditActor } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { record } from "./audit-rows.ts";
+import { record } from "./audit-log.ts";
 import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { type Sql, statement } from "./sql.ts";

@@ -2,7 +2,7 @@ import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { record } from "./audit-rows.ts";
+import { record } from "./audit-log.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { finishRemovalOfClients } from "./removals.ts";

@@ -1,7 +1,7 @@
 import type { Realm, Realms } from "../clients/ports.ts";
-import { isUuid } from "../identifier.ts";
 import type { ManagedRealms } from "../management/ports.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { listRows } from "./list-query.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";

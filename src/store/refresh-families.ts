@@ -1,9 +1,8 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import type { Confirmation } from "../core/tokens/access-token.ts";
-import { isUuid } from "../identifier.ts";
-import { asSecretHash, type SecretHash } from "../secret.ts";
-import { insertAudit, newAuditEntry } from "./audit-rows.ts";
-import { coalesceReads, coalesceWrites } from "./coalesce.ts";
+import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
+import { insertAudit, newAuditEntry } from "./audit-log.ts";
+import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
 import {
   clientEpochPassed,
   documentClientOf,
@@ -13,7 +12,6 @@ import {
   touchClients,
   touchConsents,
   userEpochPassed,
-  verdicts,
 } from "./grant-rows.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";

@@ -1,9 +1,9 @@
-import { insertAudit } from "./audit-rows.ts";
+import { insertAudit } from "./audit-log.ts";
+import { storageUnavailable } from "./availability.ts";
 import { type Removal, removeBatch } from "./removal-steps.ts";
 import { type Sql, statement } from "./sql.ts";
 import { REMOVALS, type RemovalKind } from "./tables/records.ts";
 import { type RowOf, without } from "./tables/table.ts";
-import { storageUnavailable } from "./unavailable.ts";
 
 type Tx = Pick<Sql, "query">;
 

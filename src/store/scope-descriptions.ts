@@ -1,8 +1,8 @@
 import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { AuditEntry } from "../audit.ts";
-import { isUuid } from "../identifier.ts";
 import type { ManagedScopes } from "../management/ports.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import type { Outcome } from "./provisioned-users.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 

@@ -1,6 +1,6 @@
 import type { Sessions } from "../accounts/ports.ts";
-import { isUuid } from "../identifier.ts";
-import { entriesIn, insertAudit, record } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";

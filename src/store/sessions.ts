@@ -1,14 +1,13 @@
 import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
-import { isUuid } from "../identifier.ts";
-import type { SecretHash } from "../secret.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid, type SecretHash } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
+import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
-import { isUnavailable } from "./unavailable.ts";
 import { USER } from "./users.ts";
 
 const SESSION = ["id", "userId", "authTime", "expiresAt"] as const;

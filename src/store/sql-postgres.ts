@@ -1,6 +1,6 @@
 import pg from "pg";
+import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
 import type { Parameter, Sql, Statement } from "./sql.ts";
-import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "./unavailable.ts";
 
 /** Milliseconds. */
 const CONNECT = 1_000;

@@ -1,6 +1,6 @@
 import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/token-state.ts";
-import { isUuid } from "../identifier.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { isClientEnabled } from "./grant-rows.ts";

@@ -1,6 +1,6 @@
-import { isUuid } from "../identifier.ts";
+import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
-import { entriesIn, insertAudit } from "./audit-rows.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { SecretHash } from "../secret.ts";
+import type { SecretHash } from "../random.ts";
 
 /** A user as a credential's issuer identifies them. */
 export type WalletIdentity = { readonly issuer: string; readonly subject: string };

@@ -5,7 +5,7 @@ import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { IntrospectionService } from "../../src/gen/countersign/introspection/v1/introspection_pb.ts";
-import { connectRoutes } from "../../src/grpc/connect-routes.ts";
+import { CONNECT_PATHS, connectRoutes } from "../../src/grpc/connect-routes.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
 import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
 
@@ -21,7 +21,8 @@ beforeAll(async () => {
     onFault: (fault) => faults.push(fault),
   });
   server = createServer((request, response) => {
-    if (!routes(request, response)) response.writeHead(404).end("no such service");
+    if (CONNECT_PATHS.has(request.url ?? "")) routes(request, response);
+    else response.writeHead(404).end("no such service");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,5 +1,4 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { knownRevocations } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
 import { revocationDigest } from "../../src/core/revocation-events.ts";
@@ -12,7 +11,7 @@ import {
   type TokenRequest,
   TokenRequestSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
 import { consents } from "../../src/store/consents.ts";
@@ -20,7 +19,7 @@ import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { anId, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { aClock } from "../support/clock.ts";
 import { coreOver } from "../support/core.ts";

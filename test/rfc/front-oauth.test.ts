@@ -24,7 +24,7 @@ function authenticate(client: ClientCredential | undefined): void {
 const core = coreWith({
   async token(request) {
     authenticate(request.client);
-    assertGrantComplete(request.grant);
+    assertGrantComplete(request);
     calls.push(request);
     if (request.grant.case === "refreshToken") throw new Refusal("invalid_grant", "refresh_token_unknown");
     const withUser = request.grant.case === "authorizationCode" ? { refreshToken: "r", idToken: "i" } : {};

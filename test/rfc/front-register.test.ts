@@ -3,7 +3,7 @@ import type { AuditEntry } from "../../src/audit.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
 import { Refusal } from "../../src/errors.ts";
 import { registerRoute } from "../../src/front/oauth/register.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 
 let stored: { client: NewClient; audit: AuditEntry }[] = [];

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Lifecycle, lifecycle } from "../../src/front/http/steps.ts";
+import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { introspectRoute } from "../../src/front/oauth/introspect.ts";
 import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/register.ts";
 import { revokeRoute } from "../../src/front/oauth/revoke.ts";
 import { tokenRoute } from "../../src/front/oauth/token.ts";
 import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import { docsRoutes } from "../../src/front/system/docs.ts";
-import { healthRoutes } from "../../src/front/system/health.ts";
+import { healthRoutes, systemRoutes } from "../../src/front/system/health.ts";
 import { openApiDocument } from "../../src/front/system/openapi.ts";
-import { systemRoutes } from "../../src/front/system/system.ts";
 import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";
 import { coreWith } from "../support/fake-core.ts";
@@ -31,7 +30,7 @@ async function withProbes(
   probes: Partial<Record<"database" | "redis" | "core", () => Promise<boolean>>>,
   run: (world: World) => Promise<void>,
 ) {
-  const life = lifecycle();
+  const life: Lifecycle = { draining: false };
   const routes = healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, ...probes, lifecycle: life });
   const front = await startFront({ routes, lifecycle: life });
   try {
@@ -74,7 +73,7 @@ describe("health", () => {
 
   test("is 503 while draining, though every service is there", () =>
     withProbes({}, async (world) => {
-      world.life.startDraining();
+      world.life.draining = true;
       expect(await health(world)).toMatchObject([503, { status: "draining" }]);
       const live = await fetch(`${world.front.url}/health/live`);
       expect([live.status, live.headers.get("connection")]).toEqual([200, "close"]);
@@ -105,7 +104,7 @@ describe("greeting, metrics and reference", () => {
       ...userinfoRoutes(options),
       registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
       ...userRoutes({ issuer: ISSUER } as UserPorts),
-      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: lifecycle() }),
+      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: { draining: false } }),
     ];
     const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 

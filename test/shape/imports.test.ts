@@ -3,7 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /** Small words that every room with a will of its own may speak. */
-const WORDS = ["errors", "clock", "secret", "identifier", "audit", "language", "load-once", "concurrency-limit"];
+const WORDS = ["errors", "clock", "random", "audit", "language", "load-once", "concurrency-limit"];
 
 /** Which room of src may import which: this is the one place where it is written down. Its own files a room may always import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -17,8 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   gen: [],
   audit: [],
   "audit-chain": [], // proves a log without the server
-  secret: ["clock"],
-  identifier: ["clock"],
+  random: ["clock"],
   "development-keys": ["ml-dsa-key"],
   telemetry: ["errors"],
   protocol: ["errors", "gen"],

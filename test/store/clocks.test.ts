@@ -13,7 +13,7 @@ import {
   VerifyAccessTokenRequestSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { TOKEN_EXCHANGE } from "../../src/protocol/grants.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { anId, auditOf } from "../support/accounts.ts";
 import { coreOver, ISSUER } from "../support/core.ts";

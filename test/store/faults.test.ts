@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { readiness } from "../../src/store/availability.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { type Database, openDatabase } from "../../src/store/orm.ts";
-import { readiness } from "../../src/store/readiness.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aHash, anAudit } from "../support/accounts.ts";

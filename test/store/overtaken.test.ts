@@ -8,7 +8,7 @@ import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts
 import { isRefusal } from "../../src/errors.ts";
 import { type TokenRequest, TokenRequestSchema } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { TOKEN_EXCHANGE } from "../../src/protocol/grants.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import type { Database } from "../../src/store/orm.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { SecretHash } from "../../src/secret.ts";
+import type { SecretHash } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import { aHash } from "../support/accounts.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { User } from "../../src/accounts/ports.ts";
-import type { SecretHash } from "../../src/secret.ts";
+import type { SecretHash } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { hex } from "../../src/store/sql.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";

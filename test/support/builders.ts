@@ -9,7 +9,7 @@ import {
   RefreshTokenGrantSchema,
   TokenExchangeGrantSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret } from "../../src/random.ts";
 
 /** RFC 7636 appendix B. */
 export const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";

@@ -1,7 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { type AppOptions, createApp } from "../../src/front/http/app.ts";
-import { lifecycle } from "../../src/front/http/steps.ts";
 
 export const ISSUER = "http://localhost:3000";
 
@@ -25,7 +24,7 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
       fault: ({ error }) => faults.push(error),
       refused: () => undefined,
     },
-    lifecycle: lifecycle(),
+    lifecycle: { draining: false },
     requestId: () => `r${++count}`,
     ...options,
   });

@@ -2,7 +2,7 @@ import type { Client } from "../../src/clients/client.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
 import type { CodeBinding, NewFamily } from "../../src/core/ports.ts";
 import type { NewGrant } from "../../src/core/token-state.ts";
-import type { SecretHash } from "../../src/secret.ts";
+import type { SecretHash } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientRegistry } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";

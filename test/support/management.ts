@@ -1,13 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
-import { apiKeyRoutes } from "../../src/front/api/api-keys.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
-import { newId } from "../../src/identifier.ts";
 import type { ManagementPorts } from "../../src/management/ports.ts";
-import { hashSecret } from "../../src/secret.ts";
+import { hashSecret, newId } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { users } from "../../src/store/users.ts";
 import { freshEmbedded } from "./database.ts";
@@ -91,7 +89,7 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
   const options = { issuer: ISSUER, ports, fault };
-  const routes = [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)];
+  const routes = [...clientApiRoutes(options), ...trpcRoutes(options)];
   const telemetry = { fault, observe: () => {}, refused: () => {} };
   return startFront({ routes, telemetry }).then((front) => ({ ...front, faults }));
 };

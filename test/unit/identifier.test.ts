@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { newId } from "../../src/identifier.ts";
+import { newId } from "../../src/random.ts";
 
 const millisecondsOf = (id: string): number => Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
 

@@ -1,12 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditEntry, AuditEvent } from "../../audit.ts";
 import type { Client } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
-import type { GrantCase } from "../../protocol/grants.ts";
-import { printScope } from "../../protocol/scope.ts";
-import type { RuleHead, RuleTrace } from "../policy/rule.ts";
+import { printScope } from "../../protocol/access.ts";
+import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
+import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { CodeState, Core, FamilyState } from "../ports.ts";
-import type { Confirmation } from "../tokens/access-token.ts";
+import { signHybridJwt, signJwt } from "../signing/jws.ts";
+import { type AccessTokenContents, accessTokenClaims, type Confirmation, tokenTypeOf } from "../tokens/access-token.ts";
 
 /** The records that are being read for a token request: its client, and the code or the family of the refresh token that it presents. */
 export interface Prefetched {
@@ -52,6 +54,33 @@ export interface Grant<Case extends GrantCase> {
   preview(request: GrantRequest<Case>, core: Core, trace: RuleTrace): Promise<WouldBeGranted>;
 }
 
+export const GRANT_HELD: Rule<{ readonly client: Client; readonly grant: { readonly case: GrantCase } }> = {
+  name: "grant_held",
+  demand: "The client is registered for the grant.",
+  source: "RFC 6749 §5.2",
+  check: ({ client, grant }) => {
+    if (!client.grantTypes.includes(GRANTS[grant.case].grantType)) throw new Refusal("unauthorized_client", "grant_not_held");
+  },
+};
+
+export const PARAMETERS_PRESENT: Rule<{ readonly grant: TokenRequest["grant"] }> = {
+  name: "parameters_present",
+  demand: "No required parameter of the grant is missing.",
+  source: "RFC 6749 §5.2",
+  check: assertGrantComplete,
+};
+
+export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
+
+/** Evaluates the rules that every grant has before its own. @throws {Refusal} unauthorized_client, invalid_request */
+export function checkGrantUse(
+  request: { readonly client: Client; readonly grant: Extract<TokenRequest["grant"], { readonly case: GrantCase }> },
+  trace: RuleTrace,
+): void {
+  trace.check(GRANT_HELD, request);
+  trace.check(PARAMETERS_PRESENT, request);
+}
+
 export const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicClients: false, unauthenticated: false };
 
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
@@ -63,3 +92,27 @@ export const previewOf = (scopes: readonly string[], audience: readonly string[]
   expiresIn: core.lifetimes.accessToken,
   issuedTokenType: ACCESS_TOKEN_TYPE,
 });
+
+/** `now` is set where the lifetime depends on another token. */
+type AccessTokenRequest = Omit<AccessTokenContents, "issuer" | "clientId" | "now"> & { readonly client: Client; readonly now?: number };
+
+/**
+ * Issues an access token: the members that every token answer has, and in self-contained delivery (PQC_TOKEN_DELIVERY) the second signature.
+ * @see docs/protocol.md#token-response, docs/protocol.md#hybrid-signing
+ */
+export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
+  const { accessToken: key, hybrid } = core.keys.signing();
+  const { client, lifetime, scopes, cnf, now = core.clock() } = token;
+  const claims = accessTokenClaims({ ...token, issuer: core.issuer, clientId: client.clientId, now });
+  const answer = { tokenType: tokenTypeOf(cnf), expiresIn: lifetime, scope: printScope(scopes) };
+  if (hybrid === undefined) return { ...answer, accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
+  const { token: accessToken, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
+  const { alg } = hybrid.jwk;
+  // Stored before the token is issued, because its holder may request the signature at once.
+  await core.detachedSignatures.keep(claims.jti, { alg, signature: detached }, claims.exp);
+  if (!core.selfContained) return { ...answer, accessToken };
+  return { ...answer, accessToken, pqcSignature: Buffer.from(detached).toString("base64url"), pqcAlg: alg };
+}
+
+/** The members of an audit record that say why a request was refused. */
+export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });

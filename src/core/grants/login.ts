@@ -1,13 +1,13 @@
 import { FIRST_PARTY_CLIENT_ID } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb.ts";
-import { newId } from "../../identifier.ts";
-import { printScope } from "../../protocol/scope.ts";
+import { printScope } from "../../protocol/access.ts";
+import { newId } from "../../random.ts";
 import type { Core } from "../ports.ts";
 import type { NewGrant } from "../token-state.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
-import { accessTokenAnswer } from "./token-answer.ts";
+import { accessTokenAnswer } from "./grant.ts";
 
 const LOGIN_SCOPES = ["openid", "profile", "email"];
 

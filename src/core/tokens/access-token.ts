@@ -1,9 +1,10 @@
-import type { RandomBytes } from "../../clock.ts";
-import { printScope } from "../../protocol/scope.ts";
+import { MAX_ACTORS } from "../../clients/client.ts";
+import { Refusal } from "../../errors.ts";
+import { printScope } from "../../protocol/access.ts";
+import { isUuid, type RandomBytes } from "../../random.ts";
 import type { Core } from "../ports.ts";
-import type { VerifiedClaims } from "../signing/issued-tokens.ts";
-import type { TokenReference } from "../token-state.ts";
-import { isActor, isAncestry, isAudience, isConfirmation, isObject, isReference, isScope, isText, isTime } from "./claim-shapes.ts";
+import type { VerifiedClaims } from "../signing/jws.ts";
+import type { TokenReference, TokenState } from "../token-state.ts";
 
 /** A chain of actors, the current one outermost (RFC 8693 §4.1). */
 export type Actor = { readonly sub: string; readonly act?: Actor };
@@ -131,3 +132,86 @@ export function tokenReference({ jti, client_id: clientId, sub: userId }: Access
   if (first === DELEGATED) return { jti, clientId, userId, delegationId: unpacked(second) };
   return { jti, clientId, userId, grantId: unpacked(first) };
 }
+
+/** Whether a token has expired, by the clock of the database that its state was read from. Pure. */
+export const hasExpired = (claims: AccessTokenClaims, state: TokenState): boolean => claims.exp <= state.now;
+
+/** Whether token, grant, client, user and all ancestor tokens are neither revoked nor disabled. Pure. */
+export const stateHolds = (claims: AccessTokenClaims, state: TokenState): boolean => {
+  const hasUser = tokenReference(claims).userId !== undefined;
+  return !state.revoked && state.clientEnabled && (!hasUser || (state.grantLives && state.subject?.enabled === true));
+};
+
+// The shapes that claims must have before they are used: a signature proves that this issuer wrote a token, not that this release did.
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Text that a column can hold: not empty, without NUL or lone surrogates. */
+export const isText = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && !value.includes("\0") && value.isWellFormed();
+
+/** Scope tokens separated by spaces; empty for a token without any scope (RFC 6749 §3.3). */
+const isScope = (value: unknown): value is string => typeof value === "string" && /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/.test(value);
+
+/** The end of the year 9999, the last date that every database can write. */
+const LAST_SECOND = 253_402_300_799;
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_SECOND;
+
+const isAudience = (value: unknown): value is string | readonly string[] =>
+  isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText));
+
+/** A confirmation by a method that this release knows (RFC 9449 §6.1, RFC 8705 §3.1). */
+const isConfirmation = (value: unknown): boolean => isObject(value) && [value.jkt, value["x5t#S256"]].filter(isText).length === 1;
+
+function isActor(value: unknown): boolean {
+  for (let actor: unknown = value; actor !== undefined; actor = actor.act) {
+    if (!isObject(actor) || !isText(actor.sub)) return false;
+  }
+  return value !== undefined;
+}
+
+/** 16 bytes in base64url: a packed UUID, or random ones. */
+const PACKED = /^[A-Za-z0-9_-]{21}[AQgw]$/;
+const RANDOM = /^[A-Za-z0-9_-]{16}$/;
+
+/**
+ * Whether jti and sub are those of a client's own token, a user's token with its grant, or a delegated token.
+ * @param delegated the first part of a delegated token's jti
+ */
+function isReference(jti: unknown, sub: unknown, delegated: string): boolean {
+  if (!isText(jti) || !isText(sub)) return false;
+  const [first = "", second, ...more] = jti.split(".");
+  if (second === undefined) return true;
+  const wellFormed = first === delegated ? PACKED.test(second) : PACKED.test(first) && RANDOM.test(second);
+  return wellFormed && more.length === 0 && isUuid(sub);
+}
+
+const isAncestry = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => isObject(entry) && isText(entry.jti) && isText(entry.client_id));
+
+/** Lists the client ids of a chain, the current actor first. */
+export function actorsOf(act: Actor | undefined): readonly string[] {
+  const actors: string[] = [];
+  for (let actor = act; actor !== undefined; actor = actor.act) actors.push(actor.sub);
+  return actors;
+}
+
+/**
+ * Adds an actor to a chain as its outermost.
+ * @param chain undefined for a token without actors
+ * @throws {Refusal} invalid_request when there would be more than four
+ * @see RFC 8693 §4.1, docs/protocol.md#token-exchange-rules
+ */
+export function appendActor(chain: Actor | undefined, clientId: string): Actor {
+  if (actorsOf(chain).length >= MAX_ACTORS) throw new Refusal("invalid_request", "too_many_actors");
+  return chain === undefined ? { sub: clientId } : { sub: clientId, act: chain };
+}
+
+/**
+ * Seconds that a derived token lives: never longer than the token that it is derived from.
+ * @param configured seconds  @param endsAt seconds since the epoch  @param now seconds since the epoch
+ * @see docs/protocol.md#token-exchange
+ */
+export const tokenLifetime = (configured: number, endsAt: number, now: number): number => Math.min(configured, endsAt - now);

@@ -1,7 +1,6 @@
 import type { Core } from "../ports.ts";
 import type { Subject } from "../token-state.ts";
-import type { AccessTokenContents } from "./access-token.ts";
-import { isText } from "./claim-shapes.ts";
+import { type AccessTokenContents, isText } from "./access-token.ts";
 
 interface IdTokenContents extends Pick<AccessTokenContents, "issuer" | "clientId" | "scopes" | "now" | "lifetime"> {
   readonly subject: Subject;

@@ -1,4 +1,4 @@
-import { printScope } from "../../protocol/scope.ts";
+import { printScope } from "../../protocol/access.ts";
 import type { Subject } from "../token-state.ts";
 import type { AccessTokenContents } from "./access-token.ts";
 

@@ -1,23 +1,21 @@
 import { type IncomingMessage, METHODS, type RequestListener } from "node:http";
 import { Router } from "@koa/router";
 import Koa from "koa";
-import compose from "koa-compose";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "./address.ts";
 import { apiErrorPrinter } from "./errors.ts";
-import { inFlight } from "./in-flight.ts";
-import { LightContext } from "./light-context.ts";
 import {
   type ErrorPrinter,
   type FrontContext,
   type FrontState,
   type Handler,
   type HotContext,
+  LightContext,
   pathsOf,
   pathText,
   type Route,
 } from "./routes.ts";
-import { type EdgeOptions, observing, refuseMethod, routeSteps } from "./steps.ts";
+import { type EdgeOptions, inFlight, observing, refuseMethod, routeSteps } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests"> {
   readonly issuer: string;
@@ -57,7 +55,7 @@ export function createApp(options: AppOptions): RequestListener {
     Object.assign(ctx.state, stateOf(ctx.req));
     return next();
   });
-  koa.use(observing(edge));
+  koa.use(observing<FrontContext>((_, next) => next(), edge) as Koa.Middleware);
   const routed = routerOf(routes, edge).routes();
   koa.use((ctx, next) => (hasOneSpelling(ctx) ? routed(ctx as FrontContext, next) : next()));
   koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
@@ -106,14 +104,15 @@ function allowedMethods(routes: readonly Route[], path: string): readonly string
 /** What answers a hot route, by path and method. */
 function hotRoutesOf(routes: readonly Route[], edge: EdgeOptions): Map<string, Map<string, (ctx: LightContext) => Promise<void>>> {
   const byPath = new Map<string, Map<string, (ctx: LightContext) => Promise<void>>>();
+  const routed = async (): Promise<void> => undefined; // nothing comes after the route
   for (const route of routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))
     for (const name of pathsOf(route)) {
-      const steps = compose<HotContext>([observing(edge), routeSteps({ ...route, name }, edge)]);
+      const answer = observing(routeSteps<HotContext>({ ...route, name }, edge), edge);
       const byMethod = byPath.get(name) ?? new Map();
       byPath.set(name, byMethod);
       for (const method of route.method === "GET" ? ["GET", "HEAD"] : [route.method])
         byMethod.set(method, async (ctx: LightContext) => {
-          await steps(ctx);
+          await answer(ctx, routed);
           ctx.send();
         });
     }

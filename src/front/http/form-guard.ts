@@ -1,8 +1,7 @@
 import { csrfToken, isCsrfToken } from "../../accounts/sessions.ts";
-import type { RandomBytes } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { Form } from "../../protocol/form.ts";
-import { newSecret } from "../../secret.ts";
+import { newSecret, type RandomBytes } from "../../random.ts";
 import type { Cookies } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 

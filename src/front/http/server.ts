@@ -33,7 +33,7 @@ export async function listen(options: ListenOptions) {
   const { lifecycle } = options;
   let drained: Promise<void> | undefined;
   const drain = async (notice: number, grace: number) => {
-    lifecycle.startDraining();
+    lifecycle.draining = true;
     await pause(notice);
     await Promise.all(servers.map((server) => closeServer(server, grace)));
   };

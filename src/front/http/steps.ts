@@ -1,9 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import compose, { type Middleware } from "koa-compose";
-import type { RandomBytes } from "../../clock.ts";
+import type { Middleware } from "koa-compose";
 import { isRefusal, Refusal } from "../../errors.ts";
+import type { RandomBytes } from "../../random.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
-import type { InFlight } from "./in-flight.ts";
 import type { Handler, HotContext, RouteOf } from "./routes.ts";
 
 /** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
@@ -34,14 +33,14 @@ export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essenti
 
 /** Sets the headers of every response, and observes the response once it is complete. */
 export const observing =
-  <Context extends HotContext>({ telemetry, lifecycle }: EdgeOptions): Middleware<Context> =>
+  <Context extends HotContext>(answer: Middleware<Context>, { telemetry, lifecycle }: EdgeOptions): Middleware<Context> =>
   async (ctx, next) => {
     const started = performance.now();
     const { state } = ctx;
     ctx.set("X-Request-Id", state.requestId);
     ctx.set("X-Content-Type-Options", "nosniff");
-    if (lifecycle.isDraining()) ctx.set("Connection", "close");
-    await next();
+    if (lifecycle.draining) ctx.set("Connection", "close");
+    await answer(ctx, next);
     telemetry.observe(
       state.route,
       METHODS.has(ctx.method) ? ctx.method : "other",
@@ -51,30 +50,28 @@ export const observing =
     );
   };
 
-/** The middleware of one route: errors are printed in its shape, then limits apply, then it answers. */
+/** The middleware of one route: limits apply, then it answers; errors are printed in its shape. */
 export function routeSteps<Context extends HotContext>(step: Step<Context>, { telemetry, requests }: EdgeOptions): Middleware<Context> {
   const { name, print, answer, essential = false, cors } = step;
-  const printing: Middleware<Context> = async (ctx, next) => {
-    ctx.state.route = name;
+  return async (ctx) => {
+    const { state } = ctx;
+    state.route = name;
     try {
-      await next();
+      await requests.run((signal, receive) => {
+        state.signal = signal;
+        state.receive = receive;
+        assertSingleFields(ctx.req);
+        if (cors) openToScripts(ctx);
+        return answer(ctx);
+      }, essential);
     } catch (error) {
       const refusal = isRefusal(error) ? error : undefined;
-      const where = { requestId: ctx.state.requestId, route: name };
+      const where = { requestId: state.requestId, route: name };
       if (refusal === undefined) telemetry.fault({ ...where, error });
       print(ctx, refusal);
       if (refusal !== undefined) telemetry.refused(refusal, where);
     }
   };
-  const limited: Middleware<Context> = (ctx) =>
-    requests.run((signal, receive) => {
-      ctx.state.signal = signal;
-      ctx.state.receive = receive;
-      assertSingleFields(ctx.req);
-      if (cors) openToScripts(ctx);
-      return answer(ctx);
-    }, essential);
-  return compose<Context>([printing, limited]);
 }
 
 /** Answers a method that a path does not take, and a preflight request where scripts of other origins may read it. */
@@ -115,16 +112,92 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Whether this front still accepts traffic. One per process. */
-export type Lifecycle = ReturnType<typeof lifecycle>;
+/** Whether this front still accepts traffic. One per process. Once draining, health reports it and every response closes its connection. */
+export interface Lifecycle {
+  draining: boolean;
+}
 
-export function lifecycle() {
-  let draining = false;
+/** The requests in flight, each with a deadline. */
+export type InFlight = ReturnType<typeof inFlight>;
+
+/** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
+export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
+
+type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
+
+const overloaded = () => new Refusal("temporarily_unavailable", "front_overloaded", { retryAfter: 1 });
+
+/** @param cap requests that may be in flight  @param deadline milliseconds that each may take */
+export function inFlight(cap = 512, deadline = 15_000) {
+  let size = 0;
+  const deadlines = commonDeadline(deadline);
+  const receive: Receive = async (body) => {
+    size -= 1;
+    let received: Awaited<ReturnType<typeof body>>;
+    try {
+      received = await body();
+    } finally {
+      size += 1;
+    }
+    if (size > cap) throw overloaded();
+    return received;
+  };
   return {
-    isDraining: (): boolean => draining,
-    /** From now on health reports `draining` and every response closes its connection. Idempotent. */
-    startDraining(): void {
-      draining = true;
+    get size(): number {
+      return size;
+    },
+    /** Runs a request, an essential one even above the cap. @throws {Refusal} temporarily_unavailable above the cap, past the deadline */
+    async run(work: Work, essential: boolean): Promise<void> {
+      if (size >= cap && !essential) throw overloaded();
+      size += 1;
+      const abort = new AbortController();
+      const overdue = Promise.withResolvers<never>();
+      const slot = deadlines.begin(() => {
+        const refusal = new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
+        abort.abort(refusal);
+        overdue.reject(refusal);
+      });
+      try {
+        await Promise.race([work(abort.signal, receive), overdue.promise]);
+      } finally {
+        size -= 1;
+        deadlines.end(slot);
+      }
+    },
+  };
+}
+
+/**
+ * One timer for all requests, which waits for the oldest: a timer for each would cost more than the rest of this file.
+ * Their slots are reused. A growing Set would leave old tables behind that keep requests alive until a full garbage collection.
+ */
+function commonDeadline(milliseconds: number) {
+  const slots: ({ readonly until: number; readonly giveUp: () => void } | undefined)[] = []; // `until` by performance.now()
+  const free: number[] = [];
+  let armed = false;
+  const arm = (wait: number): void => {
+    armed = true;
+    setTimeout(look, wait).unref(); // a request in flight has a socket that keeps the process alive
+  };
+  function look(): void {
+    armed = false;
+    const now = performance.now();
+    const open = slots.filter((one) => one !== undefined);
+    const rest = open.filter(({ until }) => until > now);
+    if (rest.length > 0) arm(Math.min(...rest.map(({ until }) => until)) - now);
+    for (const one of open) if (one.until <= now) one.giveUp();
+  }
+  return {
+    /** @returns a slot, to be given back to `end` */
+    begin(giveUp: () => void): number {
+      const slot = free.pop() ?? slots.length;
+      slots[slot] = { until: performance.now() + milliseconds, giveUp };
+      if (!armed) arm(milliseconds);
+      return slot;
+    },
+    end(slot: number): void {
+      slots[slot] = undefined;
+      free.push(slot);
     },
   };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { Actor, IntrospectResponse } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
+import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, json, lazily, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";

@@ -1,9 +1,8 @@
 import type { PendingRequest, PendingRequests, SignedIn } from "../../accounts/ports.ts";
 import { csrfToken } from "../../accounts/sessions.ts";
-import type { RandomBytes } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
-import { hashSecret, newSecret, type SecretHash } from "../../secret.ts";
+import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
 import type { Cookies } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
 
@@ -49,9 +48,7 @@ export async function waitingRequest(
 export const REQUEST_OVER = "pending_unknown";
 
 export const expired = (): Refusal =>
-  new Refusal("invalid_request", REQUEST_OVER, {
-    description: "This request has expired. Go back to the application and start again.",
-  });
+  new Refusal("invalid_request", REQUEST_OVER, { description: "This request has expired. Go back to the application and start again." });
 
 /** How an authorization request was answered: the user's decision, or that none was needed. */
 export type Answer = "approve" | "deny" | typeof NOTHING_ASKED;

@@ -1,7 +1,6 @@
 import { isRefusal, type Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { parseClientCredential } from "../../protocol/client-credential.ts";
-import type { Form } from "../../protocol/form.ts";
+import { type Form, parseClientCredential } from "../../protocol/form.ts";
 import { TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import type { HotContext } from "../http/routes.ts";
 

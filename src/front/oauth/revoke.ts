@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/client-credential.ts";
+import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, oauthBodyErrors, oauthErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";

@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseBearer } from "../../protocol/client-credential.ts";
+import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
 import { json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
 import { bearerErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";

@@ -1,6 +1,6 @@
 import type { Role } from "../../accounts/ports.ts";
 import type { Wording } from "../../accounts/scope-descriptions.ts";
-import type { SecretHash } from "../../secret.ts";
+import type { SecretHash } from "../../random.ts";
 import type { LinkState } from "../../wallet/ports.ts";
 import {
   boolean,
@@ -67,10 +67,7 @@ export const CREDENTIALS = table(
     generation: integer({ default: "0" }),
   },
   {
-    uniques: {
-      credentials_user_id_type_unique: ["userId", "type"],
-      credentials_type_issuer_subject_unique: ["type", "issuer", "subject"],
-    },
+    uniques: { credentials_user_id_type_unique: ["userId", "type"], credentials_type_issuer_subject_unique: ["type", "issuer", "subject"] },
     checks: {
       credentials_type_check:
         "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (issuer is not null) and (subject is not null))",

@@ -1,6 +1,6 @@
 import type { AgentMode, AuthMethod, ClientOrigin, Environment } from "../../clients/client.ts";
 import type { GrantType } from "../../protocol/grants.ts";
-import type { SecretHash } from "../../secret.ts";
+import type { SecretHash } from "../../random.ts";
 import { boolean, bytes, createdAt, epoch, id, json, nullable, reference, table, text, texts, time } from "./table.ts";
 
 export const CLIENTS = table(

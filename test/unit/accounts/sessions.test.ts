@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { cookieSecret, csrfToken, isCsrfToken } from "../../../src/accounts/sessions.ts";
-import { newSecret } from "../../../src/secret.ts";
+import { newSecret } from "../../../src/random.ts";
 
 const secret = newSecret(randomBytes);
 const other = newSecret(randomBytes);

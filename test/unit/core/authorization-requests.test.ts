@@ -11,7 +11,7 @@ import {
   ValidateAuthorizationRequestSchema,
   Verdict,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../../src/secret.ts";
+import { hashSecret } from "../../../src/random.ts";
 import { aClient, aSubject, CHALLENGE } from "../../support/builders.ts";
 import { ask, ISSUER, type MemoryWorld, memoryCore, tokenOf } from "../../support/memory-core.ts";
 

@@ -3,12 +3,24 @@ import { describe, expect, test } from "vitest";
 import { MAX_ACTORS } from "../../../src/clients/client.ts";
 import { ACCESS_TOKEN_TYPE } from "../../../src/core/grants/grant.ts";
 import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
-import { checkExchangeRequest, ID_JAG_TYPE } from "../../../src/core/grants/token-exchange/request-rules.ts";
-import { decideExchange as decideOnTokens } from "../../../src/core/grants/token-exchange/rules.ts";
-import type { ExchangeFacts, PresentedToken } from "../../../src/core/grants/token-exchange/subject-rules.ts";
-import { actorsOf, appendActor, tokenLifetime } from "../../../src/core/policy/delegation.ts";
+import {
+  checkExchangeRequest,
+  decideExchange as decideOnTokens,
+  type ExchangeFacts,
+  ID_JAG_TYPE,
+  type PresentedToken,
+} from "../../../src/core/grants/token-exchange/rules.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
-import { type AccessTokenClaims, type Actor, accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
+import {
+  type AccessTokenClaims,
+  type Actor,
+  accessTokenClaims,
+  actorsOf,
+  appendActor,
+  delegationJti,
+  newJti,
+  tokenLifetime,
+} from "../../../src/core/tokens/access-token.ts";
 import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
-import { hashSecret } from "../../../src/secret.ts";
+import { hashSecret } from "../../../src/random.ts";
 import { aClient, aFamily, aSubject, refreshGrant, refusalOf } from "../../support/builders.ts";
 
 const client = aClient();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import { inTime } from "../../../src/core/in-time.ts";
+import { inTime } from "../../../src/core/clocks.ts";
 import type { Core } from "../../../src/core/ports.ts";
-import { hashSecret } from "../../../src/secret.ts";
+import { hashSecret } from "../../../src/random.ts";
 
 const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };
 const [from, to] = [hashSecret("a"), hashSecret("b")];

@@ -2,8 +2,16 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { createLocalJWKSet, jwtVerify, SignJWT } from "jose";
 import { beforeAll, expect, test } from "vitest";
-import { issuedTokens } from "../../../src/core/signing/issued-tokens.ts";
-import { createSigner, headerSegment, parseJwt, promisesSecond, signHybridJwt, signJwt, signNow } from "../../../src/core/signing/jws.ts";
+import {
+  createSigner,
+  headerSegment,
+  issuedTokens,
+  parseJwt,
+  promisesSecond,
+  signHybridJwt,
+  signJwt,
+  signNow,
+} from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";

@@ -1,10 +1,16 @@
 import { expect, test } from "vitest";
 import { decideClientCredentials } from "../../../src/core/grants/client-credentials/grant.ts";
+import { GRANT_HELD } from "../../../src/core/grants/grant.ts";
+import { allowedScopes, narrowScope, requestableResources, requestableScopes } from "../../../src/core/policy/access.ts";
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
-import { assertMayUseGrant } from "../../../src/core/policy/grant-type.ts";
-import { requestableResources } from "../../../src/core/policy/resource.ts";
-import { allowedScopes, narrowScope, requestableScopes } from "../../../src/core/policy/scope.ts";
 import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
+
+/** Decides on a client's own token, of a client that is registered for the grant. */
+const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeof clientGrant>) =>
+  decideClientCredentials({
+    client: aClient({ grantTypes: ["client_credentials"], ...members }),
+    grant: { case: "clientCredentials", value },
+  });
 
 test.for([
   ["no scope", {}, clientGrant(), ["invalid_scope", "scope_missing"]],
@@ -21,14 +27,14 @@ test.for([
   ["a malformed resource", {}, clientGrant({ scope: "notes:read", resource: ["not a uri"] }), ["invalid_target", "resource_malformed"]],
   ["the client itself as resource", {}, clientGrant({ scope: "notes:read", resource: ["notes-app"] }), "granted"],
 ] as const)("docs/protocol.md#client-credentials: %s", ([, members, grant, expected]) => {
-  expect(refusalOf(() => decideClientCredentials(aClient(members), grant))).toEqual(expected);
+  expect(refusalOf(() => decided(members, grant))).toEqual(expected);
 });
 
 test("docs/protocol.md#resources: the audience defaults to the client_id, and to the whole set where an operator gave one", () => {
   const grant = clientGrant({ scope: "notes:read" });
-  expect(decideClientCredentials(aClient(), grant).audience).toEqual(["notes-app"]);
+  expect(decided({}, grant).audience).toEqual(["notes-app"]);
   const audience = ["https://a.example.test/", "https://b.example.test/"];
-  expect(decideClientCredentials(aClient({ audience }), grant).audience).toEqual(audience);
+  expect(decided({ audience }, grant).audience).toEqual(audience);
 });
 
 test("docs/protocol.md#scopes: scope outside the allowlist is dropped at authorize", () => {
@@ -67,7 +73,10 @@ test("docs/protocol.md#agents: agent modes are independent, exec without readonl
 
 test("docs/protocol.md#errors: a grant that the client does not hold", () => {
   const client = aClient({ grantTypes: ["client_credentials"] });
-  expect(refusalOf(() => assertMayUseGrant(client, "authorization_code"))).toEqual(["unauthorized_client", "grant_not_held"]);
+  expect(refusalOf(() => GRANT_HELD.check({ client, grant: { case: "authorizationCode" } }))).toEqual([
+    "unauthorized_client",
+    "grant_not_held",
+  ]);
 });
 
 const ISSUER = "https://issuer.example.test";

@@ -4,7 +4,7 @@ import type { CorePorts, NewFamily } from "../../../src/core/ports.ts";
 import type { NewGrant } from "../../../src/core/token-state.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../../src/secret.ts";
+import { hashSecret } from "../../../src/random.ts";
 import { aClient, aCode, aFamily, aSubject, VERIFIER } from "../../support/builders.ts";
 import { ask, claimsOf, ISSUER, type MemoryWorld, memoryCore, NOW } from "../../support/memory-core.ts";
 

@@ -14,7 +14,7 @@ import {
   VerifyAccessTokenRequestSchema,
   VerifyApiKeyRequestSchema,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../../src/secret.ts";
+import { hashSecret } from "../../../src/random.ts";
 import { aClient, aFamily, aSubject, aTokenState } from "../../support/builders.ts";
 import { ask, claimsOf, ISSUER, type MemoryWorld, memoryCore, NOW, tokenOf } from "../../support/memory-core.ts";
 

@@ -2,19 +2,20 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { assertUse } from "../../../src/core/bearer.ts";
-import { mayIntrospect, stateHolds } from "../../../src/core/introspection.ts";
-import { actorsOf } from "../../../src/core/policy/delegation.ts";
+import { mayIntrospect } from "../../../src/core/introspection.ts";
 import {
   accessTokenClaims,
+  actorsOf,
   ancestors,
   asAccessToken,
   delegationJti,
   newJti,
+  stateHolds,
   tokenReference,
 } from "../../../src/core/tokens/access-token.ts";
 import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { isUuid } from "../../../src/identifier.ts";
+import { isUuid } from "../../../src/random.ts";
 import { aClient, aSubject, aTokenState, refusalOf } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";

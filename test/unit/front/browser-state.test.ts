@@ -5,7 +5,7 @@ import { cookiesOf } from "../../../src/front/http/cookies.ts";
 import { FORM_TOKEN, formGuard, isCrossSite } from "../../../src/front/http/form-guard.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
-import { newSecret } from "../../../src/secret.ts";
+import { newSecret } from "../../../src/random.ts";
 
 const ISSUER = "https://id.example.test";
 const secret = newSecret(randomBytes);

@@ -4,10 +4,9 @@ import { Refusal } from "../../../src/errors.ts";
 import { formBody } from "../../../src/front/http/body.ts";
 import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
 import { sendJson } from "../../../src/front/http/headers.ts";
-import { inFlight } from "../../../src/front/http/in-flight.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { type FrontListener, listen } from "../../../src/front/http/server.ts";
-import { assertSingleFields, lifecycle } from "../../../src/front/http/steps.ts";
+import { assertSingleFields, inFlight, type Lifecycle } from "../../../src/front/http/steps.ts";
 import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
 
 describe("requests in flight", () => {
@@ -158,7 +157,7 @@ describe("the listener", () => {
   afterEach(() => listener?.drain(0, 0));
 
   test("refuses a request with more than 100 header fields", async () => {
-    const life = lifecycle();
+    const life: Lifecycle = { draining: false };
     listener = await listen({ host: "127.0.0.1", port: 0, lifecycle: life, handler: (_req, res) => void res.end() });
     const port = listener.addresses[0]?.port ?? 0;
     const fields = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}: x\r\n`).join("");

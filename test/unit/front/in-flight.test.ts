@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { setRetryHeaders } from "../../../src/front/http/errors.ts";
-import { inFlight } from "../../../src/front/http/in-flight.ts";
+import { inFlight } from "../../../src/front/http/steps.ts";
 
 /** A body that arrives when the test says so. */
 function lateBody() {

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { LightContext } from "../../../src/front/http/light-context.ts";
+import { LightContext } from "../../../src/front/http/routes.ts";
 
 const STATE = {
   requestId: "r",

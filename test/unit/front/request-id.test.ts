@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Cookies } from "../../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
 import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request.ts";
-import { newSecret } from "../../../src/secret.ts";
+import { newSecret } from "../../../src/random.ts";
 
 const before = newSecret(randomBytes);
 const after = newSecret(randomBytes);

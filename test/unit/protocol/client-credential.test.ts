@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { assertNoCredentialInQuery, parseBearer, parseClientCredential } from "../../../src/protocol/client-credential.ts";
-import { parseForm } from "../../../src/protocol/form.ts";
+import { assertNoCredentialInQuery, parseBearer, parseClientCredential, parseForm } from "../../../src/protocol/form.ts";
 
 const basic = (pair: string | Buffer) => `Basic ${Buffer.from(pair).toString("base64")}`;
 const parse = (authorization: string | undefined, form: string) => parseClientCredential(authorization, parseForm(form), "192.0.2.1");

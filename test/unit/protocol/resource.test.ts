@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sameResource } from "../../../src/protocol/resource.ts";
+import { sameResource } from "../../../src/protocol/access.ts";
 
 test.for<[string, string, boolean]>([
   ["https://h.example", "https://h.example", true],

@@ -71,6 +71,6 @@ describe("a grant that lacks a parameter", () => {
     ["grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v", "accepted"],
   ] as const)("%s: %s", ([form, expected]) => {
     const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), GRANT_TYPES) });
-    expect(refusalText(() => assertGrantComplete(grant))).toBe(expected);
+    expect(refusalText(() => assertGrantComplete({ grant }))).toBe(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
+import { asUnavailable } from "../../../src/store/availability.ts";
 import { coalesceReads, coalesceWrites } from "../../../src/store/coalesce.ts";
-import { asUnavailable } from "../../../src/store/unavailable.ts";
 
 /** A query that ends when the test says so. */
 function gate<Input, Output>(answer: (input: Input) => Output) {

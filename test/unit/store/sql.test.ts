@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
+import { asUnavailable, leavesConnection, mayBeRepeated } from "../../../src/store/availability.ts";
 import { isStorable, jsonRows } from "../../../src/store/sql.ts";
-import { asUnavailable, leavesConnection, mayBeRepeated } from "../../../src/store/unavailable.ts";
 
 const databaseError = (code: string, severity = "ERROR") => Object.assign(new Error("from the server"), { code, severity });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isRefusal } from "../../../src/errors.ts";
-import { asUnavailable, changedNothing, repeatedOnce, translated } from "../../../src/store/unavailable.ts";
+import { asUnavailable, changedNothing, repeatedOnce, translated } from "../../../src/store/availability.ts";
 
 /** An error as PostgreSQL's driver throws it. */
 const databaseError = (code: string, more: object = {}) => Object.assign(new Error("no"), { code, severity: "ERROR", ...more });

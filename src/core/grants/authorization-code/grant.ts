@@ -1,20 +1,25 @@
 import type { AuditEntry } from "../../../audit.ts";
 import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import { newId } from "../../../identifier.ts";
+import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { printScope } from "../../../protocol/scope.ts";
-import { hashSecret, newHexSecret } from "../../../secret.ts";
-import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
+import { hashSecret, newHexSecret, newId } from "../../../random.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, Core, NewFamily } from "../../ports.ts";
-import { because } from "../../refusal-audit.ts";
 import { signJwt } from "../../signing/jws.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { type Confirmation, newJti } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
-import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
-import { accessTokenAnswer } from "../token-answer.ts";
+import {
+  accessTokenAnswer,
+  because,
+  CONFIDENTIAL_ONLY,
+  checkGrantUse,
+  GRANT_RULES,
+  type Grant,
+  type GrantRequest,
+  previewOf,
+} from "../grant.ts";
 import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;

@@ -1,19 +1,15 @@
-import { type Client, isConfidential } from "../../../clients/client.ts";
+import { isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import type { ClientCredentialsGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { parseScope, printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { printScope } from "../../../protocol/scope.ts";
-import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
-import { clientAudience } from "../../policy/resource.ts";
+import { allowedScopes, clientAudience } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
-import { clientScopes } from "../../policy/scope.ts";
 import { newJti } from "../../tokens/access-token.ts";
-import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
-import { accessTokenAnswer } from "../token-answer.ts";
+import { accessTokenAnswer, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 
-type Request = { readonly client: Client; readonly params: ClientCredentialsGrant };
+type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant">;
 
-const CONFIDENTIAL_CLIENT: Rule<{ readonly client: Client }> = {
+const CONFIDENTIAL_CLIENT: Rule<Request> = {
   name: "confidential_client",
   demand: "The client authenticates; a public client has no access of its own.",
   source: "RFC 6749 §4.4",
@@ -26,30 +22,34 @@ const SCOPE: Rule<Request, readonly string[]> = {
   name: "scope",
   demand: "At least one scope, all of them in the client's allowlist and under its ceiling, none that needs a user.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, params }) => clientScopes(params.scope, client),
+  check: ({ client, grant }) => {
+    const requested = parseScope(grant.value.scope);
+    if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
+    const allowed = allowedScopes(client);
+    if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
+      throw new Refusal("invalid_scope", "scope_not_allowed", {
+        description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
+      });
+    return requested;
+  },
 };
 
 const RESOURCE: Rule<Request, readonly string[]> = {
   name: "resource",
   demand: "resource lies within the client's audience, which is its client_id unless an operator configured another.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, params }) => clientAudience(params.resource, client),
+  check: ({ client, grant }) => clientAudience(grant.value.resource, client),
 };
 
 /**
  * Decides the scopes and the audience of a client's own token. Pure.
- * @throws {Refusal} unauthorized_client, invalid_scope, invalid_target
+ * @throws {Refusal} unauthorized_client, invalid_request, invalid_scope, invalid_target
  * @see RFC 6749 §4.4, docs/protocol.md#client-credentials
  */
-export function decideClientCredentials(client: Client, params: ClientCredentialsGrant, trace = ENFORCED) {
-  const request = { client, params };
+export function decideClientCredentials(request: Request, trace = ENFORCED) {
+  checkGrantUse(request, trace);
   trace.check(CONFIDENTIAL_CLIENT, request);
   return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, request) };
-}
-
-function decide(request: GrantRequest<"clientCredentials">, trace = ENFORCED) {
-  checkGrantUse(request, trace);
-  return decideClientCredentials(request.client, request.grant.value, trace);
 }
 
 export const clientCredentials: Grant<"clientCredentials"> = {
@@ -57,7 +57,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
-    const { scopes, audience } = decide(request);
+    const { scopes, audience } = decideClientCredentials(request);
     const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const jti = newJti(core.randomBytes);
@@ -79,7 +79,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
   },
 
   async preview(request, core, trace) {
-    const { scopes, audience } = decide(request, trace);
+    const { scopes, audience } = decideClientCredentials(request, trace);
     return { ...previewOf(scopes, audience, core), sub: request.client.clientId };
   },
 };

@@ -1,15 +1,12 @@
 import { Refusal } from "../../../errors.ts";
-import { newId } from "../../../identifier.ts";
+import { printScope } from "../../../protocol/access.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
-import { printScope } from "../../../protocol/scope.ts";
-import { actorsOf } from "../../policy/delegation.ts";
-import { GRANT_HELD, PARAMETERS_PRESENT } from "../../policy/grant-type.ts";
+import { newId } from "../../../random.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
 import type { AssertedIdentity, Core, IdentityAssertionPorts } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
-import { newJti } from "../../tokens/access-token.ts";
-import { type Grant, type GrantRequest, previewOf } from "../grant.ts";
-import { accessTokenAnswer } from "../token-answer.ts";
+import { actorsOf, newJti } from "../../tokens/access-token.ts";
+import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf } from "../grant.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
 import {
   ASSERTION_READ,

@@ -1,10 +1,9 @@
 import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { parseScope } from "../../../protocol/scope.ts";
-import { boundForm } from "../../policy/resource.ts";
+import { parseScope } from "../../../protocol/access.ts";
+import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { allowedScopes } from "../../policy/scope.ts";
 import type { IdentityAssertionPorts } from "../../ports.ts";
 import type { Actor } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";

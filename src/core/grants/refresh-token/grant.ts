@@ -1,15 +1,21 @@
 import type { AuditEntry } from "../../../audit.ts";
 import { Refusal } from "../../../errors.ts";
+import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { printScope } from "../../../protocol/scope.ts";
-import { hashSecret, newHexSecret } from "../../../secret.ts";
-import { checkGrantUse, GRANT_RULES } from "../../policy/grant-type.ts";
+import { hashSecret, newHexSecret } from "../../../random.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
-import { because } from "../../refusal-audit.ts";
 import { newJti } from "../../tokens/access-token.ts";
-import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf } from "../grant.ts";
-import { accessTokenAnswer } from "../token-answer.ts";
+import {
+  accessTokenAnswer,
+  because,
+  CONFIDENTIAL_ONLY,
+  checkGrantUse,
+  GRANT_RULES,
+  type Grant,
+  type GrantRequest,
+  previewOf,
+} from "../grant.ts";
 import { decideRefresh, REFRESH_RULES } from "./rules.ts";
 
 type Request = GrantRequest<"refreshToken">;

@@ -1,10 +1,9 @@
 import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { type SecretHash, sameHash } from "../../../secret.ts";
-import { narrowResource } from "../../policy/resource.ts";
+import { type SecretHash, sameHash } from "../../../random.ts";
+import { allowedScopes, narrowResource, narrowScope } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { allowedScopes, narrowScope } from "../../policy/scope.ts";
 import type { FamilyState } from "../../ports.ts";
 
 /** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */

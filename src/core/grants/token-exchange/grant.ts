@@ -2,32 +2,39 @@ import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { newId } from "../../../identifier.ts";
+import { MAX_RESOURCES, printScope } from "../../../protocol/access.ts";
 import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
-import { MAX_RESOURCES } from "../../../protocol/resource.ts";
-import { printScope } from "../../../protocol/scope.ts";
+import { newId } from "../../../random.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
-import { actorsOf, tokenLifetime } from "../../policy/delegation.ts";
-import { boundForm, possibleClients } from "../../policy/resource.ts";
+import { boundForm, possibleClients } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import type { Subject } from "../../token-state.ts";
 import {
   type AccessTokenClaims,
+  actorsOf,
   ancestors,
   audienceList,
   delegationJti,
   newJti,
+  tokenLifetime,
   tokenReference,
   verifiedAccessToken,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
-import { ACCESS_TOKEN_TYPE, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
-import { accessTokenAnswer } from "../token-answer.ts";
-import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
-import { decideExchange, type Exchange, TOKEN_RULES } from "./rules.ts";
-import { type ExchangeFacts, type PresentedToken, SUBJECT_LIVES } from "./subject-rules.ts";
+import { ACCESS_TOKEN_TYPE, accessTokenAnswer, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
+import {
+  checkExchangeRequest,
+  decideExchange,
+  type Exchange,
+  type ExchangeFacts,
+  ID_JAG_TYPE,
+  type PresentedToken,
+  REQUEST_RULES,
+  SUBJECT_LIVES,
+  TOKEN_RULES,
+} from "./rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
 

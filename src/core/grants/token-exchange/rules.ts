@@ -1,23 +1,206 @@
-import { Refusal } from "../../../errors.ts";
-import { isWebResource, sameResource } from "../../../protocol/resource.ts";
-import { parseScope } from "../../../protocol/scope.ts";
-import { appendActor } from "../../policy/delegation.ts";
-import { exchangedAudience } from "../../policy/resource.ts";
-import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { exchangedScopes } from "../../policy/scope.ts";
+import { type Client, isConfidential } from "../../../clients/client.ts";
+import { Refusal, refusing } from "../../../errors.ts";
+import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { isWebResource, parseScope, sameResource } from "../../../protocol/access.ts";
+import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
+import { ENFORCED, type Rule, type RuleHead, type RuleTrace } from "../../policy/rule.ts";
 import type { NewDelegation } from "../../ports.ts";
-import type { TokenRoot } from "../../token-state.ts";
-import { type Actor, audienceList } from "../../tokens/access-token.ts";
-import { requestsAssertion } from "./request-rules.ts";
+import type { TokenRoot, TokenState } from "../../token-state.ts";
 import {
-  AGENT_RULES,
-  type ExchangeFacts,
-  type PresentedToken,
-  SUBJECT_KNOWN,
-  SUBJECT_RULES,
-  SUBJECT_SIGNED_IN,
-  type SubjectFacts,
-} from "./subject-rules.ts";
+  type AccessTokenClaims,
+  type Actor,
+  appendActor,
+  audienceList,
+  hasExpired,
+  stateHolds,
+  tokenReference,
+} from "../../tokens/access-token.ts";
+import { ACCESS_TOKEN_TYPE, GRANT_HELD, type GrantRequest, PARAMETERS_PRESENT } from "../grant.ts";
+
+/** An access token with a verified signature, and its state. */
+export type PresentedToken = { readonly claims: AccessTokenClaims; readonly state: TokenState };
+
+export interface ExchangeFacts {
+  readonly client: Client;
+  readonly params: TokenExchangeGrant;
+  /** Undefined for a text that is not an access token of this issuer. */
+  readonly subject: PresentedToken | undefined;
+  readonly actor: PresentedToken | undefined;
+  /** Existing clients that the request or the subject token's audience names, each with whether it is enabled. */
+  readonly clients: ReadonlyMap<string, boolean>;
+  readonly issuer: string;
+}
+
+/** The same once the subject token is known to be an access token of this issuer. */
+export type SubjectFacts = ExchangeFacts & { readonly subject: PresentedToken };
+
+const SOURCE = "docs/protocol.md#token-exchange";
+
+const SUBJECT_KNOWN: Rule<ExchangeFacts, PresentedToken> = {
+  name: "subject_token_issued_here",
+  demand: "subject_token is an access token that this issuer signed.",
+  source: SOURCE,
+  check: ({ subject }) => subject ?? invalid("subject_token_not_issued_here"),
+};
+
+const SUBJECT_UNEXPIRED: Rule<SubjectFacts> = {
+  name: "subject_token_unexpired",
+  demand: "The subject token has not expired.",
+  source: SOURCE,
+  check: ({ subject: { claims, state } }) => {
+    if (hasExpired(claims, state)) invalid("subject_token_expired");
+  },
+};
+
+/** A client's own token has no user for whom anyone could act. */
+const SUBJECT_IS_USER: Rule<SubjectFacts> = {
+  name: "subject_is_user",
+  demand: "The subject of the token is a user.",
+  source: SOURCE,
+  check: ({ subject: { claims } }) => {
+    if (tokenReference(claims).userId === undefined) invalid("subject_is_no_user");
+  },
+};
+
+const SUBJECT_ENABLED: Rule<SubjectFacts> = {
+  name: "subject_user_enabled",
+  demand: "The user exists and is enabled.",
+  source: SOURCE,
+  check: ({ subject: { state } }) => {
+    if (state.subject?.enabled !== true) invalid("subject_user_disabled");
+  },
+};
+
+/** Checked again by the statement that stores the exchange. */
+export const SUBJECT_LIVES: Rule<SubjectFacts> = {
+  name: "subject_token_lives",
+  demand: "Neither the subject token nor anything that it was derived from has been revoked.",
+  source: SOURCE,
+  check: ({ subject: { claims, state } }) => {
+    if (!stateHolds(claims, state)) invalid("subject_token_ended");
+  },
+};
+
+const SUBJECT_SIGNED_IN: Rule<SubjectFacts, TokenRoot> = {
+  name: "subject_signed_in",
+  demand: "The user has not signed out since the grant was given.",
+  source: "docs/protocol.md#sessions",
+  check: ({ subject: { state } }) => (state.root?.signedOut === false ? state.root : invalid("subject_signed_out")),
+};
+
+const FOR_AGENT: Rule<SubjectFacts> = {
+  name: "subject_token_for_agent",
+  demand: "The subject token's aud contains the agent's client_id.",
+  source: SOURCE,
+  check: ({ subject: { claims }, client }) => {
+    if (!audienceList(claims).includes(client.clientId)) invalid("subject_token_not_for_agent");
+  },
+};
+
+const AGENT_NOT_PAUSED: Rule<SubjectFacts> = {
+  name: "agent_not_paused",
+  demand: "Neither an operator nor the user has paused the agent.",
+  source: "docs/protocol.md#delegations",
+  check: ({ subject: { state } }) => {
+    if (state.agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
+  },
+};
+
+/** The token of another client would let the agent act in that client's name. */
+const ACTOR_TOKEN: Rule<SubjectFacts> = {
+  name: "actor_token",
+  demand: "actor_token, if sent, is a valid access token of the agent itself.",
+  source: "RFC 8693 §2.1",
+  check: ({ params, actor, client }) => {
+    if (params.actorToken === undefined) return;
+    const { claims, state } = actor ?? invalid("actor_token_not_issued_here");
+    if (hasExpired(claims, state)) invalid("actor_token_expired");
+    if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
+    if (!stateHolds(claims, state)) invalid("actor_token_ended");
+  },
+};
+
+const MAY_ACT: Rule<SubjectFacts> = {
+  name: "may_act",
+  demand: "may_act of the subject token, if present, names the agent.",
+  source: "RFC 8693 §4.4",
+  check: ({ subject: { claims }, client }) => {
+    if (claims.may_act !== undefined && claims.may_act.sub !== client.clientId) invalid("may_act_names_another");
+  },
+};
+
+/** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
+const SUBJECT_RULES = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES] as const;
+const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT] as const;
+
+export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
+
+/** What can be evaluated before anything is looked up. */
+export type ExchangeRequest = Pick<GrantRequest<"tokenExchange">, "client" | "grant">;
+
+const invalid = refusing("invalid_request");
+
+/** Whether the request is for an identity assertion, to be presented to another authorization server. */
+const requestsAssertion = ({ requestedTokenType }: TokenExchangeGrant): boolean => requestedTokenType === ID_JAG_TYPE;
+
+/** In order. */
+export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
+  {
+    name: "confidential_client",
+    demand: "The agent authenticates; a public client may not act for anyone.",
+    source: "docs/protocol.md#token-exchange",
+    check: ({ client }) => {
+      if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
+    },
+  },
+  {
+    name: "agent",
+    demand: "The client is an agent (isAgent).",
+    source: "docs/protocol.md#token-exchange",
+    check: ({ client }) => {
+      if (!client.isAgent) throw new Refusal("unauthorized_client", "not_an_agent");
+    },
+  },
+  { ...GRANT_HELD, source: "docs/protocol.md#token-exchange" },
+  { ...PARAMETERS_PRESENT, demand: "subject_token and subject_token_type are present.", source: "RFC 8693 §2.1" },
+  {
+    name: "token_types",
+    demand: "All token types are access_token; the requested one may also be id-jag.",
+    source: "docs/protocol.md#token-exchange",
+    check: ({ grant: { value } }) => {
+      if (value.subjectTokenType !== ACCESS_TOKEN_TYPE) invalid("subject_token_type_unsupported");
+      if (value.actorTokenType !== undefined && value.actorTokenType !== ACCESS_TOKEN_TYPE) invalid("actor_token_type_unsupported");
+      if (![undefined, ACCESS_TOKEN_TYPE, ID_JAG_TYPE].includes(value.requestedTokenType)) invalid("requested_token_type_unsupported");
+    },
+  },
+  {
+    name: "actor_token_with_its_type",
+    demand: "actor_token and actor_token_type are sent together, or neither is.",
+    source: "RFC 8693 §2.1",
+    check: ({ grant: { value } }) => {
+      const unpaired = (reason: string): never => {
+        throw new Refusal("invalid_request", reason, { description: "actor_token and actor_token_type go together." });
+      };
+      if (value.actorToken !== undefined && value.actorTokenType === undefined) unpaired("actor_token_type_missing");
+      if (value.actorToken === undefined && value.actorTokenType !== undefined) unpaired("actor_token_missing");
+    },
+  },
+  {
+    name: "assertion_request",
+    demand: "A request for an identity assertion has one audience and no authorization_details.",
+    source: "ID-JAG §4.3",
+    check: ({ grant: { value } }) => {
+      if (!requestsAssertion(value)) return;
+      if (value.authorizationDetailsPresent) invalid("authorization_details_unsupported");
+      if (value.audience.length !== 1) invalid("audience_not_one");
+    },
+  },
+];
+
+/** @throws {Refusal} invalid_client, unauthorized_client, invalid_request */
+export function checkExchangeRequest(request: ExchangeRequest, trace: RuleTrace): void {
+  for (const rule of REQUEST_RULES) trace.check(rule, request);
+}
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",

@@ -5,7 +5,7 @@ import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/t
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import { parseForm } from "../../../protocol/form.ts";
 import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../../protocol/logout-request.ts";
-import { hashSecret } from "../../../secret.ts";
+import { hashSecret } from "../../../random.ts";
 import { formText } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/form-guard.ts";
 import { sendRedirect } from "../../http/headers.ts";

@@ -1,6 +1,86 @@
-import { audienceOf, type Client } from "../../clients/client.ts";
+import { AGENT_MODES, audienceOf, type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, sameResource } from "../../protocol/resource.ts";
+import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parseScope, sameResource } from "../../protocol/access.ts";
+import type { RuleHead } from "./rule.ts";
+
+/** All scopes that a client may have: its allowlist without the agent modes above its ceiling. */
+export const allowedScopes = (client: Client): readonly string[] => {
+  const above = modesAbove(client);
+  return client.scopes.filter((name) => !above.includes(name));
+};
+
+export const SCOPE_ALLOWED: RuleHead = {
+  name: "scope_allowed",
+  demand:
+    "Of the scope something is left that the client's allowlist and ceiling let it have, more than offline_access alone; the rest is dropped.",
+  source: "docs/protocol.md#scopes, RFC 6749 §3.3",
+};
+
+/** Requested scopes that the client may not have. Pure. */
+export function droppedScopes(scope: string | undefined, client: Client): readonly string[] {
+  const allowed = allowedScopes(client);
+  return parseScope(scope).filter((name) => !allowed.includes(name));
+}
+
+/**
+ * The requested scopes that the client may have; without `scope` all that it may have except `openid` and `offline_access`.
+ * @throws {Refusal} invalid_scope when nothing is left, or `offline_access` alone
+ * @see docs/protocol.md#scopes, RFC 6749 §3.3
+ */
+export function requestableScopes(scope: string | undefined, client: Client) {
+  const allowed = allowedScopes(client);
+  const requested = parseScope(scope);
+  const granted =
+    requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
+  if (granted.every((name) => name === "offline_access")) {
+    throw new Refusal("invalid_scope", "no_scope_left", {
+      description:
+        requested.length === 0
+          ? "The client may have no scope."
+          : granted.length === 0
+            ? "The client may have none of these scopes."
+            : "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
+    });
+  }
+  return { granted, dropped: requested.filter((name) => !allowed.includes(name)) };
+}
+
+/** Narrows the granted scopes to the requested ones, if any. @throws {Refusal} invalid_scope for others  @see RFC 6749 §6 */
+export function narrowScope(scope: string | undefined, granted: readonly string[]): readonly string[] {
+  const requested = parseScope(scope);
+  if (requested.length === 0) return granted;
+  if (!requested.every((name) => granted.includes(name)))
+    throw new Refusal("invalid_scope", "scope_wider_than_granted", { description: "A scope is not among those that were granted." });
+  return requested;
+}
+
+/**
+ * The scopes of an exchanged token: those requested, or else all of the subject token's that the agent may have.
+ * @throws {Refusal} invalid_scope for a scope outside of the subject token, the agent's ceiling or its allowlist
+ * @see docs/protocol.md#token-exchange-rules, docs/protocol.md#agents, RFC 8693 §2.1
+ */
+export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
+  const requested = parseScope(scope);
+  const allowed = allowedScopes(agent);
+  if (requested.length === 0) return subjectScopes.filter((name) => allowed.includes(name));
+  if (!requested.every((name) => subjectScopes.includes(name)))
+    throw new Refusal("invalid_scope", "scope_wider_than_subject", { description: "A scope is not among those of the subject_token." });
+  if (modesAbove(agent).some((mode) => requested.includes(mode)))
+    throw new Refusal("invalid_scope", "agent_mode_above_ceiling", { description: "An agent mode is above the ceiling of this client." });
+  if (!requested.every((name) => allowed.includes(name)))
+    throw new Refusal("invalid_scope", "scope_not_allowed", { description: "The agent may not have one of these scopes." });
+  return requested;
+}
+
+/** The scopes of the agent modes, the lowest first. */
+const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
+
+/**
+ * The agent modes that a client may not have: each is a scope of its own, and `maxAgentMode` is the highest that the client may have.
+ * @see docs/protocol.md#agents
+ */
+const modesAbove = ({ maxAgentMode }: Client): readonly string[] =>
+  maxAgentMode === null ? AGENT_SCOPES : AGENT_SCOPES.slice(AGENT_MODES.indexOf(maxAgentMode) + 1);
 
 const DESCRIPTIONS = {
   too_many_resources: `At most ${MAX_RESOURCES} resources can be named.`,
@@ -64,7 +144,7 @@ export const narrowResource = (
   resources: readonly string[],
   bound: readonly string[],
   absentClients: readonly string[] = [],
-): readonly string[] => present(within(bound, distinct(resources), "resource_outside_grant"), (value) => absentClients.includes(value));
+): readonly string[] => present(within(bound, resources, "resource_outside_grant"), (value) => absentClients.includes(value));
 
 /**
  * The audience of a client's own token: the requested part of its `audience`, or all of it.
@@ -72,10 +152,9 @@ export const narrowResource = (
  * @see docs/protocol.md#resources, docs/protocol.md#client-credentials
  */
 export function clientAudience(resources: readonly string[], client: Client): readonly string[] {
-  const requested = distinct(resources);
-  if (!requested.every((resource) => isAbsoluteUri(resource) || [client.clientId, ...audienceOf(client)].includes(resource)))
+  if (!resources.every((resource) => isAbsoluteUri(resource) || [client.clientId, ...audienceOf(client)].includes(resource)))
     refuse("resource_malformed");
-  return within(audienceOf(client), requested, "resource_outside_audience");
+  return within(audienceOf(client), resources, "resource_outside_audience");
 }
 
 /** Values of an audience that may be the client_id of a registered client, which can be a URN. Web URIs are resources. */
