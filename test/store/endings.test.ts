@@ -7,7 +7,7 @@ import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { grants } from "../../src/store/grants.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
