@@ -36,6 +36,8 @@ function acceptedKey(key: CryptoKey): KeyObject | undefined {
 /** Bytes of an elliptic-curve signature (RFC 7518 §3.4). OpenSSL would also read one of another length. */
 const SIGNATURE_LENGTHS: Readonly<Record<string, number>> = { ES256: 64, ES384: 96, ES512: 132 };
 
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+
 /** Verifies on this thread: Web Crypto, with which jose verifies, hands each signature to another one and costs a third more. */
 function signatureHolds({ header: { alg }, signingInput, signature }: ParsedJws, key: KeyObject): boolean {
   const input = Buffer.from(signingInput);
@@ -43,8 +45,7 @@ function signatureHolds({ header: { alg }, signingInput, signature }: ParsedJws,
   if (isEd25519(alg)) return verify(null, input, key, signature);
   const digest = `sha${alg.slice(2)}`;
   if (alg.startsWith("RS")) return verify(digest, input, key, signature);
-  if (alg.startsWith("PS"))
-    return verify(digest, input, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }, signature);
+  if (alg.startsWith("PS")) return verify(digest, input, { key, ...PSS }, signature);
   return signature.length === SIGNATURE_LENGTHS[alg] && verify(digest, input, { key, dsaEncoding: "ieee-p1363" }, signature);
 }
 
