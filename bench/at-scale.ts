@@ -1,9 +1,5 @@
-/**
- * What an operator waits for when there is much: stopping a client by its grants, and audit lists by filter. Needs BENCH_DATABASE_URL.
- * Usage: npm run bench:scale -- [AUDIT_RECORDS]
- */
 import pg from "pg";
-import type { AuditFilter } from "../src/management/audit-ports.ts";
+import type { AuditFilter } from "../src/management/ports.ts";
 import { auditTrail } from "../src/store/audit-trail.ts";
 import { clientDirectory } from "../src/store/client-directory.ts";
 import { managedClients } from "../src/store/clients.ts";
@@ -13,6 +9,11 @@ import { anAudit } from "../test/support/accounts.ts";
 import { aScene } from "../test/support/grants.ts";
 import { manyGrants } from "../test/support/many.ts";
 import { emptyStorage } from "./storage.ts";
+
+/**
+ * What an operator waits for when there is much: stopping a client by its grants, and audit lists by filter. Needs BENCH_DATABASE_URL.
+ * Usage: npm run bench:scale -- [AUDIT_RECORDS]
+ */
 
 const ALL = { kind: "all" } as const;
 const GRANTS = [100, 12_300, 85_000];

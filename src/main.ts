@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { registerAgentCommands } from "./cli/agents.ts";
-import { registerApiKeyCommands } from "./cli/api-keys.ts";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
-import { registerDelegationCommands } from "./cli/delegations.ts";
+import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
 import { registerDoctorCommand } from "./cli/doctor.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
-import { registerKeyCommands } from "./cli/keys.ts";
+import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
+import { provisionThroughServer } from "./cli/management-api.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
@@ -81,7 +80,6 @@ program
     run(async (file: string, options: { server?: true; json?: true }) => {
       const { readProvisionFile } = await import("./management/provision.ts");
       if (options.server) {
-        const { provisionThroughServer } = await import("./cli/provision.ts");
         return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal, options.json);
       }
       const { provisionOnly } = await import("./compose.ts");

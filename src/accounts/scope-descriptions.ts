@@ -54,10 +54,7 @@ export const BUILT_IN_SCOPES: readonly ScopeDescription[] = [
   described(
     "agent:admin",
     { en: "Let an AI agent change things for you", de: "Einen KI-Agenten für Sie ändern lassen" },
-    {
-      en: "An agent may change settings and data in your name.",
-      de: "Ein Agent darf in Ihrem Namen Einstellungen und Daten ändern.",
-    },
+    { en: "An agent may change settings and data in your name.", de: "Ein Agent darf in Ihrem Namen Einstellungen und Daten ändern." },
   ),
   described(
     "agent:exec",

@@ -76,21 +76,25 @@ function keySetIn(argument: string): KeySet {
   }
 }
 
+/** The option of a member: `--jwks-uri` for `jwksUri`. */
+export const optionOf = (member: string): string => `--${member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** Members of clients, and who manages them, that only operators set. */
 const OPERATOR_OPTIONS = [
-  ["environment", "--environment"],
-  ["agent", "--agent"],
-  ["maxAgentMode", "--max-agent-mode"],
-  ["audience", "--audience"],
-  ["postLogoutRedirectUri", "--post-logout-redirect-uri"],
-  ["jwksUri", "--jwks-uri"],
-  ["jwks", "--jwks"],
-  ["clientId", "--client-id"],
-  ["owner", "--owner"],
-] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
+  "environment",
+  "agent",
+  "maxAgentMode",
+  "audience",
+  "postLogoutRedirectUri",
+  "jwksUri",
+  "jwks",
+  "clientId",
+  "owner",
+] as const satisfies readonly (keyof ClientOptions)[];
 
 /** Refuses operators' options without --operator, rather than ignore them. @throws {CommandFailure} */
 export function assertOwnOptions(options: ClientOptions): void {
-  const operatorOnly = OPERATOR_OPTIONS.filter(([member]) => options[member] !== undefined).map(([, option]) => option);
+  const operatorOnly = OPERATOR_OPTIONS.filter((member) => options[member] !== undefined).map(optionOf);
   if (options.operator || operatorOnly.length === 0) return;
   throw new CommandFailure(EXIT.failed, `${operatorOnly.join(", ")}: for operators only; add --operator if you are one.`);
 }

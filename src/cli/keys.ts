@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { addCommand, managing } from "./management-api.ts";
-import { table, when } from "./table.ts";
+import { recordId } from "./clients.ts";
+import { addCommand, managementCommands, managing } from "./management-api.ts";
+import { record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** `countersign keys list`, for operators. @param keys the command `keys` */
@@ -16,4 +17,36 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
     ]);
     return { value: signingKeys, text: table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows) };
   });
+}
+
+/** `countersign api-keys …`: the static keys of the user's clients. */
+export function registerApiKeyCommands(program: Command, terminal: Terminal): void {
+  const description = "static API keys of your clients in development; a client is named by its id or client_id";
+  const command = managementCommands(program, terminal, "api-keys", description);
+
+  command("list <client>", "list a client's keys, newest first", async (admin, client: string) => {
+    const { apiKeys } = await admin.apiKeys.list.query({ clientId: await recordId(admin, client) });
+    const rows = apiKeys.map(({ id, prefix, last4, createdAt, lastUsedAt, revokedAt, name }) => [
+      id,
+      `${prefix}…${last4}`,
+      when(createdAt),
+      when(lastUsedAt),
+      when(revokedAt),
+      name,
+    ]);
+    return { value: apiKeys, text: table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows) };
+  });
+  command("create <client> <name>", "create a key, which is shown only once", async (admin, client: string, name: string) => {
+    const { id, key } = await admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });
+    const value = { id, name, key };
+    return { value, text: record(value) };
+  });
+  command(
+    "revoke <client> <key>",
+    "revoke a key, named by its id, at once and permanently",
+    async (admin, client: string, keyId: string) => {
+      const revoked = await admin.apiKeys.revoke.mutate({ clientId: await recordId(admin, client), keyId });
+      return { value: revoked, text: `revoked ${revoked.id}` };
+    },
+  );
 }

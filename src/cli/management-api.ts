@@ -1,7 +1,7 @@
-import type { AdminClient } from "@countersign/admin";
+import type { AdminClient, ManagementInputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { EXIT_CODES } from "./failure.ts";
-import { asJson } from "./table.ts";
+import { asJson, table } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 /** The management API, loaded and signed in to when a command needs it. @throws {CommandFailure} */
@@ -56,4 +56,15 @@ export async function everyPage<Page extends { readonly nextCursor: string | nul
     if (next.nextCursor === null) return all;
     cursor = next.nextCursor;
   }
+}
+
+/** `countersign provision FILE` on a running server, as an operator. @throws {CommandFailure} */
+export async function provisionThroughServer(
+  file: ManagementInputs["operator"]["provision"],
+  terminal: Terminal,
+  json = false,
+): Promise<void> {
+  const done = await (await managing(terminal)).operator.provision.mutate(file);
+  const rows = Object.entries(done).map(([what, { created, changed, unchanged }]) => [what, created, changed, unchanged]);
+  terminal.write(json ? asJson(done) : table(["", "CREATED", "CHANGED", "UNCHANGED"], rows));
 }

@@ -32,17 +32,17 @@ export const systemTerminal = (server: () => ServerAccess, configHome: string | 
   configDir: join(configHome === undefined || configHome === "" ? join(homedir(), ".config") : configHome, "countersign"),
   write: (text) => void process.stdout.write(`${text}\n`),
   complain: (text) => void process.stderr.write(`${text}\n`),
-  ask,
+  ask: (question, hidden) => ask(question, server().serverUrl, hidden),
   end: (exitCode) => {
     process.exitCode = exitCode;
   },
 });
 
-async function ask(question: string, hidden = false): Promise<string> {
+async function ask(question: string, serverUrl: string, hidden = false): Promise<string> {
   if (!process.stdin.isTTY) {
     throw new CommandFailure(
       EXIT.notSignedIn,
-      "Cannot ask for a password without a terminal: set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD.",
+      `Signing in at ${serverUrl} needs a password, and there is no terminal to ask for it. Set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD, or run \`countersign login\` in a terminal first. COUNTERSIGN_URL names the server.`,
     );
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -1,14 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { clientDocuments, LONGEST as LONGEST_KEPT } from "../clients/document-cache.ts";
+import { clientDocuments, LONGEST as LONGEST_KEPT, sharedDocuments } from "../clients/document-cache.ts";
 import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
-import { sharedDocuments } from "../clients/shared-documents.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, Role } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
-import type { DatabaseClock } from "../core/clocks.ts";
-import { clockWatch } from "../core/clocks.ts";
+import { clockWatch, type DatabaseClock } from "../core/clocks.ts";
 import type { IdentityAssertionPorts, TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";

@@ -16,7 +16,7 @@ import { provisioner } from "../store/provisioning.ts";
 import { managedRealms, realms } from "../store/realms.ts";
 import { managedScopes } from "../store/scope-descriptions.ts";
 import type { Sql } from "../store/sql.ts";
-import { managedUsers } from "../store/users-admin.ts";
+import { managedUsers } from "../store/users.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 
 export const managementPorts = (

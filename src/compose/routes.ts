@@ -5,7 +5,6 @@ import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/rates.ts";
 import { namedTargets } from "../clients/client.ts";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import { apiKeyRoutes } from "../front/api/api-keys.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Route } from "../front/http/routes.ts";
@@ -19,8 +18,7 @@ import { revokeRoute } from "../front/oauth/revoke.ts";
 import { tokenRoute } from "../front/oauth/token.ts";
 import { userinfoRoutes } from "../front/oauth/userinfo.ts";
 import { docsRoutes } from "../front/system/docs.ts";
-import { healthRoutes } from "../front/system/health.ts";
-import { systemRoutes } from "../front/system/system.ts";
+import { healthRoutes, systemRoutes } from "../front/system/health.ts";
 import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
 import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
@@ -78,7 +76,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       randomBytes,
     }),
     ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
-    ...[clientApiRoutes, apiKeyRoutes, trpcRoutes].flatMap((routesOf) =>
+    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
       routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords) }),
     ),
     ...discoveryRoutes({

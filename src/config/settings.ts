@@ -1,13 +1,9 @@
 import { z } from "zod";
-import { FEATURE_SETTINGS, WALLET_SETTINGS } from "./settings/features.ts";
+import { FEATURE_SETTINGS, OPERATION_SETTINGS, WALLET_SETTINGS } from "./settings/features-and-operation.ts";
 import type { SettingMeta } from "./settings/forms.ts";
-import { KEY_SETTINGS } from "./settings/keys.ts";
-import { LIFETIME_SETTINGS } from "./settings/lifetimes.ts";
-import { LISTENER_SETTINGS } from "./settings/listeners.ts";
-import { OPERATION_SETTINGS } from "./settings/operation.ts";
-import { SPLIT_SETTINGS } from "./settings/split.ts";
-import { MAIL_SETTINGS, STORAGE_SETTINGS } from "./settings/storage-and-mail.ts";
-import { CLIENT_SETTINGS, USER_SETTINGS } from "./settings/users-and-clients.ts";
+import { LISTENER_SETTINGS, SPLIT_SETTINGS } from "./settings/listeners.ts";
+import { KEY_SETTINGS, MAIL_SETTINGS, STORAGE_SETTINGS } from "./settings/storage-keys-mail.ts";
+import { CLIENT_SETTINGS, LIFETIME_SETTINGS, USER_SETTINGS } from "./settings/users-and-clients.ts";
 
 /** Every setting. The loader, the check for unknown names and docs/settings.md read this one table, in its order. */
 export const SETTINGS = z.object({

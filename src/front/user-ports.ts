@@ -1,6 +1,6 @@
 import type { ClosingPorts } from "../accounts/account.ts";
-import type { AgentPorts } from "../accounts/agents.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
+import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";

@@ -1,6 +1,5 @@
 import { consentRoutes } from "./auth/consents.ts";
-import { forgotPasswordRoute, resetPasswordRoute } from "./auth/forgotten-password.ts";
-import { registerRoute, resendVerificationRoute, verifyRoute } from "./auth/register.ts";
+import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPasswordRoute, verifyRoute } from "./auth/register.ts";
 import { loginRoute, logoutRoute } from "./auth/sign-in.ts";
 import { cookiesOf } from "./http/cookies.ts";
 import { formGuard } from "./http/form-guard.ts";

@@ -83,9 +83,7 @@ export async function regenerateSecret<View extends object>(id: string, view: (c
 
 /** The clients that a developer owns. @see docs/protocol.md#clients */
 export const clientsRouter = router({
-  list: developerProcedure.query(async ({ ctx }) => ({
-    clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView),
-  })),
+  list: developerProcedure.query(async ({ ctx }) => ({ clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView) })),
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
     assertSelfServiceScopes(input.scopes, []);

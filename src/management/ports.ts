@@ -2,12 +2,15 @@ import type { AgentPauses, DelegationRepository } from "../accounts/delegations.
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
+import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
+import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Environment } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
 import type { Clock } from "../clock.ts";
+import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
+import type { parseClientCredential } from "../protocol/form.ts";
+import type { parseGrant } from "../protocol/grants.ts";
 import type { RandomBytes } from "../random.ts";
-import type { AuditTrail } from "./audit-ports.ts";
-import type { Explainer } from "./explain-ports.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
@@ -99,4 +102,93 @@ export interface ManagementPorts {
   readonly randomBytes: RandomBytes;
   /** DEFAULT_CLIENT_ENVIRONMENT: the environment of clients that developers create. */
   readonly defaultEnvironment: Environment;
+}
+
+/** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */
+export type AuditRecord = AuditEntry & { readonly id: string; readonly at: number; readonly link: Link | null };
+
+type FilteredMember = "event" | "outcome" | "reason" | "userId" | "clientId" | "grantId" | "jti" | "requestId";
+
+export interface AuditFilter extends Readonly<{ [Member in FilteredMember]?: AuditEntry[Member] | undefined }> {
+  readonly actorId?: string | undefined;
+  /** Seconds since the epoch; `since` is inclusive, `until` exclusive. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+export interface AuditChainState {
+  /** Null before the first record is sealed. */
+  readonly head: Link | null;
+  /** Records that wait to be sealed. */
+  readonly waiting: number;
+  /** The last signed record, and when it was signed, in seconds since the epoch. */
+  readonly signed: { readonly seq: number; readonly at: number } | null;
+}
+
+/** A part of the chain, with its checkpoints. */
+export interface AuditChainPart {
+  /** The link before the first record; undefined when the chain is shorter. */
+  readonly start: Link | undefined;
+  readonly records: readonly (Link & { readonly record: SealedRecord })[];
+  readonly checkpoints: readonly SignedCheckpoint[];
+}
+
+export interface AuditTrail {
+  /** Newest first. @param after id of the last record of the page before */
+  list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
+  /** Sealed records in the order of the chain. @param after a number in it @returns also `reached`, the next call's `after` */
+  follow(filter: AuditFilter, limit: number, after: number): Promise<{ readonly items: readonly AuditRecord[]; readonly reached: number }>;
+  chain(): Promise<AuditChainState>;
+  /** @param after a number in the chain, 0 for its start */
+  part(limit: number, after: number): Promise<AuditChainPart>;
+}
+
+export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
+
+/** How the core evaluates a token request, rule by rule. */
+export interface Explanation {
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly demand: string;
+    readonly source: string;
+    readonly verdict: RuleVerdict;
+    readonly error?: string;
+    readonly reason?: string;
+  }[];
+  readonly granted?: {
+    readonly sub?: string;
+    readonly scope: string;
+    readonly aud: readonly string[];
+    /** Seconds. */
+    readonly expiresIn: number;
+    readonly issuedTokenType: string;
+    readonly refreshToken: boolean;
+    readonly idToken: boolean;
+    /** Client ids of the delegation chain, the current actor first. */
+    readonly actors: readonly string[];
+  };
+  /** Requested scopes that the client may not have, of an authorization request. */
+  readonly droppedScope?: readonly string[];
+  readonly refused?: {
+    readonly clientId: string;
+    readonly grantType: string;
+    readonly error?: string;
+    readonly reason: string;
+    /** Seconds since the epoch, with their fraction. */
+    readonly at: number;
+  };
+}
+
+/** Evaluates requests without writing anything. */
+export interface Explainer {
+  /** A token request, evaluated now. */
+  ofRequest(
+    client: ReturnType<typeof parseClientCredential>,
+    grant: ReturnType<typeof parseGrant>,
+    signal?: AbortSignal,
+  ): Promise<Explanation>;
+  /** An authorization request, as if the user allowed it. */
+  ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
+  /** A refused request, by its id. @throws {Refusal} not_found when there is no record of it */
+  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
 }

@@ -13,7 +13,7 @@ import {
   responseTypes,
   scopes,
   tokenEndpointAuthMethod,
-} from "./members.ts";
+} from "./inputs.ts";
 import { ScopeDescriptionInput } from "./scope-inputs.ts";
 
 const email = z.email().max(254);

@@ -1,13 +1,11 @@
 import { apiKeysRouter } from "./api-keys.ts";
 import { clientsRouter } from "./clients.ts";
-import { operatorAgentsRouter } from "./operator/agents.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
-import { operatorDelegationsRouter } from "./operator/delegations.ts";
+import { operatorAgentsRouter, operatorDelegationsRouter } from "./operator/delegations.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
-import { operatorRealmsRouter } from "./operator/realms.ts";
 import { operatorScopesRouter } from "./operator/scopes.ts";
-import { operatorUsersRouter } from "./operator/users.ts";
+import { operatorRealmsRouter, operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, operatorProcedure, router } from "./trpc.ts";
 import { publishedKeyView } from "./views.ts";

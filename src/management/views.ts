@@ -1,13 +1,11 @@
 import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
 import type { User } from "../accounts/ports.ts";
 import type { ApiKey } from "../clients/api-key.ts";
-import type { Client } from "../clients/client.ts";
-import { mayHoldApiKey } from "../clients/client.ts";
+import { type Client, mayHoldApiKey } from "../clients/client.ts";
 import type { Page } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
-import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
-import { operatorAttributes } from "./members.ts";
-import type { PublishedKey } from "./ports.ts";
+import { operatorAttributes } from "./inputs.ts";
+import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
 
 const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 

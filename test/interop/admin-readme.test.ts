@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a mac
 const readme = readFileSync(join(import.meta.dirname, "../../admin/README.md"), "utf8");
 const { dir, remove } = scratch();
 afterAll(remove);
-await install(dir, await packed("admin", dir), ["@trpc/client", "@trpc/server"]);
+await install(dir, await packed("admin"), ["@trpc/client", "@trpc/server"]);
 
 test("the program of the typed client's README works unchanged, from the packed tarball", async ({ server }) => {
   const { login, browser } = await server.signedInUser();

@@ -17,7 +17,7 @@ const { clientId, clientSecret } = AS_RESOURCE_SERVER;
 const { dir, remove } = scratch();
 afterAll(remove);
 const { workerd } = await runtimes();
-await install(dir, await packed("guard-sdk", dir), ["jose"]);
+await install(dir, await packed("guard-sdk"), ["jose"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/worker.mjs"), join(dir, "worker.mjs"));
 // One file, as the tools of these platforms make it: by the conditions of a worker, with no built-in module at hand.
 const conditionNames = ["workerd", "worker", "browser", "import", "default"];

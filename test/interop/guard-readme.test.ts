@@ -39,7 +39,7 @@ const frameworks = [
   "@modelcontextprotocol/server",
   "@modelcontextprotocol/node",
 ];
-await install(dir, await packed("guard-sdk", dir), ["jose"], [...frameworks, "@grpc/grpc-js", "@bufbuild/protobuf"]);
+await install(dir, await packed("guard-sdk"), ["jose"], [...frameworks, "@grpc/grpc-js", "@bufbuild/protobuf"]);
 
 const MCP = "https://notes.example/mcp";
 const API = "https://notes.example";

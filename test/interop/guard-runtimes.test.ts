@@ -18,7 +18,7 @@ afterAll(async () => {
   remove();
 });
 const { servers } = await runtimes();
-await install(dir, await packed("guard-sdk", dir), ["jose"], ["@grpc/grpc-js", "@bufbuild/protobuf"]);
+await install(dir, await packed("guard-sdk"), ["jose"], ["@grpc/grpc-js", "@bufbuild/protobuf"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/server.mjs"), join(dir, "server.mjs"));
 
 /** Runs the guarded server in a runtime. @returns the ports it listens on, by how it listens */

@@ -1,5 +1,4 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { knownRevocations } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
 import { revocationDigest } from "../../src/core/revocation-events.ts";
@@ -20,7 +19,7 @@ import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { anId, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { aClock } from "../support/clock.ts";
 import { coreOver } from "../support/core.ts";

@@ -7,7 +7,15 @@ import { emptyPostgresDatabase, runText, TEST_DATABASE_URL } from "../support/da
 import { headerOf, serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { serve } from "../support/guard-servers.ts";
-import { aDirectory, countersign, endProcesses, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
+import {
+  aDataDirectory,
+  aDirectory,
+  countersign,
+  endProcesses,
+  provisionFile,
+  type ServiceProcess,
+  startProcess,
+} from "../support/processes.ts";
 
 afterEach(endProcesses);
 
@@ -40,7 +48,7 @@ describe("contract: signing keys", () => {
     PATIENCE,
     async () => {
       const [old, young] = [keyPair(), keyPair()];
-      const dataDir = join(aDirectory(), "data");
+      const dataDir = await aDataDirectory();
       const shared = { DATA_DIR: dataDir, PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
       const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
       const resource = "https://crm.example.test/mcp";
@@ -78,7 +86,7 @@ describe("contract: signing keys", () => {
 
   test("R9: on the embedded database there is no other core, so that a new key by itself signs at once", PATIENCE, async () => {
     const [old, young] = [keyPair(), keyPair()];
-    const shared = { DATA_DIR: join(aDirectory(), "data"), PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
+    const shared = { DATA_DIR: await aDataDirectory(), PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
     const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
     const kids: string[] = [];
     for (const settings of [
@@ -143,7 +151,7 @@ describe("contract: signing keys", () => {
     const issuer = "https://id.example.test";
     const server = await startProcess({
       NODE_ENV: "production",
-      DATA_DIR: join(aDirectory(), "data"),
+      DATA_DIR: await aDataDirectory(),
       JWT_PRIVATE_KEY: privatePem,
       JWT_PUBLIC_KEY: publicPem,
       JWT_ISSUER: issuer,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
+import { ProvisionError, parseProvisionFile } from "../../src/management/provision.ts";
 import { freshDataDir } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
 import { COMPILED } from "../support/processes.ts";
@@ -148,6 +149,17 @@ describe("contract: the process", () => {
   });
 });
 
+/** What is wrong with a provisioning file. */
+function faultsOf(text: string): string {
+  try {
+    parseProvisionFile(text);
+    return "";
+  } catch (error) {
+    if (error instanceof ProvisionError) return error.faults.join("\n");
+    throw error;
+  }
+}
+
 describe("contract: provisioning", () => {
   const file = (content: unknown): string => {
     const path = join(aDirectory(), "provision.json");
@@ -190,7 +202,27 @@ describe("contract: provisioning", () => {
   });
 
   test.for([
-    ["no JSON", "{", "the file is not JSON"],
+    [
+      "a script as redirect URI",
+      { clients: [{ ...plan.clients[0], redirectUris: ["javascript:alert(1)"] }] },
+      "clients.0.redirectUris.0: ",
+    ],
+    [
+      "a client that contradicts itself",
+      { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
+      "clients.0.responseTypes: must be code if",
+    ],
+  ] as const)("refuses %s, and writes nothing", async ([, content, fault]) => {
+    const env = { DATA_DIR: await aDataDirectory() };
+    const { code, err } = await countersign(["provision", file({ ...content, users: plan.users })], env);
+    expect(code).toBe(1);
+    expect(err).toContain(fault);
+    expect(err).not.toContain("s3cr3t");
+    expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
+  });
+
+  test.for([
+    ["text that is not JSON", "{", "the file is not JSON"],
     ["an unknown member", { clients: [], groups: [] }, "file: has unknown members: groups"],
     ["a client without grants", { clients: [{ ...plan.clients[0], grantTypes: [] }] }, "clients.0.grantTypes: "],
     ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients: names a clientId twice"],
@@ -200,21 +232,14 @@ describe("contract: provisioning", () => {
       "clients.0.jwks.keys.0: must not be a private or symmetric key",
     ],
     [
-      "a script as redirect URI",
-      { clients: [{ ...plan.clients[0], redirectUris: ["javascript:alert(1)"] }] },
-      "clients.0.redirectUris.0: ",
+      "a name with a control character",
+      { clients: [{ ...plan.clients[0], name: "a\u202eb" }] },
+      "clients.0.name: must not contain control",
     ],
-    ["a name that is none", { clients: [{ ...plan.clients[0], name: "a\u202eb" }] }, "clients.0.name: must not contain control"],
-    [
-      "a client that contradicts itself",
-      { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
-      "clients.0.responseTypes: must be code if",
-    ],
-  ] as const)("%s is refused, and nothing is written", async ([, content, fault]) => {
-    const { code, err } = await countersign(["provision", file(content)], { DATA_DIR: await aDataDirectory() });
-    expect(code).toBe(1);
-    expect(err).toContain(fault);
-    expect(err).not.toContain("s3cr3t");
+  ] as const)("refuses %s before it opens a database", ([, content, fault]) => {
+    const faults = faultsOf(typeof content === "string" ? content : JSON.stringify(content));
+    expect(faults).toContain(fault);
+    expect(faults).not.toContain("s3cr3t");
   });
 
   test("an owner who is no one undoes the whole file", async () => {

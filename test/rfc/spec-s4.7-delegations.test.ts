@@ -1,7 +1,6 @@
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { describe, expect, onTestFinished } from "vitest";
-import { registerAgentCommands } from "../../src/cli/agents.ts";
-import { registerDelegationCommands } from "../../src/cli/delegations.ts";
+import { registerAgentCommands, registerDelegationCommands } from "../../src/cli/delegations.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { anAudit } from "../support/accounts.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";

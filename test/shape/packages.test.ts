@@ -18,7 +18,7 @@ const PACKAGES = [
   { workspace: "admin", needs: ["@trpc/client", "@trpc/server"], linked: [] },
 ] as const;
 
-const tarballs = await Promise.all(PACKAGES.map(async (each) => ({ ...each, tarball: await packed(each.workspace, dir) })));
+const tarballs = await Promise.all(PACKAGES.map(async (each) => ({ ...each, tarball: await packed(each.workspace) })));
 
 const compile = (cwd: string, ...args: string[]) =>
   promisify(execFile)(join(root, "node_modules/.bin/tsc"), ["--noEmit", "--strict", "--target", "es2022", ...args], { cwd }).then(

@@ -17,14 +17,14 @@ import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient, aFamily, aGrant, aNewClient, aScene, RESOURCE } from "../support/grants.ts";
-import { faultsOf, racing, shuffled } from "../support/in-vain.ts";
+import { faultsOf, racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
 const LETTER = { subject: "s", text: "t", html: "h" };
-const rounds = (count: number) => Array.from({ length: count }, (_, round) => round);
 
 // An account that is closed takes away what others are just about to hang something on.
-describe.each(databaseKinds)("whatever is under way while an account is closed, $name", ({ fresh }) => {
+describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
+  const rounds = roundsOn(name);
   let sql: Sql;
   beforeAll(() => {
     ({ sql } = database());
@@ -32,7 +32,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
   const close = (userId: string) => accountClosing(sql).close(userId, LETTER, anAudit("user.deleted"));
   const its = delegating(() => sql);
 
-  test.for(rounds(20))("exchanges below its delegations, cuts of them, and the sweep, round %i", async (round) => {
+  test.for(rounds(20))("closes an account while its delegations are extended, cut and swept, round %i", async (round) => {
     const { scene, grantId, agent, token, first, second, third } = await its.aChain();
     const parents = [token, its.tokenOf(first), its.tokenOf(second), its.tokenOf(third)];
     const process = [delegations(sql), delegations(sql)];
@@ -52,7 +52,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
     ]);
   });
 
-  test.for(rounds(20))("links to wallets, round %i", async () => {
+  test.for(rounds(20))("closes an account while wallets are linked to it and unlinked, round %i", async () => {
     const user = await aUser(sql);
     const links = walletLinks(sql);
     const aLink = () => ({ handleHash: aHash(), stateHash: aHash() });
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("whatever is under way while an account is closed, 
     ]);
   });
 
-  test.for(rounds(20))("all that hangs itself on the user, round %i", async () => {
+  test.for(rounds(20))("closes an account while records of every kind are added to it, and leaves none, round %i", async () => {
     const scene = await aScene(sql);
     const { userId, sessionId } = scene;
     const email = (await users(sql).byId(userId))?.email ?? "";

@@ -7,17 +7,18 @@ import { delegationCuts } from "../../src/store/delegation-cuts.ts";
 import { grants } from "../../src/store/grants.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
-import { racing } from "../support/in-vain.ts";
+import { racing, roundsOn } from "../support/in-vain.ts";
 
 // Each of these holds more than one row; taken in different orders, two of them would wait for each other until one is refused.
-describe.each(databaseKinds)("writers of the same rows at the same time, $name", ({ fresh }) => {
+describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
+  const rounds = roundsOn(name);
 
-  test.for(Array.from({ length: 25 }, (_, round) => round))("endings of one user's grants, round %i", async () => {
+  test.for(rounds(25))("revokes one user's grants in every way at once, round %i", async () => {
     const { sql } = database();
     const scene = await aScene(sql);
     const open = [await anOpenFamily(sql, scene), await anOpenFamily(sql, scene), await anOpenFamily(sql, scene)];
@@ -41,10 +42,10 @@ describe.each(databaseKinds)("writers of the same rows at the same time, $name",
     for (const { family } of open) expect(await families.holding(family.tokenHash)).toMatchObject({ revoked: true });
   });
 
-  test("the same refresh tokens, used at two processes in opposite order: each rotates once", async () => {
+  test("rotates each refresh token once when two processes use the same ones in opposite order", async () => {
     const { sql } = database();
     const scene = await aScene(sql);
-    for (let round = 0; round < 10; round += 1) {
+    for (const _ of rounds(10)) {
       const open = await Promise.all(Array.from({ length: 24 }, () => anOpenFamily(sql, scene)));
       const [one, other] = [refreshFamilies(sql), refreshFamilies(sql)];
       const rotated = (at: typeof one, { family }: (typeof open)[number]) =>

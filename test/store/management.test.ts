@@ -13,7 +13,7 @@ import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { aClient } from "../support/builders.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";

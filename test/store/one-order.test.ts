@@ -10,22 +10,21 @@ import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
-import { users } from "../../src/store/users.ts";
-import { managedUsers } from "../../src/store/users-admin.ts";
+import { managedUsers, users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
-import { racing, shuffled } from "../support/in-vain.ts";
+import { racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
 const MANY = 16;
 const LETTER = { subject: "s", text: "t", html: "h" };
-const rounds = (count: number) => Array.from({ length: count }, (_, round) => round);
 const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Promise<Thing[]> =>
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
 // Who holds several rows takes them in one order (docs/decisions/0014-locks-in-one-order.md). Each of these took them in two before.
-describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
+describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
+  const rounds = roundsOn(name);
   let sql: Sql;
   beforeAll(() => {
     ({ sql } = database());
@@ -55,7 +54,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
   };
   const close = (userId: string) => accountClosing(sql).close(userId, { ...LETTER }, anAudit("user.deleted"));
 
-  test.for(rounds(12))("codes issued in many sessions of a user who signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("issues codes in many sessions while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, async () => ({ ...scene, sessionId: await aSession(scene.userId) }));
     await allAtOnce([
@@ -66,7 +65,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("codes issued for a client to many users while it is deleted, round %i", async (round) => {
+  test.for(rounds(12))("issues codes for many users of a client while it is deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, () => another(scene));
     const id = await idOf(scene.clientId);
@@ -77,27 +76,24 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))(
-    "many codes of a user redeemed at two processes while they sign out and the client is deleted, round %i",
-    async (round) => {
-      const scene = await aScene(sql);
-      const codes = await times(MANY, () => aCode(sql, scene));
-      const id = await idOf(scene.clientId);
-      const redeeming = (order: typeof codes) => {
-        const process = authorizationCodes(sql);
-        return order.map((code) => process.redeem(code, aGrant(scene), aFamily(), anAudit("token.issued")));
-      };
-      await allAtOnce([
-        ...redeeming([...shuffled(codes, round)]),
-        ...redeeming([...shuffled(codes, round + 100)]),
-        sessions(sql).endAll(scene.userId, anAudit("session.ended")),
-        consents(sql).revoke(scene.consentId, scene.userId, anAudit("consent.revoked")),
-        managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted")),
-      ]);
-    },
-  );
+  test.for(rounds(12))("redeems codes at two processes while their user signs out and the client is deleted, round %i", async (round) => {
+    const scene = await aScene(sql);
+    const codes = await times(MANY, () => aCode(sql, scene));
+    const id = await idOf(scene.clientId);
+    const redeeming = (order: typeof codes) => {
+      const process = authorizationCodes(sql);
+      return order.map((code) => process.redeem(code, aGrant(scene), aFamily(), anAudit("token.issued")));
+    };
+    await allAtOnce([
+      ...redeeming([...shuffled(codes, round)]),
+      ...redeeming([...shuffled(codes, round + 100)]),
+      sessions(sql).endAll(scene.userId, anAudit("session.ended")),
+      consents(sql).revoke(scene.consentId, scene.userId, anAudit("consent.revoked")),
+      managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted")),
+    ]);
+  });
 
-  test.for(rounds(12))("many families rotated of a user who signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("rotates many refresh tokens while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const ids = Array.from({ length: MANY }, anId).toSorted().toReversed();
     const open = await times(MANY, (at) => anOpenFamily(sql, scene, { id: ids[at] ?? anId() }));
@@ -108,7 +104,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test.for(rounds(25))("a link for a forgotten password, asked for beside the use of the one before, round %i", async () => {
+  test.for(rounds(25))("sends a link for a forgotten password while the link before is used, round %i", async () => {
     const user = await aUser(sql);
     const changes = passwordChanges(sql);
     const ask = (tokenHash = aHash()) =>
@@ -118,7 +114,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     await allAtOnce([ask(), changes.reset(tokenHash, "$argon2id$x", LETTER, anAudit("password.changed")), ask()]);
   });
 
-  test.for(rounds(25))("a mail to verify an address, asked for beside the use of the one before, round %i", async () => {
+  test.for(rounds(25))("sends a mail to verify an address while the mail before is used, round %i", async () => {
     const user = await aUser(sql);
     const tokenHash = aHash();
     const mail = { to: user.email, ...LETTER };
@@ -130,7 +126,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("an account closed beside an operator who disables it and its client, round %i", async () => {
+  test.for(rounds(12))("closes an account while an operator disables it and deletes its client, round %i", async () => {
     const scene = await aScene(sql);
     const client = await aClient(sql, { ownerId: scene.userId });
     const own = { ...scene, clientId: client.clientId };
@@ -144,7 +140,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("two users who close their accounts and have used each other's clients, round %i", async () => {
+  test.for(rounds(12))("closes the accounts of two users of each other's clients, round %i", async () => {
     const [one, other] = [await aScene(sql), await aScene(sql)];
     const ofOne = (await aClient(sql, { ownerId: one.userId })).clientId;
     const ofOther = (await aClient(sql, { ownerId: other.userId })).clientId;
@@ -157,7 +153,7 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     await allAtOnce([close(one.userId), close(other.userId)]);
   });
 
-  test.for(rounds(12))("a file applied beside operators who leave and a client that is deleted, round %i", async (round) => {
+  test.for(rounds(12))("applies a provisioning file while operators leave and clients are deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const [operators, leaving] = [
       await times(2, () => aUser(sql, { role: "operator" })),
@@ -195,8 +191,8 @@ describe.each(databaseKinds)("no deadlock occurs, $name", ({ fresh }) => {
     ]);
   });
 
-  test("the same new keys, published by cores that name them in another order", async () => {
-    for (let round = 0; round < 12; round += 1) {
+  test("publishes the same new keys for cores that name them in different orders", async () => {
+    for (const round of rounds(12)) {
       const keys = Array.from({ length: MANY }, (_, at) => ({ kty: "OKP", kid: `key-${round}-${at}`, crv: "Ed25519", x: "x" }));
       await allAtOnce(
         [keys, keys.toReversed(), shuffled(keys, round)].map((order) => keyRegister(sql, 3_600).publish([...order] as never, [])),

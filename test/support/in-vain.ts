@@ -59,6 +59,15 @@ export function racing(fresh: DatabaseKind["fresh"]) {
   };
 }
 
+/**
+ * The numbers of the rounds of a race. The embedded database has one connection, on which statements and transactions wait for each other, so
+ * that one round shows all that many would.
+ */
+export const roundsOn =
+  (name: DatabaseKind["name"]) =>
+  (count: number): readonly number[] =>
+    Array.from({ length: name === "embedded" ? 1 : count }, (_, round) => round);
+
 /** The same things in another order, the same for the same seed. */
 export function shuffled<Thing>(things: readonly Thing[], seed: number): readonly Thing[] {
   const keyed = things.map((thing, at) => ({ thing, key: Math.imul(at + 1, 2_654_435_761) ^ Math.imul(seed + 1, 40_503 * (at + 7)) }));

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
-import { apiKeyRoutes } from "../../src/front/api/api-keys.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
 import { AccessTokenUse } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -90,7 +89,7 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
   const options = { issuer: ISSUER, ports, fault };
-  const routes = [...clientApiRoutes(options), ...apiKeyRoutes(options), ...trpcRoutes(options)];
+  const routes = [...clientApiRoutes(options), ...trpcRoutes(options)];
   const telemetry = { fault, observe: () => {}, refused: () => {} };
   return startFront({ routes, telemetry }).then((front) => ({ ...front, faults }));
 };

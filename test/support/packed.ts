@@ -1,5 +1,18 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -16,16 +29,52 @@ export function scratch(): { readonly dir: string; remove(): void } {
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
+/** What a packed workspace is made of, beside node_modules, which package-lock.json stands for. */
+const sourcesOf = (workspace: Workspace) => ["package.json", "tsconfig.json", "src", workspace] as const;
+const isSource = (path: string): boolean => !["dist", "node_modules"].includes(basename(path));
+
+/** The same for the same content of the files. */
+function digestOf(paths: readonly string[]): string {
+  const digest = createHash("sha256");
+  const add = (path: string): void => {
+    if (!isSource(path)) return;
+    digest.update(`${path}\0`);
+    if (statSync(path).isDirectory()) for (const name of readdirSync(path).toSorted()) add(join(path, name));
+    else digest.update(readFileSync(path));
+  };
+  for (const path of paths) add(path);
+  return digest.digest("hex").slice(0, 16);
+}
+
+const packing = new Map<Workspace, Promise<string>>();
+
 /**
- * Packs a workspace as publishing would, its build included (which the .npmrc of a checkout leaves out), in a copy of the repository: tests that pack at the same time see no half of it.
- * @returns the path of the tarball, inside `dir`
+ * The tarball of a workspace as publishing would pack it, made once for each state of the sources and kept between runs.
+ * @returns its path
  */
-export async function packed(workspace: Workspace, dir: string): Promise<string> {
-  const copy = join(dir, `${workspace}-copy`);
-  const skipped = new Set(["dist", "node_modules"]);
-  for (const name of ["package.json", "tsconfig.json", "src", workspace]) {
-    cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
+export function packed(workspace: Workspace): Promise<string> {
+  const known = packing.get(workspace) ?? packedOnce(workspace);
+  packing.set(workspace, known);
+  return known;
+}
+
+async function packedOnce(workspace: Workspace): Promise<string> {
+  const sources = [...sourcesOf(workspace), "package-lock.json"].map((name) => join(root, name));
+  const path = join(tmpdir(), `countersign-${workspace}-${digestOf(sources)}.tgz`);
+  if (existsSync(path)) return path;
+  const { dir, remove } = scratch();
+  try {
+    renameSync(await pack(workspace, dir), path); // atomic: another worker may do the same
+    return path;
+  } finally {
+    remove();
   }
+}
+
+/** Packs with the build included (which the .npmrc of a checkout leaves out), in a copy of the repository: nothing is written to the checkout. */
+async function pack(workspace: Workspace, dir: string): Promise<string> {
+  const copy = join(dir, "copy");
+  for (const name of sourcesOf(workspace)) cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
   symlinkSync(modules, join(copy, "node_modules"));
   const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts=false", "--pack-destination", dir], {
     cwd: join(copy, workspace),

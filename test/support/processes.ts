@@ -33,10 +33,8 @@ export function aDirectory(): string {
   return directory;
 }
 
-/** Where nothing else is asked for, a directory with a migrated database, which spares the time of making one. */
-async function dataDirectory(env: Record<string, string>): Promise<string> {
-  if (env.DATA_DIR !== undefined) return env.DATA_DIR;
-  if (env.DATABASE_URL !== undefined) return aDirectory();
+/** The same with a migrated database, which spares the time of making one where the first start is not the subject. */
+export async function aDataDirectory(): Promise<string> {
   const directory = await freshDataDir();
   directories.push(directory);
   return directory;
@@ -87,7 +85,13 @@ export async function countersign(args: readonly string[], env: Record<string, s
  */
 export async function startProcess(env: Record<string, string>, role?: "front" | "core"): Promise<ServiceProcess> {
   const [port, grpcPort] = [env.PORT ?? String(await freePort()), env.GRPC_PORT ?? String(await freePort())];
-  const given = { NODE_ENV: "test", LOG_LEVEL: "warn", SIGN_UP_RATE_LIMIT: "1000", DATA_DIR: await dataDirectory(env), ...env };
+  const given = {
+    NODE_ENV: "test",
+    LOG_LEVEL: "warn",
+    SIGN_UP_RATE_LIMIT: "1000",
+    DATA_DIR: env.DATA_DIR ?? (env.DATABASE_URL === undefined ? await aDataDirectory() : aDirectory()),
+    ...env,
+  };
   const settings = { ...given, PORT: port, GRPC_PORT: grpcPort };
   const { child, ended, said } = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings);
   const url = `http://localhost:${port}`;

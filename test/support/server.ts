@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test as base, describe } from "vitest";
 import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
-import { freshDataDir } from "./database.ts";
+import { aDataDir, freshDataDir } from "./database.ts";
 import { serverDriver, type TestClient } from "./flow.ts";
 import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
@@ -98,7 +97,7 @@ export async function startServer({
 }: ServerOptions = {}) {
   const plan = parseProvisionFile(JSON.stringify(provision));
   const [postgres, redisUrl] = [await createTestDatabase(), await freshRedis()];
-  const dataDir = postgres === undefined ? await freshDataDir() : mkdtempSync(join(tmpdir(), "countersign-test-"));
+  const dataDir = postgres === undefined ? await freshDataDir() : aDataDir();
   const [port, grpcPort] = [await freePort(), await freePort()];
   const settings = {
     NODE_ENV: "test",

@@ -64,9 +64,6 @@ export const CreatedApiKey = lazily(() =>
 export const ApiKeyList = () => z.strictObject({ apiKeys: z.array(ApiKeyView()) });
 
 /** What the client routes have in common in the API description. */
-const security = [{ bearer: [] }];
-export const ofClients = { tags: ["Clients"], security };
-export const ofKeys = { tags: ["API keys"], security };
 export const clientParameter = () => ({ path: z.object({ id: z.uuid() }) });
 export const clientKeysParameter = () => ({ path: z.object({ clientId: z.uuid() }) });
 export const keyParameters = () => ({ path: z.object({ clientId: z.uuid(), keyId: z.uuid() }) });

@@ -1,33 +1,103 @@
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { Refusal } from "../../errors.ts";
-import { ClientPatch, CreateClientInput } from "../../management/inputs.ts";
+import { ClientPatch, CreateApiKeyInput, CreateClientInput } from "../../management/inputs.ts";
 import { authenticateCaller } from "../../management/trpc.ts";
 import { apiError, json, jsonRequest } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
-import type { ErrorPrinter, FrontContext, Route } from "../http/routes.ts";
+import type { ErrorPrinter, FrontContext, Handler, Method, Route } from "../http/routes.ts";
 import {
+  ApiKeyList,
+  ApiKeyView,
   absent,
   ClientList,
   ClientView,
   ClientWithSecret,
+  CreatedApiKey,
   CreatedClient,
+  clientKeysParameter,
   clientParameter,
   invalidBody,
+  keyParameters,
   notAllowed,
-  ofClients,
 } from "./client-shapes.ts";
 import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
+
+/** The only path that answers with and without a trailing slash. */
+const COLLECTION = ["/api/clients/", "/api/clients"] as const;
+const CLIENT = "/api/clients/:id";
+const KEYS = "/api/clients/:clientId/api-keys";
+
+type Operation = Omit<ZodOpenApiOperationObject, "tags" | "security">;
+
+/** Routes below `/api/clients` with their API description. */
+const routesOf =
+  (tag: string, print: ErrorPrinter) =>
+  (method: Method, path: Route["path"], answer: Handler, describe: () => Operation): Route => ({
+    method,
+    path,
+    print,
+    answer,
+    openapi: () => ({ tags: [tag], security: [{ bearer: [] }], ...describe() }),
+  });
 
 /** `/api/clients/**`: the procedures of the typed API, which validate the bodies, in the shape of docs/protocol.md#registration. */
 export function clientApiRoutes(options: ManagementRoutesOptions): readonly Route[] {
   const print = apiErrorPrinter(options.issuer);
   const calls = procedureCalls(options);
-  const regenerateSecret: Route = {
-    method: "POST",
-    path: `${CLIENT}/regenerate-secret`,
-    print,
-    openapi: () => ({
-      ...ofClients,
+  return [...collectionRoutes(print, calls), ...clientRoutes(print, calls, options), ...apiKeyRoutes(print, calls)];
+}
+
+function collectionRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] {
+  const route = routesOf("Clients", print);
+  const list = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list()));
+  const create = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201));
+  return [
+    route("GET", COLLECTION, list, () => ({
+      summary: "Your clients",
+      responses: { "200": json("All of them, newest first.", ClientList()), ...notAllowed() },
+    })),
+    route("POST", COLLECTION, create, () => ({
+      summary: "Makes a client",
+      requestBody: jsonRequest(CreateClientInput),
+      responses: { "201": json("The client, with its secret.", CreatedClient()), ...notAllowed(), ...invalidBody() },
+    })),
+  ];
+}
+
+function clientRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls, options: ManagementRoutesOptions): readonly Route[] {
+  const route = routesOf("Clients", print);
+  const get = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.get(idOf(ctx))));
+  const update = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.update({ ...idOf(ctx), patch: await body(ctx) })));
+  const remove = calling(async ({ clients }, ctx) => {
+    await clients.delete(idOf(ctx));
+    noStore(ctx);
+    ctx.status = 204;
+  });
+  const regenerateSecret = calling(async ({ clients }, ctx) => {
+    await assertNoBody(ctx, options);
+    sendJson(ctx, await clients.regenerateSecret(idOf(ctx)));
+  });
+  return [
+    route("GET", CLIENT, get, () => ({
+      summary: "One client; a static API key of its own may read it too",
+      requestParams: clientParameter(),
+      responses: { "200": json("The client.", ClientView()), ...notAllowed(), ...absent() },
+    })),
+    route("PATCH", CLIENT, update, () => ({
+      summary: "Changes what is sent, and nothing else",
+      description:
+        "A method without a secret drops the secret. A change to a method with one makes none: ask for one with regenerate-secret, since a secret is shown by that call and by the creation alone; until then the client cannot authenticate.",
+      requestParams: clientParameter(),
+      requestBody: jsonRequest(ClientPatch),
+      responses: { "200": json("The client as it is now.", ClientView()), ...notAllowed(), ...invalidBody(), ...absent() },
+    })),
+    route("DELETE", CLIENT, remove, () => ({
+      summary: "Deletes a client, with its keys and all that was given to it",
+      requestParams: clientParameter(),
+      responses: { "204": { description: "Deleted." }, ...notAllowed(), ...absent() },
+    })),
+    route("POST", `${CLIENT}/regenerate-secret`, regenerateSecret, () => ({
       summary: "Gives a client a new secret; the old one is refused at once",
       requestParams: clientParameter(),
       responses: {
@@ -38,91 +108,45 @@ export function clientApiRoutes(options: ManagementRoutesOptions): readonly Rout
         "415": apiError("A body was sent that is not application/json."),
         ...absent(),
       },
-    }),
-    answer: calls.calling(async ({ clients }, ctx) => {
-      await assertNoBody(ctx, options);
-      sendJson(ctx, await clients.regenerateSecret(idOf(ctx)));
-    }),
-  };
-  return [...collectionRoutes(print, calls), ...clientRoutes(print, calls), regenerateSecret];
+    })),
+  ];
 }
 
-const collectionRoutes = (print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] => [
-  {
-    method: "GET",
-    path: COLLECTION,
-    print,
-    openapi: () => ({
-      ...ofClients,
-      summary: "Your clients",
-      responses: { "200": json("All of them, newest first.", ClientList()), ...notAllowed() },
-    }),
-    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list())),
-  },
-  {
-    method: "POST",
-    path: COLLECTION,
-    print,
-    openapi: () => ({
-      ...ofClients,
-      summary: "Makes a client",
-      requestBody: jsonRequest(CreateClientInput),
-      responses: { "201": json("The client, with its secret.", CreatedClient()), ...notAllowed(), ...invalidBody() },
-    }),
-    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201)),
-  },
-];
+/** `/api/clients/{clientId}/api-keys/**`. @see docs/protocol.md#api-keys */
+function apiKeyRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] {
+  const route = routesOf("API keys", print);
+  const list = calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.list(clientOf(ctx))));
+  const create = calling(async ({ apiKeys }, ctx) => sendJson(ctx, await apiKeys.create({ ...clientOf(ctx), key: await body(ctx) }), 201));
+  const revoke = calling(async ({ apiKeys }, ctx) =>
+    sendJson(ctx, await apiKeys.revoke({ ...clientOf(ctx), keyId: ctx.params.keyId ?? "" })),
+  );
+  return [
+    route("GET", KEYS, list, () => ({
+      summary: "The static API keys of a client, revoked ones too",
+      requestParams: clientKeysParameter(),
+      responses: { "200": json("The keys, masked.", ApiKeyList()), ...notAllowed(), ...absent() },
+    })),
+    route("POST", KEYS, create, () => ({
+      summary: "Makes a static API key for a client in development",
+      requestParams: clientKeysParameter(),
+      requestBody: jsonRequest(CreateApiKeyInput),
+      responses: {
+        "201": json("The key.", CreatedApiKey()),
+        ...notAllowed(),
+        ...invalidBody(),
+        "403": apiError("The client is not in development: use client_credentials."),
+        ...absent(),
+      },
+    })),
+    route("DELETE", `${KEYS}/:keyId`, revoke, () => ({
+      summary: "Revokes a key; idempotent",
+      requestParams: keyParameters(),
+      responses: { "200": json("The key as it is now.", ApiKeyView()), ...notAllowed(), ...absent() },
+    })),
+  ];
+}
 
-const clientRoutes = (print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] => [
-  {
-    method: "GET",
-    path: CLIENT,
-    print,
-    openapi: () => ({
-      ...ofClients,
-      summary: "One client; a static API key of its own may read it too",
-      requestParams: clientParameter(),
-      responses: { "200": json("The client.", ClientView()), ...notAllowed(), ...absent() },
-    }),
-    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.get(idOf(ctx)))),
-  },
-  {
-    method: "PATCH",
-    path: CLIENT,
-    print,
-    openapi: () => ({
-      ...ofClients,
-      summary: "Changes what is sent, and nothing else",
-      description:
-        "A method without a secret drops the secret. A change to a method with one makes none: ask for one with regenerate-secret, since a secret is shown by that call and by the creation alone; until then the client cannot authenticate.",
-      requestParams: clientParameter(),
-      requestBody: jsonRequest(ClientPatch),
-      responses: { "200": json("The client as it is now.", ClientView()), ...notAllowed(), ...invalidBody(), ...absent() },
-    }),
-    answer: calling(async ({ clients }, ctx) => sendJson(ctx, await clients.update({ ...idOf(ctx), patch: await body(ctx) }))),
-  },
-  {
-    method: "DELETE",
-    path: CLIENT,
-    print,
-    openapi: () => ({
-      ...ofClients,
-      summary: "Deletes a client, with its keys and all that was given to it",
-      requestParams: clientParameter(),
-      responses: { "204": { description: "Deleted." }, ...notAllowed(), ...absent() },
-    }),
-    answer: calling(async ({ clients }, ctx) => {
-      await clients.delete(idOf(ctx));
-      noStore(ctx);
-      ctx.status = 204;
-    }),
-  },
-];
-
-/** The only path that answers with and without a trailing slash. */
-const COLLECTION = ["/api/clients/", "/api/clients"] as const;
-const CLIENT = "/api/clients/:id";
-
+const clientOf = ({ params }: FrontContext) => ({ clientId: params.clientId ?? "" });
 const idOf = ({ params }: FrontContext) => ({ id: params.id ?? "" });
 
 /** Refuses a body where the call takes none: a caller may expect an effect. @throws {Refusal} invalid_request, unsupported_media_type */

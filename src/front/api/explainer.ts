@@ -1,6 +1,6 @@
 import { type ExplainResponse, Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import type { Explainer, Explanation, RuleVerdict } from "../../management/explain-ports.ts";
+import type { Explainer, Explanation, RuleVerdict } from "../../management/ports.ts";
 
 const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
   [Verdict.UNSPECIFIED]: undefined,

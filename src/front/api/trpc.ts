@@ -72,11 +72,7 @@ function batchSize(ctx: FrontContext): number {
 const TOO_LONG = `A batch holds at most ${BATCH_LIMIT} calls.`;
 /** In the shape of tRPC errors; the number is JSON-RPC's "invalid request". */
 const TOO_MANY_CALLS = {
-  error: {
-    code: -32_600,
-    message: TOO_LONG,
-    data: { code: "BAD_REQUEST", httpStatus: 400, error: "invalid_request", message: TOO_LONG },
-  },
+  error: { code: -32_600, message: TOO_LONG, data: { code: "BAD_REQUEST", httpStatus: 400, error: "invalid_request", message: TOO_LONG } },
 };
 
 /** The request with its body read; tRPC sees only the media type of the headers. */

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { forgotPassword, resetPassword } from "../../accounts/forgotten-password.ts";
 import type { User } from "../../accounts/ports.ts";
 import { register, resendVerification, verifyEmail } from "../../accounts/registration.ts";
 import { milliseconds } from "../../clock.ts";
 import { parseForm } from "../../protocol/form.ts";
-import { apiError, json, jsonRequest } from "../http/describe.ts";
+import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type ErrorPrinter, type FrontContext, queryText, type Route } from "../http/routes.ts";
@@ -14,32 +15,25 @@ import { staleLinkView, verifiedView } from "../pages/sign-up/view.ts";
 import { sendPage } from "../pages/views/layout.ts";
 import { languageOf } from "../texts/language.ts";
 import { callerOf, type UserPorts } from "../user-ports.ts";
-import { accountBody, EmailBody, RegisterBody, unavailable, unreadableBody } from "./shapes.ts";
+import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 
 /** POST /auth/register. @see docs/protocol.md#accounts */
-export const registerRoute = (ports: UserPorts): Route => ({
-  method: "POST",
-  path: "/auth/register",
-  print: apiErrorPrinter(ports.issuer),
-  openapi: () => ({
-    tags: ["Accounts"],
-    summary: "Opens an account and sends a verification mail",
-    security: [],
-    requestBody: jsonRequest(RegisterBody),
-    responses: {
-      "201": json("The account.", userShape()),
-      "400": apiError("Not valid, or the password is too weak."),
-      "409": apiError("The address has an account."),
-      "429": apiError("Too many from this address; see Retry-After."),
-      ...unreadableBody(),
-      ...unavailable(),
-    },
-  }),
-  async answer(ctx) {
-    const signUp = await accountBody(ctx, RegisterBody);
-    sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201);
-  },
-});
+export const registerRoute = (ports: UserPorts): Route =>
+  accountRoute(
+    apiErrorPrinter(ports.issuer),
+    "/auth/register",
+    RegisterBody,
+    () => ({
+      summary: "Opens an account and sends a verification mail",
+      responses: {
+        "201": json("The account.", userShape()),
+        "400": apiError("Not valid, or the password is too weak."),
+        "409": apiError("The address has an account."),
+        "429": apiError("Too many from this address; see Retry-After."),
+      },
+    }),
+    async (ctx, signUp) => sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201),
+  );
 
 /** The user as registration returns it; times in milliseconds. */
 const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) => ({
@@ -62,30 +56,25 @@ const userShape = () =>
   });
 
 /** POST /auth/resend-verification: the same response for every address. */
-export const resendVerificationRoute = (ports: UserPorts): Route => ({
-  method: "POST",
-  path: "/auth/resend-verification",
-  print: resendErrorPrinter(apiErrorPrinter(ports.issuer)),
-  openapi: () => ({
-    tags: ["Accounts"],
-    summary: "Sends the verification mail again",
-    description: "Answers alike for every address.",
-    security: [],
-    requestBody: jsonRequest(EmailBody),
-    responses: {
-      "200": json("Sent, if there was anything to send.", z.object({ message: z.string() })),
-      "400": apiError("Not valid."),
-      "429": json("Too many; see Retry-After.", z.object({ error: z.string(), statusCode: z.number() })),
-      ...unreadableBody(),
-      ...unavailable(),
+export const resendVerificationRoute = (ports: UserPorts): Route =>
+  accountRoute(
+    resendErrorPrinter(apiErrorPrinter(ports.issuer)),
+    "/auth/resend-verification",
+    EmailBody,
+    () => ({
+      summary: "Sends the verification mail again",
+      description: "Answers alike for every address.",
+      responses: {
+        "200": json("Sent, if there was anything to send.", z.object({ message: z.string() })),
+        "400": apiError("Not valid."),
+        "429": json("Too many; see Retry-After.", z.object({ error: z.string(), statusCode: z.number() })),
+      },
+    }),
+    async (ctx, { email }) => {
+      await resendVerification(email, ports, callerOf(ctx));
+      sendJson(ctx, { message: "If this address is not yet confirmed, a new link is on its way." });
     },
-  }),
-  async answer(ctx) {
-    const { email } = await accountBody(ctx, EmailBody);
-    await resendVerification(email, ports, callerOf(ctx));
-    sendJson(ctx, { message: "If this address is not yet confirmed, a new link is on its way." });
-  },
-});
+  );
 
 /** Prints as the API does, except 429, whose body has exactly two members here. */
 const resendErrorPrinter =
@@ -136,3 +125,44 @@ function verifyErrorPrinter({ ports, site, guard }: PageKit): ErrorPrinter {
     else page(ctx, refusal);
   };
 }
+
+/** POST /auth/forgot-password: the same response for every address. */
+export const forgotPasswordRoute = (ports: UserPorts): Route =>
+  accountRoute(
+    apiErrorPrinter(ports.issuer),
+    "/auth/forgot-password",
+    EmailBody,
+    () => ({
+      summary: "Sends a link for a new password",
+      description: "Answers alike for every address. The link works once, within 30 minutes, and only the newest one does.",
+      responses: {
+        "200": json("Sent, if there is an account.", z.object({ message: z.string() })),
+        "400": apiError("Not valid."),
+        "429": apiError("Too many; see Retry-After."),
+      },
+    }),
+    async (ctx, { email }) => {
+      await forgotPassword(email, ports, callerOf(ctx));
+      sendJson(ctx, { message: "If there is an account with this address, a link for a new password is on its way." });
+    },
+  );
+
+/** POST /auth/reset-password: sets the password with the token of the mail, once. */
+export const resetPasswordRoute = (ports: UserPorts): Route =>
+  accountRoute(
+    apiErrorPrinter(ports.issuer),
+    "/auth/reset-password",
+    ResetBody,
+    () => ({
+      summary: "Sets a new password by the token of the mail",
+      description: "Ends every session and refresh token of the user. A password that is refused does not use up the token.",
+      responses: {
+        "200": json("Changed.", z.object({ message: z.string() })),
+        "400": apiError("The token is malformed, unknown, used or expired, or the password is too weak."),
+      },
+    }),
+    async (ctx, { token, password }) => {
+      await resetPassword(token, password, ports, callerOf(ctx));
+      sendJson(ctx, { message: "The password has been changed. Everything that was signed in has been signed out." });
+    },
+  );

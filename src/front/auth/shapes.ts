@@ -1,9 +1,10 @@
 import { z } from "zod";
+import type { ZodOpenApiResponsesObject } from "zod-openapi";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { issuesOf } from "../../protocol/issue-messages.ts";
 import { jsonBody } from "../http/body.ts";
-import { apiError } from "../http/describe.ts";
-import type { FrontContext } from "../http/routes.ts";
+import { apiError, jsonRequest } from "../http/describe.ts";
+import type { ErrorPrinter, FrontContext, Route } from "../http/routes.ts";
 
 const email = z
   .email({ error: "Enter an e-mail address, such as name@example.com." })
@@ -54,7 +55,7 @@ export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.o
 }
 
 /** Reads a JSON body; one that is too large is invalid like any other here. @throws {Refusal} invalid_request, unsupported_media_type */
-export async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): Promise<z.output<T>> {
+async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): Promise<z.output<T>> {
   try {
     return assertShape(schema, await jsonBody(ctx));
   } catch (error) {
@@ -65,6 +66,36 @@ export async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema
   }
 }
 
-/** Errors of the account endpoints in the API description. */
-export const unreadableBody = () => ({ "415": apiError("The body is not application/json, or is encoded.") });
+interface AccountOperation {
+  readonly summary: string;
+  readonly description?: string;
+  readonly responses: ZodOpenApiResponsesObject;
+}
+
+/** A POST route of the account endpoints that takes a JSON body. */
+export const accountRoute = <Body extends z.ZodType>(
+  print: ErrorPrinter,
+  path: string,
+  body: Body,
+  describe: () => AccountOperation,
+  answer: (ctx: FrontContext, body: z.output<Body>) => Promise<void>,
+): Route => ({
+  method: "POST",
+  path,
+  print,
+  openapi: () => {
+    const { responses, ...operation } = describe();
+    const unreadable = apiError("The body is not application/json, or is encoded.");
+    return {
+      tags: ["Accounts"],
+      ...operation,
+      security: [],
+      requestBody: jsonRequest(body),
+      responses: { ...responses, "415": unreadable, ...unavailable() },
+    };
+  },
+  answer: async (ctx) => answer(ctx, await accountBody(ctx, body)),
+});
+
+/** An error of the account endpoints in the API description. */
 export const unavailable = () => ({ "503": apiError("Not able to answer now; see Retry-After.") });

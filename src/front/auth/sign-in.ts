@@ -5,48 +5,43 @@ import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../random.ts";
 import type { Cookies } from "../http/cookies.ts";
-import { apiError, json, jsonRequest } from "../http/describe.ts";
+import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { callerOf, type UserPorts } from "../user-ports.ts";
-import { accountBody, LoginBody, unavailable, unreadableBody } from "./shapes.ts";
+import { accountRoute, LoginBody, unavailable } from "./shapes.ts";
 
 /** POST /auth/login: returns a token set and sets the session cookie, for clients without a form. @see docs/protocol.md#sign-in */
-export const loginRoute = (ports: UserPorts, cookies: Cookies): Route => ({
-  method: "POST",
-  path: "/auth/login",
-  print: apiErrorPrinter(ports.issuer, "Password"),
-  openapi: () => ({
-    tags: ["Accounts"],
-    summary: "Signs in with a password",
-    security: [],
-    requestBody: jsonRequest(LoginBody),
-    responses: {
-      "200": json("The tokens; the session cookie is set too.", tokenSet()),
-      "400": apiError("Not valid."),
-      "401": apiError("Address or password is wrong. The challenge `Password` says that both belong in the body."),
-      "429": apiError("Too many failures; see Retry-After."),
-      ...unreadableBody(),
-      ...unavailable(),
+export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
+  accountRoute(
+    apiErrorPrinter(ports.issuer, "Password"),
+    "/auth/login",
+    LoginBody,
+    () => ({
+      summary: "Signs in with a password",
+      responses: {
+        "200": json("The tokens; the session cookie is set too.", tokenSet()),
+        "400": apiError("Not valid."),
+        "401": apiError("Address or password is wrong. The challenge `Password` says that both belong in the body."),
+        "429": apiError("Too many failures; see Retry-After."),
+      },
+    }),
+    async (ctx, credentials) => {
+      const { user, session, secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
+      const tokens = await ports.core.loginTokens(
+        { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
+        { signal: ctx.state.signal },
+      );
+      cookies.startSession(ctx, secret, ports.sessionTtl);
+      sendJson(ctx, {
+        access_token: tokens.accessToken,
+        refresh_token: tokens.refreshToken,
+        expires_in: tokens.expiresIn,
+        token_type: tokens.tokenType,
+      });
     },
-  }),
-  async answer(ctx) {
-    const credentials = await accountBody(ctx, LoginBody);
-    const { user, session, secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
-    const tokens = await ports.core.loginTokens(
-      { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
-      { signal: ctx.state.signal },
-    );
-    cookies.startSession(ctx, secret, ports.sessionTtl);
-    sendJson(ctx, {
-      access_token: tokens.accessToken,
-      refresh_token: tokens.refreshToken,
-      expires_in: tokens.expiresIn,
-      token_type: tokens.tokenType,
-    });
-  },
-});
+  );
 
 const tokenSet = () =>
   z.object({

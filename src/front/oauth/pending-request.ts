@@ -48,9 +48,7 @@ export async function waitingRequest(
 export const REQUEST_OVER = "pending_unknown";
 
 export const expired = (): Refusal =>
-  new Refusal("invalid_request", REQUEST_OVER, {
-    description: "This request has expired. Go back to the application and start again.",
-  });
+  new Refusal("invalid_request", REQUEST_OVER, { description: "This request has expired. Go back to the application and start again." });
 
 /** How an authorization request was answered: the user's decision, or that none was needed. */
 export type Answer = "approve" | "deny" | typeof NOTHING_ASKED;

@@ -4,8 +4,8 @@ import type { ErrorPrinter } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
 import { type Language, languageOf } from "../texts/language.ts";
 import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
+import { noticeView, wideLink } from "./views/cards.ts";
 import { type Fault, type Site, sendPage } from "./views/layout.ts";
-import { noticeView, wideLink } from "./views/notice.ts";
 
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);

@@ -1,6 +1,9 @@
-import { createDocument, type ZodOpenApiPathItemObject } from "zod-openapi";
+import { z } from "zod";
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathItemObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import { IntrospectionService } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
+import { json, jsonRequest } from "../http/describe.ts";
 import { pathsOf, type Route } from "../http/routes.ts";
-import { connectPaths } from "./connect-openapi.ts";
+import { IntrospectionAnswer } from "../oauth/introspect.ts";
 
 /** The version of the API, not of the software. */
 const INTERFACE_VERSION = "1.0.0";
@@ -36,4 +39,61 @@ function describedPaths(routes: readonly Route[]): Record<string, ZodOpenApiPath
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: route.openapi() };
   }
   return paths;
+}
+
+/** The paths of the introspection service as resource servers reach it without gRPC: by the Connect protocol, in front of Koa. */
+export function connectPaths(): ZodOpenApiPathsObject {
+  const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
+  const token = z.object({ token: z.string().min(1) });
+  const key = z.object({ key: z.string().min(1).meta({ example: "csk_…" }) });
+  /** Here `aud` is always a list. */
+  const state = z.object({ ...IntrospectionAnswer().shape, aud: z.array(z.string()).optional() }).meta({ id: "TokenState" });
+  const errors = errorResponses();
+  const path = ({ name }: { readonly name: string }): string => `/${IntrospectionService.typeName}/${name}`;
+  const call = (summary: string, request: z.ZodType, answer: z.ZodType): { readonly post: ZodOpenApiOperationObject } => ({
+    post: {
+      tags: ["Resource servers"],
+      summary,
+      description: "The gRPC method of this name over HTTP (Connect). For confidential clients, by HTTP Basic.",
+      security: [{ clientBasic: [] }],
+      requestBody: jsonRequest(request),
+      responses: { "200": json("The answer.", answer), ...errors },
+    },
+  });
+  return {
+    [path(introspect)]: call("The state of a token", token, state),
+    [path(introspectBatch)]: call(
+      "The states of 1 to 100 tokens, in the order of the request",
+      z.object({ requests: z.array(token).min(1).max(100) }),
+      z.object({ responses: z.array(state) }),
+    ),
+    [path(verifyApiKey)]: call("Whether a static API key may be used now, and for which client", key, keyState()),
+  };
+}
+
+const keyState = () =>
+  z
+    .object({
+      active: z.boolean(),
+      client_id: z.string().optional(),
+      key_id: z.string().optional(),
+      scope: z.string().optional().meta({ description: "What the client may do at most; space-separated." }),
+    })
+    .meta({ id: "ApiKeyState", description: "An inactive key has only `active`." });
+
+function errorResponses() {
+  const error = z
+    .object({
+      code: z.string().meta({ example: "unauthenticated" }),
+      message: z.string().optional(),
+      details: z.array(z.looseObject({})).optional(),
+    })
+    .meta({ id: "ConnectError", description: "The error of the Connect protocol; `details` has the code of this service." });
+  return {
+    "400": json("Not valid.", error),
+    "401": json("The caller could not be authenticated.", error),
+    "415": { description: "The body is not application/json, or is encoded." },
+    "429": json("Too many requests, or the body is too long.", error),
+    "503": json("Not able to answer now.", error),
+  };
 }

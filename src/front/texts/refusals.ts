@@ -19,7 +19,7 @@ export const refusalsTexts = catalogue({
       },
       invalid_client: {
         title: "Unknown application",
-        text: "It was removed or disabled. Contact its provider.",
+        text: "There is no such application here, or it has been disabled. Contact its provider.",
       },
     } satisfies { readonly [C in RefusalCode]?: RefusalWords },
     otherPage: { title: "This did not work", text: "The request was not complete. Go back and try again." },
@@ -84,7 +84,7 @@ export const refusalsTexts = catalogue({
       },
       invalid_client: {
         title: "Unbekannte Anwendung",
-        text: "Sie wurde entfernt oder abgeschaltet. Wenden Sie sich an die Anbieter der Anwendung.",
+        text: "Diese Anwendung gibt es hier nicht, oder sie wurde abgeschaltet. Wenden Sie sich an die Anbieter der Anwendung.",
       },
     },
     otherPage: {

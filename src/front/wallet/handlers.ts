@@ -1,7 +1,6 @@
 import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
-import type { LinkStatus } from "../../wallet/link-state.ts";
-import { type LinkingPorts, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
+import { type LinkingPorts, type LinkStatus, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
 import { readResponse } from "../../wallet/query.ts";
 import { signedInBy } from "../auth/consents.ts";
 import { formBody } from "../http/body.ts";

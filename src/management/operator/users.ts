@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { realmUri } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
 import { found } from "../clients.ts";
-import { paging, RecordId, search } from "../inputs.ts";
+import { paging, RecordId, RegistrationScopes, search } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { pageView, userView } from "../views.ts";
 
@@ -39,4 +40,16 @@ export const operatorUsersRouter = router({
     const audit = ctx.audit("user.changed", { userId: id, reason: `role_${role}` });
     return userView(found(await ctx.ports.users.setRole(id, role, audit)));
   }),
+});
+
+/** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
+export const operatorRealmsRouter = router({
+  list: operatorProcedure.query(async ({ ctx }) => ({ realms: await ctx.ports.managedRealms.all() })),
+
+  update: operatorProcedure
+    .input(z.strictObject({ id: RecordId, dynamicRegistrationScopes: RegistrationScopes }))
+    .mutation(async ({ ctx, input: { id, dynamicRegistrationScopes: scopes } }) => {
+      const about = { resources: [realmUri(id)], ...(scopes !== null && { scope: scopes.join(" ") }) };
+      return found(await ctx.ports.managedRealms.setRegistrationScopes(id, scopes, ctx.audit("realm.changed", about)));
+    }),
 });

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { RateLimiter } from "../../accounts/ports.ts";
-import type { SharedTexts } from "../../clients/shared-documents.ts";
+import type { SharedTexts } from "../../clients/document-cache.ts";
 
 /** State that may be lost at any moment: it only limits rates and saves work. */
 export interface Ephemeral {

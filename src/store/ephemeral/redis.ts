@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Redis } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { RateLimiter } from "../../accounts/ports.ts";
-import type { SharedTexts } from "../../clients/shared-documents.ts";
+import type { SharedTexts } from "../../clients/document-cache.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { breaker } from "./breaker.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";

@@ -67,10 +67,7 @@ export const CREDENTIALS = table(
     generation: integer({ default: "0" }),
   },
   {
-    uniques: {
-      credentials_user_id_type_unique: ["userId", "type"],
-      credentials_type_issuer_subject_unique: ["type", "issuer", "subject"],
-    },
+    uniques: { credentials_user_id_type_unique: ["userId", "type"], credentials_type_issuer_subject_unique: ["type", "issuer", "subject"] },
     checks: {
       credentials_type_check:
         "((type = 'password'::text) and (password_hash is not null)) or ((type = 'wallet'::text) and (issuer is not null) and (subject is not null))",

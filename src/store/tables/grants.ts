@@ -46,10 +46,7 @@ export const GRANTS = table(
     clientEpoch: epoch(),
   },
   {
-    indexes: {
-      grants_client_id_id_index: "(client_id, id)",
-      grants_user_id_client_id_id_index: "(user_id, client_id, id)",
-    },
+    indexes: { grants_client_id_id_index: "(client_id, id)", grants_user_id_client_id_id_index: "(user_id, client_id, id)" },
   },
 );
 
@@ -126,9 +123,7 @@ export const REVOCATION_EVENTS = table(
   },
   {
     indexes: { revocation_events_kind_key_index: "(kind, key)" },
-    checks: {
-      revocation_events_kind_check: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])",
-    },
+    checks: { revocation_events_kind_check: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])" },
   },
 );
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { resolveClient } from "../../../src/clients/client.ts";
-import { clientDocuments, documentLifetime, LONGEST } from "../../../src/clients/document-cache.ts";
-import { type SharedTexts, sharedDocuments } from "../../../src/clients/shared-documents.ts";
+import { clientDocuments, documentLifetime, LONGEST, type SharedTexts, sharedDocuments } from "../../../src/clients/document-cache.ts";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
 import { memoryEphemeral } from "../../../src/store/ephemeral/memory.ts";
 import { aClient } from "../../support/builders.ts";

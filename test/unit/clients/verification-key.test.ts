@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
 import { clientOfDocument } from "../../../src/clients/metadata-document.ts";
 import { keyFault } from "../../../src/clients/verification-key.ts";
-import { operatorAttributes } from "../../../src/management/members.ts";
+import { operatorAttributes } from "../../../src/management/inputs.ts";
 import { keyFor } from "../../support/assertions.ts";
 
 const rsa = (modulusLength: number, publicExponent = 65_537) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchTarget } from "../../../src/outside/fetch-target.ts";
+import { fetchTarget } from "../../../src/outside/public-address.ts";
 
 const outcome = (url: string, loopbackAllowed = false, ownUrl = "https://auth.example.test", plainLoopback = false) => {
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { freshness, isJson, isMediaType } from "../../../src/outside/response-headers.ts";
+import { freshness, isJson, isMediaType } from "../../../src/outside/guarded-fetch.ts";
 
 const DATE = "Sat, 21 Nov 2026 10:00:00 GMT";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
-import { issuerMetadata } from "../../../src/wallet/issuer-metadata.ts";
+import { issuerMetadata } from "../../../src/wallet/signatures.ts";
 import { aClock } from "../../support/clock.ts";
 import { type CredentialIssuer, credentialIssuer } from "../../support/credential-issuer.ts";
 import { walletKey } from "../../support/wallet.ts";

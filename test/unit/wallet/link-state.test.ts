@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decidePoll } from "../../../src/wallet/link-state.ts";
+import { decidePoll } from "../../../src/wallet/linking.ts";
 import type { LinkState, WalletLink } from "../../../src/wallet/ports.ts";
 import { aHash } from "../../support/accounts.ts";
 

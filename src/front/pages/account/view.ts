@@ -129,11 +129,7 @@ const accountTexts = catalogue({
   },
   de: {
     title: "Ihr Konto",
-    done: {
-      revoked: "Zugriff entfernt.",
-      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
-      named: "Ihr Name wurde gespeichert.",
-    },
+    done: { revoked: "Zugriff entfernt.", resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.", named: "Ihr Name wurde gespeichert." },
     profile: "Profil",
     name: "Name",
     firstName: "Vorname",

@@ -1,4 +1,4 @@
-import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/agents.ts";
+import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { callerOf } from "../../user-ports.ts";

@@ -1,6 +1,6 @@
 import { catalogue, type Language } from "../../texts/language.ts";
+import { noticeView, wideLink } from "../views/cards.ts";
 import { accountFrame, type Fault, faultOf, faultSummary, field, hidden, html, type Markup, type Site } from "../views/layout.ts";
-import { noticeView, wideLink } from "../views/notice.ts";
 import { shownName } from "../views/words.ts";
 
 export interface DeleteAccountPage {

@@ -1,36 +1,19 @@
 import { catalogue, type Language } from "../../texts/language.ts";
-import {
-  type FormPage,
-  faultOf,
-  faultSummary,
-  field,
-  formTitle,
-  hidden,
-  html,
-  layout,
-  type Markup,
-  type ReturnTo,
-  type Site,
-} from "../views/layout.ts";
-import { noticeView, wideLink } from "../views/notice.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { type FormPage, hidden, html, type Markup, type ReturnTo, type Site } from "../views/layout.ts";
 
 export function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: FormPage): Markup {
   const texts = forgottenPasswordTexts[language];
-  return layout(
-    site,
-    { language, title: formTitle(language, texts.title, faults) },
-    html`<section class="card">
-<h1>${texts.title}</h1>
-<p class="lead">${texts.lead}</p>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/forgot")}" class="stack" novalidate>
-${hidden(token, returnTo)}
-${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: true })}
-<button class="button button-wide" type="submit">${texts.submit}</button>
-</form>
-</section>
-<p class="below"><a href="${site.path("/login", returnTo)}">${texts.toSignIn}</a></p>`,
-  );
+  return formView(site, language, {
+    title: texts.title,
+    lead: texts.lead,
+    action: site.path("/forgot"),
+    members: hidden(token, returnTo),
+    fields: [{ name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: true }],
+    faults,
+    submit: texts.submit,
+    below: html`<a href="${site.path("/login", returnTo)}">${texts.toSignIn}</a>`,
+  });
 }
 
 /** After the request for a link, whether or not there is such an account. */
@@ -48,22 +31,16 @@ export interface ResetPage extends Omit<FormPage, "returnTo"> {
 }
 
 export function resetView(site: Site, language: Language, { token, link, email, faults }: ResetPage): Markup {
-  const texts = forgottenPasswordTexts[language].choose;
-  return layout(
-    site,
-    { language, title: formTitle(language, texts.title, faults) },
-    html`<section class="card">
-<h1>${texts.title}</h1>
-<p class="lead">${texts.lead(email)}</p>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/reset")}" class="stack" novalidate>
-${hidden(token)}
-<input type="hidden" name="token" value="${link}">
-${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password"), autofocus: true })}
-<button class="button button-wide" type="submit">${texts.submit}</button>
-</form>
-</section>`,
-  );
+  const { title, lead, password: label, passwordHint: hint, submit } = forgottenPasswordTexts[language].choose;
+  return formView(site, language, {
+    title,
+    lead: lead(email),
+    action: site.path("/reset"),
+    members: html`${hidden(token)}<input type="hidden" name="token" value="${link}">`,
+    fields: [{ name: "password", label, type: "password", autocomplete: "new-password", hint, autofocus: true }],
+    faults,
+    submit,
+  });
 }
 
 export function staleResetView(site: Site, language: Language, returnTo: ReturnTo): Markup {

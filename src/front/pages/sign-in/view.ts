@@ -1,5 +1,6 @@
 import { catalogue, type Language } from "../../texts/language.ts";
-import { type FormPage, faultOf, faultSummary, field, formTitle, hidden, html, layout, type Markup, type Site } from "../views/layout.ts";
+import { formView } from "../views/cards.ts";
+import { type FormPage, hidden, html, type Markup, type Site } from "../views/layout.ts";
 import { clientLine, type ShownClient } from "../views/words.ts";
 
 export interface SignInPage extends FormPage {
@@ -11,24 +12,20 @@ export interface SignInPage extends FormPage {
 
 export function signInView(site: Site, language: Language, { token, returnTo, client, email, faults, again }: SignInPage): Markup {
   const texts = signInTexts[language];
-  const title = again ? texts.titleAgain : texts.title;
-  return layout(
-    site,
-    { language, title: formTitle(language, title, faults) },
-    html`<section class="card">
-<h1>${title}</h1>
-${client && html`<p class="lead">${texts.toContinueTo} ${clientLine(language, client)}</p>`}
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/login")}" class="stack" novalidate>
-${hidden(token, returnTo)}
-${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: faultOf(faults, "email"), autofocus: email === undefined })}
-${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "current-password", error: faultOf(faults, "password"), autofocus: email !== undefined })}
-<button class="button button-wide" type="submit">${texts.submit}</button>
-</form>
-<p class="small centred after-form"><a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a></p>
-</section>
-${!again && html`<p class="below">${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a></p>`}`,
-  );
+  return formView(site, language, {
+    title: again ? texts.titleAgain : texts.title,
+    lead: client && html`${texts.toContinueTo} ${clientLine(language, client)}`,
+    action: site.path("/login"),
+    members: hidden(token, returnTo),
+    fields: [
+      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: email === undefined },
+      { name: "password", label: texts.password, type: "password", autocomplete: "current-password", autofocus: email !== undefined },
+    ],
+    faults,
+    submit: texts.submit,
+    after: html`<a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a>`,
+    below: again ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
+  });
 }
 
 const signInTexts = catalogue({

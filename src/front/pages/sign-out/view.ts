@@ -1,23 +1,19 @@
 import { catalogue, type Language } from "../../texts/language.ts";
-import { hidden, html, layout, type Markup, type Site } from "../views/layout.ts";
-import { noticeView, wideLink } from "../views/notice.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { hidden, html, type Markup, type Site } from "../views/layout.ts";
 
 /** Asks before signing out: a link on another site must not sign the user out. */
 export function signOutView(site: Site, language: Language, { token, email }: Readonly<Record<"token" | "email", string>>): Markup {
   const texts = signOutTexts[language];
-  return layout(
-    site,
-    { language, title: texts.title },
-    html`<section class="card">
-<h1>${texts.question}</h1>
-<p class="lead">${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}</p>
-<form method="post" action="${site.path("/logout")}" class="stack">
-${hidden(token)}
-<button class="button button-wide" type="submit">${texts.submit}</button>
-</form>
-</section>
-<p class="below"><a href="${site.path("/account")}">${texts.stay}</a></p>`,
-  );
+  return formView(site, language, {
+    title: texts.title,
+    heading: texts.question,
+    lead: html`${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}`,
+    action: site.path("/logout"),
+    members: hidden(token),
+    submit: texts.submit,
+    below: html`<a href="${site.path("/account")}">${texts.stay}</a>`,
+  });
 }
 
 /** After a sign-out request of an application that cannot be verified: the user stays signed in and is not redirected. */

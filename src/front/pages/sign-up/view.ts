@@ -1,45 +1,29 @@
 import { catalogue, type Language } from "../../texts/language.ts";
-import {
-  type FormPage,
-  faultOf,
-  faultSummary,
-  field,
-  formTitle,
-  hidden,
-  html,
-  layout,
-  type Markup,
-  type ReturnTo,
-  returnToMembers,
-  type Site,
-} from "../views/layout.ts";
-import { noticeView, wideLink } from "../views/notice.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { type FormPage, field, hidden, html, type Markup, type ReturnTo, returnToMembers, type Site } from "../views/layout.ts";
 
 type SignUpPage = FormPage & { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
 export function signUpView(site: Site, language: Language, { token, returnTo, email, firstName, lastName, faults }: SignUpPage): Markup {
   const texts = signUpTexts[language];
-  const error = (name: string) => faultOf(faults, name);
-  return layout(
-    site,
-    { language, title: formTitle(language, texts.title, faults) },
-    html`<section class="card">
-<h1>${texts.title}</h1>
-<p class="lead">${texts.lead}</p>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/signup")}" class="stack" novalidate>
-${hidden(token, returnTo)}
-${field(language, { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, error: error("email"), autofocus: faults.length === 0 })}
-${field(language, { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: error("password") })}
-<div class="pair">
-${field(language, { name: "firstName", label: texts.firstName, type: "text", autocomplete: "given-name", value: firstName, error: error("firstName"), optional: true })}
-${field(language, { name: "lastName", label: texts.lastName, type: "text", autocomplete: "family-name", value: lastName, error: error("lastName"), optional: true })}
-</div>
-<button class="button button-wide" type="submit">${texts.submit}</button>
-</form>
-</section>
-<p class="below">${texts.haveAccount} <a href="${site.path("/login", returnTo)}">${texts.signIn}</a></p>`,
-  );
+  const autofocus = faults.length === 0;
+  return formView(site, language, {
+    title: texts.title,
+    lead: texts.lead,
+    action: site.path("/signup"),
+    members: hidden(token, returnTo),
+    fields: [
+      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus },
+      { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
+      [
+        { name: "firstName", label: texts.firstName, type: "text", autocomplete: "given-name", value: firstName, optional: true },
+        { name: "lastName", label: texts.lastName, type: "text", autocomplete: "family-name", value: lastName, optional: true },
+      ],
+    ],
+    faults,
+    submit: texts.submit,
+    below: html`${texts.haveAccount} <a href="${site.path("/login", returnTo)}">${texts.signIn}</a>`,
+  });
 }
 
 /** After a verification link was used. @param returnTo where the user was going in this browser before they read the mail */

@@ -263,10 +263,7 @@ export const doneWords = (words: Readonly<Record<string, string>>, done: string 
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
 /** `nav` names the list of account pages. */
-const accountNavTexts = catalogue({
-  en: { nav: "Your account", signOut: "Sign out" },
-  de: { nav: "Ihr Konto", signOut: "Abmelden" },
-});
+const accountNavTexts = catalogue({ en: { nav: "Your account", signOut: "Sign out" }, de: { nav: "Ihr Konto", signOut: "Abmelden" } });
 
 interface AccountSection {
   readonly path: string;

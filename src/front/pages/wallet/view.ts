@@ -1,6 +1,5 @@
 import { encode } from "uqr";
-import type { PublicState } from "../../../wallet/link-state.ts";
-import type { SeenLink } from "../../../wallet/linking.ts";
+import type { PublicState, SeenLink } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { catalogue, type Language, shownDay, shownMoment } from "../../texts/language.ts";
 import { WALLET_SCRIPT } from "../assets.ts";

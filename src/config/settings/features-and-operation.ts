@@ -1,5 +1,7 @@
+import { accessSync, constants } from "node:fs";
+import { z } from "zod";
 import { p256Private, tlsCertificate } from "../key-material.ts";
-import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, settingsOf, text } from "./forms.ts";
+import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, settingsOf, text, url } from "./forms.ts";
 
 const features = settingsOf("Identity assertions, post-quantum signatures");
 
@@ -70,14 +72,46 @@ export const WALLET_SETTINGS = {
   WALLET_VERIFIER_CERT: wallets(
     tlsCertificate().optional(),
     "Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.",
-    {
-      unset: "unsigned requests, which name only the address for the response",
-      file: true,
-    },
+    { unset: "unsigned requests, which name only the address for the response", file: true },
   ),
   WALLET_VERIFIER_KEY: wallets(p256Private().optional(), "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true }),
   WALLET_CLIENT_ID_PREFIX: wallets(
     oneOf(["x509_san_dns", "x509_hash"]).default("x509_san_dns"),
     "How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.",
+  ),
+};
+
+const operation = settingsOf("Operation");
+
+const isReadable = (path: string) => {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+export const OPERATION_SETTINGS = {
+  NODE_ENV: operation(
+    oneOf(["production", "development", "test"]).default("development"),
+    "`production` refuses what only suits development: generated keys, a plain-http issuer.",
+  ),
+  PROVISION_FILE: operation(
+    text(isReadable, "names a file that cannot be read", "give the path of a readable JSON file").optional(),
+    "JSON file of realms, users, clients and descriptions of scopes, applied idempotently at every start.",
+  ),
+  LOG_LEVEL: operation(
+    oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+    "How much is logged, as JSON lines on stdout.",
+  ),
+  COUNTERSIGN_URL: operation(url(["http", "https"]).optional(), "The running server that the command line talks to.", {
+    unset: "JWT_ISSUER",
+  }),
+  COUNTERSIGN_EMAIL: operation(z.string().optional(), "E-mail address with which the command line signs in.", { unset: "it asks" }),
+  COUNTERSIGN_PASSWORD: operation(
+    z.string().optional(),
+    "The password with which the command line signs in; the session ends with the command.",
+    { unset: "it asks", file: true },
   ),
 };

@@ -1,0 +1,85 @@
+import type { Catalogue, Language } from "../../texts/language.ts";
+import {
+  type Fault,
+  type Field,
+  faultOf,
+  faultSummary,
+  field,
+  formTitle,
+  html,
+  layout,
+  type Markup,
+  type Part,
+  type Site,
+} from "./layout.ts";
+
+export interface Notice {
+  readonly tone: "good" | "bad" | "plain" | "mail";
+  readonly title: string;
+  readonly text: string;
+  readonly more?: Part;
+  /** Helps support find the case: the error code and the id of the request. */
+  readonly support?: { readonly code: string; readonly requestId: string; readonly description?: string | undefined };
+}
+
+/** Before the code of an error. */
+const FOR_SUPPORT: Catalogue<string> = { en: "For support:", de: "Für den Support:" };
+
+/** A page with one message. */
+export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): Markup =>
+  layout(
+    site,
+    { language, title },
+    html`<section class="card notice notice-${tone}">
+<span class="seal" aria-hidden="true"></span>
+<h1>${title}</h1>
+<p class="lead">${text}</p>
+${more}
+</section>
+${support && html`<p class="support">${FOR_SUPPORT[language]} <span class="host">${support.code} ${support.requestId}</span></p>`}
+${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
+  );
+
+/** The link to the next step. */
+export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
+
+/** A card with one form, and what surrounds it. */
+interface FormCard {
+  readonly title: string;
+  /** The heading, where it differs from the title of the page. */
+  readonly heading?: string;
+  readonly lead?: Part;
+  /** The path to post to. */
+  readonly action: string;
+  /** The hidden members. */
+  readonly members: Part;
+  /** Two fields in a list stand side by side. */
+  readonly fields?: readonly (Omit<Field, "error"> | readonly Omit<Field, "error">[])[];
+  readonly faults?: readonly Fault[];
+  readonly submit: string;
+  /** Within the card, after the form. */
+  readonly after?: Part;
+  /** Below the card. */
+  readonly below?: Part;
+}
+
+/** A page with one form. */
+export function formView(site: Site, language: Language, { title, heading = title, lead, faults = [], ...card }: FormCard): Markup {
+  const input = (one: Omit<Field, "error">) => field(language, { ...one, error: faultOf(faults, one.name) });
+  return layout(
+    site,
+    { language, title: formTitle(language, title, faults) },
+    html`<section class="card">
+<h1>${heading}</h1>
+${lead !== undefined && html`<p class="lead">${lead}</p>`}
+${faultSummary(language, faults)}
+<form method="post" action="${card.action}" class="stack" novalidate>
+${card.members}
+${card.fields?.map((one) => ("name" in one ? input(one) : html`<div class="pair">${one.map(input)}</div>`))}
+<button class="button button-wide" type="submit">${card.submit}</button>
+</form>
+${card.after !== undefined && html`<p class="small centred after-form">${card.after}</p>`}
+</section>
+${card.below !== undefined && html`<p class="below">${card.below}</p>`}`,
+  );
+}
