@@ -88,7 +88,7 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
 type Method = keyof TokenCoreImplementation;
 
 /** What a call of the core answers, or the code and the reason of its refusal. */
-export async function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | readonly [code: string, reason: string]> {
+async function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | readonly [code: string, reason: string]> {
   return call.catch((error: Refusal) => {
     if (error.reason === undefined) throw error;
     return [error.code, error.reason] as const;

@@ -225,7 +225,7 @@ test("an identity assertion may spell its type as a media type, in any case, and
   expect((await present({ assertion })).answer).toMatchObject({ scope: "crm:read" });
 });
 
-test("keys that cannot be fetched are the issuer's fault, an outage is ours", async () => {
+test("keys that cannot be fetched are the issuer's fault, an outage is this server's", async () => {
   const failing = (error: Error) => ({ keys: { current: () => Promise.reject(error), refreshed: async () => [] } });
   expect((await present({ served: failing(new FetchFailure("no_public_key_set")) })).answer).toEqual([
     "invalid_grant",

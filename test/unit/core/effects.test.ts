@@ -129,7 +129,7 @@ describe("a token with a second signature", () => {
 
 test("a revocation event is recognized by the first half of a digest of its kind and key", () => {
   const hex = (kind: "jti" | "grant", key: string) => Buffer.from(revocationDigest({ kind, key })).toString("hex");
-  // From sha256sum of `jti:abc`, and of `grant:` with the id as it stands in the jti of the grant's tokens.
+  // From sha256sum of `jti:abc`, and of `grant:` with the form that the id has in the jti of the grant's tokens.
   expect(hex("jti", "abc")).toBe("ba45ec15fb920260deacfed089e818e0");
   expect(hex("grant", "01900000-0000-7000-8000-00000000000d")).toBe("6425d1353a463b34a9ced9fbbf372266");
   expect(hex("jti", "01900000-0000-7000-8000-00000000000d")).not.toBe(hex("grant", "01900000-0000-7000-8000-00000000000d"));

@@ -166,7 +166,7 @@ test.for([
   );
 });
 
-/** What a refusal tells the client. */
+/** The description that a refusal has for the client. */
 function descriptionOf(decide: () => unknown): unknown {
   try {
     return decide();

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.close());
 
-/** What a client is told about a body, and operators with it. */
+/** The response to a body, with the refusals that operators see. */
 async function send(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) {
   refusals = [];
   const response = await fetch(front.url + path, { method: "POST", body, headers });

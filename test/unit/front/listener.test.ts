@@ -99,7 +99,7 @@ describe("the paths of a front", () => {
   });
 });
 
-describe("what operators are told", () => {
+describe("what operators see", () => {
   test("of each request is its route, a method from a fixed set, its status and how long it took", async () => {
     const observed: unknown[][] = [];
     const refused: unknown[][] = [];

@@ -107,7 +107,7 @@ test.for([
   ["another tag", '"other"', 404],
   ["a tag that ends with its own", `x${document.etag}`, 404],
   ["a weak mark in another place", `"W/other"`, 404],
-] as const)("a client that holds %s is told so only if the document is the same", ([, held, status]) => {
+] as const)("a client that holds %s receives 304 only if the document is the same", ([, held, status]) => {
   const answer = written((ctx) => sendDocument(ctx, document), { headers: { "if-none-match": held } });
   expect([answer.status, answer.body]).toEqual(status === 304 ? [304, undefined] : [status, document.body]);
 });
