@@ -1,6 +1,5 @@
+import { assertWithin, auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { RateLimiter, SignedIn } from "../accounts/ports.ts";
-import { assertWithin } from "../accounts/rates.ts";
-import { auditOfUser, type Caller } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
