@@ -166,9 +166,9 @@ export type PollDecision = ({ readonly kind: "status" } & LinkStatus) | { readon
 
 const OPEN: ReadonlySet<LinkState> = new Set(["pending", "answered", "presented"]);
 
-export const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
+const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
 
-export const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
+const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
 
 /**
  * What a poll of a link does. Pure. Only the session that started a link completes it; with a wallet on the same device, it also needs the

@@ -53,7 +53,7 @@ function formIn([value, ...more]: readonly string[]): Form | undefined {
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
-export function cookieValues(header: string | undefined, name: string): readonly string[] {
+function cookieValues(header: string | undefined, name: string): readonly string[] {
   return (header ?? "").split(";").flatMap((text) => {
     const pair = text.trim();
     return pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : [];
