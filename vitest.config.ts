@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // On an older Node the workers crash without a word.
 if (Number.parseInt(process.versions.node, 10) < 24) {
@@ -25,6 +26,15 @@ const OVER_GRPC = [
 /** Suites that need PostgreSQL, or minutes: `npm run test:storage` runs them. */
 const WITH_STORAGE = ["test/store/plans.test.ts", "test/rfc/contract-stopped-core.test.ts", "test/rfc/contract-crowded-sign-in.test.ts"];
 
+/** Starts the files that wait for processes first: one of them at the end would leave the other workers idle for a minute. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const startsProcesses = ({ moduleId }: TestSpecification) => /\/contract-[^/]*$/.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))];
+  }
+}
+
 const project = (name: string, include: string[], env: Record<string, string> = {}, exclude: string[] = []) => ({
   extends: true as const,
   test: { name, include, exclude, env },
@@ -41,6 +51,7 @@ export default defineConfig({
     isolate: false,
     // One more than the cores of a small machine: a quarter of the time is spent waiting.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...WITH_STORAGE]),
       project("front and core", OVER_GRPC, { TEST_SHAPE: "split" }),

@@ -40,7 +40,7 @@ async function atAccount(options: BrowserContextOptions = {}) {
 
 const toPart = (page: Page, name: string) => page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name }).click();
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user's own pages, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user's own pages, scripts: $javaScriptEnabled", (options) => {
   test("a forgotten password: from sign-in by a mail to a new one", async () => {
     const { page, wrongs, close } = await openPage(browser, options);
     const email = await user();
@@ -131,7 +131,7 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of these pages, lig
     { colorScheme: "dark", viewport: { width: 320, height: 640 }, locale: "de-DE" },
     { colorScheme: "light", viewport: { width: 1280, height: 800 }, locale: "de-DE" },
     { colorScheme: "dark", viewport: { width: 1280, height: 800 }, locale: "en-GB" },
-  ] as const)("%o", async (options) => {
+  ] as const)("$locale, $colorScheme, $viewport.width pixels wide", async (options) => {
     const { page, close } = await openPage(browser, options);
     const email = await user();
     const flaws: Record<string, string[]> = {};

@@ -24,7 +24,7 @@ async function anAccount(): Promise<string> {
   return email;
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by role and label, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by role and label, scripts: $javaScriptEnabled", (options) => {
   const open = async (more: object = {}) => {
     const opened = await openPage(visits.browser, { ...options, ...more });
     const done = () => {

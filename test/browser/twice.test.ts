@@ -17,7 +17,7 @@ afterAll(() => Promise.all([visits.close(), slow.close()]));
 let count = 0;
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("every button twice, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("every button twice, scripts: $javaScriptEnabled", (options) => {
   /** Without scripts the second form is sent as well, and finds what the first has ended: a session, or a link. */
   const scripted = (title: string, body: () => Promise<void>): void => {
     if (options.javaScriptEnabled) test(title, body);
@@ -81,11 +81,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
   });
 
   test.for([
-    ["Allow", { scope: "openid" }, "code"],
-    ["Allow", { scope: "openid offline_access" }, "code"],
-    ["Allow", { scope: "openid", prompt: "consent" }, "code"],
-    ["Deny", { scope: "openid" }, "error"],
-  ] as const)("%s for %o", async ([button, members, answer]) => {
+    ["Allow", "a sign-in", { scope: "openid" }, "code"],
+    ["Allow", "offline access", { scope: "openid offline_access" }, "code"],
+    ["Allow", "prompt=consent", { scope: "openid", prompt: "consent" }, "code"],
+    ["Deny", "a sign-in", { scope: "openid" }, "error"],
+  ] as const)("%s for %s", async ([button, , members, answer]) => {
     const { page, twice } = await signedIn();
     await page.goto(visits.ask(members));
     await twice(button);

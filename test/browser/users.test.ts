@@ -36,7 +36,7 @@ async function atConsent(options: BrowserContextOptions = {}) {
   return { ...opened, email };
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user with a browser, %o", (options) => {
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a browser, scripts: $javaScriptEnabled", (options) => {
   test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
     const { page, wrongs, close } = await openPage(visits.browser, options);
     const email = visits.freshEmail();

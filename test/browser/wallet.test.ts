@@ -50,7 +50,7 @@ async function scanned(page: Page): Promise<string> {
   return readCode.default(pixels, size, size)?.data ?? "";
 }
 
-describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("a user with a browser, %o", (options) => {
+describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("in a browser, scripts: $javaScriptEnabled", (options) => {
   test("links a wallet that is on another device, watches it happen, and unlinks it", async () => {
     const { page, wrongs, email, close } = await atWalletPage(options);
     expect(await page.getByText(email).isVisible()).toBe(true);
@@ -92,7 +92,7 @@ test("a link that fails says so, and can be started again", async () => {
 describe.each([
   { locale: "en-GB", colorScheme: "light", viewport: { width: 1280, height: 800 } },
   { locale: "de-DE", colorScheme: "dark", viewport: { width: 320, height: 640 } },
-] as const)("WCAG 2.2 AA: neither axe nor we find a flaw: %o", (options) => {
+] as const)("WCAG 2.2 AA: neither axe nor we find a flaw, $locale, $colorScheme", (options) => {
   test("on every state of the page", async () => {
     const { page, close } = await atWalletPage({ ...options, bypassCSP: true });
     const flaws = async () => [...(await flawsOf(page)), ...(await axeFlaws(page))];

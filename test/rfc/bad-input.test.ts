@@ -133,7 +133,7 @@ const OTHERS = ["text/plain", "multipart/form-data; boundary=x", "application/xm
 const many = (parameter: (index: number) => string, count: number): string =>
   Array.from({ length: count }, (_, index) => parameter(index)).join("&");
 
-describe("abuse 67, 68, 69, 70: a form that is none: 4xx in the endpoint's shape", () => {
+describe("abuse 67, 68, 69, 70: a malformed form is answered 4xx in the endpoint's shape", () => {
   test.for(FORMS)("$path", async (endpoint, { server }) => {
     const good = endpoint.good ?? "";
     for (const media of [...OTHERS, JSON_TYPE, `${FORM}, ${JSON_TYPE}`]) {
@@ -169,7 +169,7 @@ describe("abuse 67, 68, 69, 70: a form that is none: 4xx in the endpoint's shape
 
 const deep = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-describe("JSON that is none: 4xx in the endpoint's shape", () => {
+describe("malformed JSON is answered 4xx in the endpoint's shape", () => {
   test.for(JSONS)("$path", async (endpoint, { server }) => {
     const good = endpoint.good ?? "";
     for (const media of [...OTHERS, FORM, `${JSON_TYPE}, ${FORM}`]) {

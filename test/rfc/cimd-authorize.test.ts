@@ -176,7 +176,7 @@ async function withFreshCache(use: (url: string) => Promise<void>): Promise<void
   }
 }
 
-describe("what is no client", () => {
+describe("a client_id that may not be fetched", () => {
   const refused = async (clientId: string) => {
     const connections = site.connections();
     const answer = await authorize(clientId);
@@ -200,7 +200,7 @@ describe("what is no client", () => {
     ["a name that ends in a dot", () => address("/x.json").replace("localhost", "localhost.")],
     ["a name of the inside", () => address("/x.json").replace("localhost", "metadata.internal")],
     ["ourselves", () => `https://localhost:${server.config.port}/x.json`],
-  ] as const)("abuse 53: %s: 400 and no connection", async ([, clientId]) => {
+  ] as const)("abuse 53: refuses %s, and connects nowhere", async ([, clientId]) => {
     documents.set("/x.json", { client_id: clientId(), client_name: "x", redirect_uris: [REDIRECT] });
     expect((await refused(clientId())).connections).toBe(0);
   });

@@ -64,21 +64,21 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
     expect((await server.introspect(web, second.access_token)).body).toEqual({ active: false });
   });
 
-  test.for([{ scope: "openid" }, { resource: "https://notes.example.test/" }] as const)(
-    "the token before with another changed (%o) is no repetition, and ends the family",
-    async (changed) => {
-      const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
-      const { web } = server.clients;
-      const { browser } = await server.signedInUser();
-      const resource = ["https://notes.example.test/", "https://mail.example.test/"];
-      const first = await server.tokens(web, browser, { scope: "openid email", resource });
-      const second = (await server.refresh(web, first.refresh_token, { scope: "email openid" })).body;
-      const repeated = await server.refresh(web, first.refresh_token, { scope: "openid email" });
-      expect([repeated.status, repeated.body.refresh_token]).toEqual([200, second.refresh_token]);
-      expect((await server.refresh(web, first.refresh_token, changed)).body.error).toBe("invalid_grant");
-      expect((await server.refresh(web, second.refresh_token)).body.error).toBe("invalid_grant");
-    },
-  );
+  test.for([
+    ["scope", { scope: "openid" }],
+    ["resource", { resource: "https://notes.example.test/" }],
+  ] as const)("the token before with another %s is no repetition, and ends the family", async ([, changed]) => {
+    const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
+    const { web } = server.clients;
+    const { browser } = await server.signedInUser();
+    const resource = ["https://notes.example.test/", "https://mail.example.test/"];
+    const first = await server.tokens(web, browser, { scope: "openid email", resource });
+    const second = (await server.refresh(web, first.refresh_token, { scope: "email openid" })).body;
+    const repeated = await server.refresh(web, first.refresh_token, { scope: "openid email" });
+    expect([repeated.status, repeated.body.refresh_token]).toEqual([200, second.refresh_token]);
+    expect((await server.refresh(web, first.refresh_token, changed)).body.error).toBe("invalid_grant");
+    expect((await server.refresh(web, second.refresh_token)).body.error).toBe("invalid_grant");
+  });
 
   test("a token two rotations back ends the family even within the grace", async () => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });

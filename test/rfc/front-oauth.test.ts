@@ -113,7 +113,7 @@ describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
     ["missing parameters", { grant_type: "authorization_code", ...CREDENTIALS }, 400, "invalid_request"],
     ["no client", GRANT, 401, "invalid_client"],
     ["a refresh token that is not good", { grant_type: "refresh_token", refresh_token: "x", ...CREDENTIALS }, 400, "invalid_grant"],
-  ] as const)("%s", async ([, form, status, error]) => {
+  ] as const)("refuses %s", async ([, form, status, error]) => {
     expect(await failure(await postForm(`${front.url}/oauth/token`, form))).toMatchObject([status, { error }]);
   });
 

@@ -146,7 +146,7 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     ["a redirect URI that runs", { redirect_uris: ["javascript:alert(1)"] }, 400, "invalid_redirect_uri"],
     ["an unknown grant", { redirect_uris, grant_types: ["implicit"] }, 400, "invalid_client_metadata"],
     ["more than 16 KiB", { redirect_uris, client_name: "x".repeat(16_384) }, 413, "invalid_request"],
-  ] as const)("%s", async ([, body, status, error]) => {
+  ] as const)("refuses %s", async ([, body, status, error]) => {
     expect(await failure(await register(body))).toMatchObject([status, { error }]);
     expect(stored).toEqual([]);
   });

@@ -126,7 +126,7 @@ describe("the consent page says to whom what is allowed may be handed on", () =>
     expect(page).not.toContain("Can act for you");
   });
 
-  test("as the account page does afterwards", async () => {
+  test("and so does the account page afterwards", async () => {
     const browser = aBrowser(server.url);
     await browser.json("/auth/login", { email: "ada@example.test", password: PASSWORD });
     const page = await browser.follow(authorizePath({ redirect_uri: CALLBACK, scope: "openid crm:read", resource }));

@@ -30,7 +30,7 @@ describe("docs/protocol.md#client-credentials", () => {
     ["a foreign scope", { scope: "notes:read admin" }, "invalid_scope"],
     ["openid", { scope: "openid" }, "invalid_scope"],
     ["a foreign resource", { scope: "notes:read", resource: "https://x.example.test/" }, "invalid_target"],
-  ] as const)("abuse 36: %s", async ([, fields, error], { server }) => {
+  ] as const)("abuse 36: refuses a request with %s", async ([, fields, error], { server }) => {
     const answer = await server.token(server.clients.worker, { ...grant, ...fields });
     expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, error, undefined]);
   });

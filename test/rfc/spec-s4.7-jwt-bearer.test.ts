@@ -106,7 +106,7 @@ describe("docs/protocol.md#identity-assertion", () => {
     ["a public client", "open", 401, "invalid_client"],
     ["a disabled client", "gone", 401, "invalid_client"],
     ["a client without the grant", "plain", 400, "unauthorized_client"],
-  ] as const)("%s", async ([, clientId, status, error]) => {
+  ] as const)("refuses %s", async ([, clientId, status, error]) => {
     const answer = await bring(issuer.assertion(server.url, clientId), {}, clientId);
     expect([answer.status, answer.body.error]).toEqual([status, error]);
   });
@@ -159,7 +159,7 @@ describe("abuse 41: every rejection is bare invalid_grant, with its reason in th
     ["no_scope_left", () => made({ scope: "hr:read" })],
     ["no_scope_left", () => made({ scope: undefined })],
   ];
-  test.for(rejections)("%s", async ([reason, assertion, fields]) => {
+  test.for(rejections)("with the reason %s", async ([reason, assertion, fields]) => {
     const answer = await bring(assertion(), fields);
     expect([answer.status, answer.body]).toEqual([400, { error: "invalid_grant" }]);
     expect(await reasonOf(answer)).toEqual([["identity_assertion.refused", reason]]);

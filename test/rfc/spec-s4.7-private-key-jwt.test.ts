@@ -53,7 +53,7 @@ describe("docs/protocol.md#client-assertions", () => {
     expect((await token({ ...by(made()), client_id: "remote-robot" })).status).toBe(401);
   });
 
-  test("keys at the registered jwks_uri, RS256", async () => {
+  test("accepts an RS256 assertion by a key at the registered jwks_uri", async () => {
     const before = site.requests().length;
     for (let round = 0; round < 3; round++) {
       expect((await token(by(made({}, {}, rsa, "remote-robot")))).status).toBe(200);
@@ -86,7 +86,7 @@ describe("docs/protocol.md#client-assertions", () => {
     expect(new Set(answers.map(({ body }) => JSON.stringify(body)))).toEqual(new Set(['{"error":"invalid_client"}']));
   });
 
-  test("abuse 27: an assertion beside another method", async () => {
+  test("abuse 27: refuses an assertion beside another method", async () => {
     const basic = { authorization: basicAuth("secretive", "s3cret") };
     expect((await token(by(made()), basic)).status).toBe(401);
     expect((await token({ ...by(made()), client_secret: "s3cret", client_id: "robot" })).status).toBe(401);
@@ -117,7 +117,7 @@ describe("docs/protocol.md#client-assertions", () => {
     }
   });
 
-  test("abuse 30: one assertion, twice", async () => {
+  test("abuse 30: refuses an assertion that is sent a second time", async () => {
     const assertion = made();
     expect((await token(by(assertion))).status).toBe(200);
     expect((await token(by(assertion))).status).toBe(401);

@@ -156,7 +156,7 @@ describe("a user's own page of agents", () => {
     ["pause", { agent: "unknown" }],
     ["pause", { agent: "web" }],
     ["pause", {}],
-  ] as const)("what is not there is not found: %s %j", async ([act, fields], { server }) => {
+  ] as const)("answers 404 to %s %j, which names nothing of the user", async ([act, fields], { server }) => {
     const { user } = await server.chainOf(["agent-1"]);
     const [form] = formsOf((await user.browser.follow(PATH)).html, server.url);
     const body = new URLSearchParams({ form_token: form?.fields.form_token ?? "", ...fields });

@@ -288,23 +288,23 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(await paramsOf302(ready, authorizePath({ prompt: "none login" }))).toMatchObject({ error: ["invalid_request"] });
   });
 
-  test.for<Parameters<typeof authorizePath>[0]>([{ prompt: "login" }, { max_age: "0" }])(
-    "%o asks for the password again",
-    async (members) => {
-      const { browser, email } = await consented();
-      const before = browser.cookies.get("countersign");
-      const form = await browser.follow(authorizePath(members));
-      expect(form.html).toContain("Confirm that it is you");
-      expect(form.html).not.toContain("Create an account");
-      expect(form.html).toContain(`value="${email}"`);
-      expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
-      const wrong = await browser.submit(form, { email, password: "wrong" });
-      expect(wrong.status).toBe(401);
-      const done = await browser.submit(wrong, { email, password: PASSWORD });
-      expect(redirectParams(done)).toMatchObject({ code: [expect.any(String)] });
-      expect(browser.cookies.get("countersign")).not.toBe(before);
-    },
-  );
+  test.for<[string, Parameters<typeof authorizePath>[0]]>([
+    ["prompt=login", { prompt: "login" }],
+    ["max_age=0", { max_age: "0" }],
+  ])("%s asks for the password again", async ([, members]) => {
+    const { browser, email } = await consented();
+    const before = browser.cookies.get("countersign");
+    const form = await browser.follow(authorizePath(members));
+    expect(form.html).toContain("Confirm that it is you");
+    expect(form.html).not.toContain("Create an account");
+    expect(form.html).toContain(`value="${email}"`);
+    expect((await browser.follow(form.url.replace("/login?", "/consent?"))).url).toBe(form.url);
+    const wrong = await browser.submit(form, { email, password: "wrong" });
+    expect(wrong.status).toBe(401);
+    const done = await browser.submit(wrong, { email, password: PASSWORD });
+    expect(redirectParams(done)).toMatchObject({ code: [expect.any(String)] });
+    expect(browser.cookies.get("countersign")).not.toBe(before);
+  });
 
   test("login_hint fills in the address; max_age that holds asks for nothing", async () => {
     const form = await aBrowser(server.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
@@ -316,17 +316,17 @@ describe("OIDC Core §3.1.2.1", () => {
 
 describe("errors of the authorization request", () => {
   const CLIENT_UNKNOWN = { client_id: "unknown" };
-  test.for<[Parameters<typeof authorizePath>[0], string]>([
-    [CLIENT_UNKNOWN, "invalid_client"],
-    [{ client_id: undefined }, "invalid_request"],
-    [{ client_id: ["web", "web"] }, "invalid_request"],
-    [{ ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
-    [{ redirect_uri: undefined }, "invalid_request"],
-    [{ redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
-    [{ redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
-    [{ redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
-    [{ redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
-  ])("rows 1, 2, 6, 17: %o is 400 JSON and no redirect", async ([members, error]) => {
+  test.for<[string, Parameters<typeof authorizePath>[0], string]>([
+    ["an unknown client_id", CLIENT_UNKNOWN, "invalid_client"],
+    ["a missing client_id", { client_id: undefined }, "invalid_request"],
+    ["a repeated client_id", { client_id: ["web", "web"] }, "invalid_request"],
+    ["an unknown client_id with a redirect_uri", { ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
+    ["a missing redirect_uri", { redirect_uri: undefined }, "invalid_request"],
+    ["a redirect_uri with a slash more", { redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
+    ["a redirect_uri with a query more", { redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
+    ["a redirect_uri on a longer host", { redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
+    ["a redirect_uri with the host as its user", { redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
+  ])("rows 1, 2, 6, 17: answers %s with 400 JSON and no redirect", async ([, members, error]) => {
     for (const browser of [aBrowser(server.url), (await signedIn()).browser]) {
       const response = await browser.request(authorizePath(members));
       expect([response.status, response.headers.get("location")]).toEqual([400, null]);
@@ -335,26 +335,26 @@ describe("errors of the authorization request", () => {
     }
   });
 
-  test.for<[Parameters<typeof authorizePath>[0], string]>([
-    [{ code_challenge: undefined }, "invalid_request"],
-    [{ code_challenge_method: undefined }, "invalid_request"],
-    [{ code_challenge_method: "plain" }, "invalid_request"],
-    [{ code_challenge_method: "s256" }, "invalid_request"],
-    [{ response_type: undefined }, "invalid_request"],
-    [{ response_type: "token" }, "unsupported_response_type"],
-    [{ response_type: "id_token" }, "unsupported_response_type"],
-    [{ response_type: "code token" }, "unsupported_response_type"],
-    [{ scope: "admin" }, "invalid_scope"],
-    [{ scope: ["openid", "openid"] }, "invalid_request"],
-    [{ resource: "https://x.test/#f" }, "invalid_target"],
-    [{ request: "x" }, "request_not_supported"],
-    [{ response_mode: "form_post" }, "invalid_request"],
-    [{ response_mode: "fragment", response_type: undefined }, "invalid_request"],
-    [{ response_mode: ["query", "query"] }, "invalid_request"],
-    [{ id_token_hint: "x" }, "invalid_request"],
+  test.for<[string, Parameters<typeof authorizePath>[0], string]>([
+    ["a missing code_challenge", { code_challenge: undefined }, "invalid_request"],
+    ["a missing code_challenge_method", { code_challenge_method: undefined }, "invalid_request"],
+    ["code_challenge_method=plain", { code_challenge_method: "plain" }, "invalid_request"],
+    ["code_challenge_method=s256", { code_challenge_method: "s256" }, "invalid_request"],
+    ["a missing response_type", { response_type: undefined }, "invalid_request"],
+    ["response_type=token", { response_type: "token" }, "unsupported_response_type"],
+    ["response_type=id_token", { response_type: "id_token" }, "unsupported_response_type"],
+    ["response_type=code token", { response_type: "code token" }, "unsupported_response_type"],
+    ["an unknown scope", { scope: "admin" }, "invalid_scope"],
+    ["a repeated scope", { scope: ["openid", "openid"] }, "invalid_request"],
+    ["a resource with a fragment", { resource: "https://x.test/#f" }, "invalid_target"],
+    ["a request object", { request: "x" }, "request_not_supported"],
+    ["response_mode=form_post", { response_mode: "form_post" }, "invalid_request"],
+    ["response_mode=fragment without a response_type", { response_mode: "fragment", response_type: undefined }, "invalid_request"],
+    ["a repeated response_mode", { response_mode: ["query", "query"] }, "invalid_request"],
+    ["an id_token_hint that is no token", { id_token_hint: "x" }, "invalid_request"],
   ])(
-    "rows 7, 8, docs/protocol.md#authorization-request-errors: %o goes by redirect with state and iss, before anyone signs in",
-    async ([members, error]) => {
+    "rows 7, 8, docs/protocol.md#authorization-request-errors: refuses %s by redirect with state and iss, before anyone signs in",
+    async ([, members, error]) => {
       const answer = await paramsOf302(aBrowser(server.url), authorizePath(members));
       expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
       expect(answer).not.toHaveProperty("code");

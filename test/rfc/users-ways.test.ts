@@ -148,7 +148,7 @@ describe("a sign-up is sent once", () => {
   });
 });
 
-describe("who has forgotten their password on the way to something comes back to it", () => {
+describe("a user who resets a forgotten password continues with", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
     ["a page of the account", "/account/agents", "/account/agents"],

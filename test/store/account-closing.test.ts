@@ -60,7 +60,7 @@ describe.for(databaseKinds)("the end of an account on $name", ({ fresh }) => {
     expect((await Promise.all(pair.map(({ id }) => close(id)))).sort()).toEqual(["closed", "last_operator"]);
   });
 
-  test("an account that never was", async () => {
+  test("an unknown account is already gone", async () => {
     expect([await close(anId()), await close("x")]).toEqual(["gone", "gone"]);
   });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { lockDirectory } from "../../src/store/directory-lock.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
@@ -71,6 +71,7 @@ test("the lock of a process that was killed is free, whatever it left lying abou
 describe("damaged files are named and left as they are", () => {
   const damagedStart = async (damage: (dir: string) => void): Promise<string> => {
     const dir = await freshDataDir();
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     damage(dir);
     return openDatabase({ dir }).then(
       () => "opened",

@@ -24,7 +24,7 @@ const TABLES = [
 ];
 const late = { code: "temporarily_unavailable" };
 
-describe.for(databaseKinds)("after the last moment of a call nothing takes effect, on $name", ({ fresh, name }) => {
+describe.for(databaseKinds)("nothing takes effect after the deadline of a call, on $name", ({ fresh, name }) => {
   let database: Database;
   let scene: Scene;
   beforeAll(async () => {

@@ -87,7 +87,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       ["a public client with a secret", { tokenEndpointAuthMethod: "none", secretHash: aHash() }],
       ["a client without a grant", { grantTypes: [] }],
     ];
-    test.for(impossible)("%s cannot be", async ([, more]) => {
+    test.for(impossible)("refuses to store %s", async ([, more]) => {
       await expect(clientRegistry(database.sql).register(aNewClient(more), anAudit("client.registered"))).rejects.toMatchObject({
         code: "23514",
       });

@@ -79,7 +79,7 @@ const assertion = (members: Parameters<typeof exchangeGrant>[0] = {}) =>
   exchangeGrant({ requestedTokenType: ID_JAG_TYPE, audience: [OTHER], ...members });
 
 describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, with its own reason", () => {
-  test.for<readonly [Partial<ExchangeFacts>, readonly [string, string] | "granted"]>([
+  const cases: readonly (readonly [Partial<ExchangeFacts>, readonly [string, string] | "granted"])[] = [
     [{}, "granted"],
     [{ client: { ...agent, tokenEndpointAuthMethod: "none" } }, ["invalid_client", "public_client"]],
     [{ client: { ...agent, isAgent: false } }, ["unauthorized_client", "not_an_agent"]],
@@ -158,7 +158,9 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, wi
       { params: assertion(), subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
       ["invalid_request", "too_many_actors"],
     ],
-  ])("%# %j", ([members, expected]) => {
+  ];
+
+  test.for(cases.map((each) => ({ outcome: [each[1]].flat().join(" "), each })))("case %#: $outcome", ({ each: [members, expected] }) => {
     const refused = refusalOf(() => decideExchange(facts(members)));
     expect(refused).toEqual(expected);
   });

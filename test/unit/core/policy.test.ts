@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import { decideClientCredentials } from "../../../src/core/grants/client-credentials/grant.ts";
 import { GRANT_HELD } from "../../../src/core/grants/grant.ts";
-import { allowedScopes, narrowScope, requestableResources, requestableScopes } from "../../../src/core/policy/access.ts";
+import {
+  allowedScopes,
+  droppedScopes,
+  exchangedAudience,
+  exchangedScopes,
+  narrowResource,
+  narrowScope,
+  possibleClients,
+  requestableResources,
+  requestableScopes,
+} from "../../../src/core/policy/access.ts";
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
 import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
 
@@ -154,4 +164,58 @@ test.for([
       detail: { description: typeof description === "string" ? description : expect.stringMatching(description) },
     }),
   );
+});
+
+/** What a refusal tells the client. */
+function descriptionOf(decide: () => unknown): unknown {
+  try {
+    return decide();
+  } catch (error) {
+    return (error as { detail: { description?: string } }).detail.description;
+  }
+}
+const agent = aClient({ scopes: ["a", "agent:readonly", "agent:exec"], maxAgentMode: "readonly" });
+const clients = new Map([["on", true]]);
+const many = Array.from({ length: 11 }, (_, index) => `https://r${index}.example.test`);
+
+test.for<readonly [string, () => unknown, string]>([
+  ["no scope at all", () => requestableScopes(undefined, aClient({ scopes: ["openid"] })), "The client may have no scope."],
+  ["no requested scope", () => requestableScopes("x", agent), "The client may have none of these scopes."],
+  [
+    "offline_access alone",
+    () => requestableScopes("offline_access x", aClient({ scopes: ["offline_access"] })),
+    "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
+  ],
+  ["a scope that was not granted", () => narrowScope("a b", ["a"]), "A scope is not among those that were granted."],
+  ["a scope beyond the subject", () => exchangedScopes("a b", ["a"], agent), "A scope is not among those of the subject_token."],
+  [
+    "an agent mode beyond the ceiling",
+    () => exchangedScopes("a agent:exec", ["a", "agent:exec"], agent),
+    "An agent mode is above the ceiling of this client.",
+  ],
+  ["a scope beyond the allowlist", () => exchangedScopes("a b", ["a", "b"], agent), "The agent may not have one of these scopes."],
+  ["no scope of its own", () => decided({}, clientGrant()), "scope is missing."],
+  [
+    "a user's scope",
+    () => decided({}, clientGrant({ scope: "openid" })),
+    "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
+  ],
+  [
+    "a resource beyond the grant",
+    () => narrowResource(["https://x.example.test"], []),
+    "A resource lies outside of those that the grant is bound to.",
+  ],
+  [
+    "an absent audience",
+    () => narrowResource([], ["off"], ["off"]),
+    "None of the clients that the token would be for exists and is enabled.",
+  ],
+  ["too many resources", () => exchangedAudience(many, many, clients), "At most 10 resources can be named."],
+])("a refusal says what is wrong: %s", ([, decide, description]) => expect(descriptionOf(decide)).toBe(description));
+
+test("docs/protocol.md#resources: ten resources may be named, and an empty audience stays empty", () => {
+  expect(exchangedAudience(many.slice(1), many, clients)).toEqual(many.slice(1));
+  expect([narrowResource([], []), narrowResource([], ["on"])]).toEqual([[], ["on"]]);
+  expect(possibleClients(["on", "urn:x:https:y", "http://a", "HTTPS://a"])).toEqual(["on", "urn:x:https:y"]);
+  expect(droppedScopes("a b", agent)).toEqual(["b"]);
 });

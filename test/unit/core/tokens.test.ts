@@ -123,9 +123,32 @@ test.for([
   ["with a text as may_act", { may_act: "agent" }],
   ["with exchanged_from null", { exchanged_from: null }],
   ["with an ancestor without client_id", { exchanged_from: [{ jti: "x" }] }],
+  ["with an ancestor without jti", { exchanged_from: [{ client_id: "x" }] }],
+  ["with one good ancestor of two", { exchanged_from: [{ jti: "x", client_id: "x" }, { jti: "x" }] }],
+  ["with ancestors that are no list", { exchanged_from: { jti: "x", client_id: "x" } }],
+  ["with an empty client_id", { client_id: "" }],
+  ["with an empty confirmation", { cnf: {} }],
+  ["with two confirmations", { cnf: { jkt: "x", "x5t#S256": "x" } }],
+  ["with a confirmation that is no object", { cnf: "x" }],
+  ["with a second after the year 9999", { exp: 253_402_300_800 }],
 ] as const)("RFC 9068 §4: claims %s are no access token", ([, members]) => {
   expect(asAccessToken({ ...accessTokenClaims(contents) })).toBeDefined();
   expect(asAccessToken({ ...accessTokenClaims(contents), ...members })).toBeUndefined();
+});
+
+test.for([
+  ["with an empty scope", { scope: "" }],
+  ["with several audiences", { aud: ["x", "y"] }],
+  ["that began with time", { iat: 0 }],
+  ["that ends with the year 9999", { exp: 253_402_300_799 }],
+  ["bound to a key", { cnf: { jkt: "x" } }],
+  ["bound to a certificate", { cnf: { "x5t#S256": "x" } }],
+  ["with ancestors", { exchanged_from: [{ jti: "x", client_id: "y" }] }],
+  ["with an actor of an actor", { act: { sub: "a", act: { sub: "b" } } }],
+  ["that names who may act", { may_act: { sub: "a" } }],
+] as const)("RFC 9068 §4: claims %s are an access token", ([, members]) => {
+  const claims = { ...accessTokenClaims(contents), ...members };
+  expect(asAccessToken(claims)).toBe(claims);
 });
 
 /** Anything that JSON can say, leaning towards what nearly is a claim. */
@@ -174,6 +197,7 @@ const always = { iss: ISSUER, sub: aSubject().userId, aud: "app", exp: 1900, iat
 test.for([
   ["name is not gated by scope", {}, { name: "Ada Lovelace" }],
   ["one name part is enough", { subject: aSubject({ firstName: null }) }, { name: "Lovelace" }],
+  ["an empty name part is none", { subject: aSubject({ firstName: "" }) }, { name: "Lovelace" }],
   ["no name, no claim", { subject: aSubject({ firstName: null, lastName: null }) }, {}],
   [
     "email with its scope and a verified address",

@@ -13,10 +13,10 @@ const front = { cert: pem("front.pem"), key: pem("front.key") };
 const stranger = { cert: pem("stranger.pem"), key: pem("stranger.key") };
 
 describe.each([
-  { secret: undefined, clientCa: ca },
-  { secret: "a-secret", clientCa: ca },
-  { secret: "a-secret", clientCa: undefined },
-])("a core over TLS with %o", ({ secret, clientCa }) => {
+  { name: "with client certificates", secret: undefined, clientCa: ca },
+  { name: "with client certificates and a secret", secret: "a-secret", clientCa: ca },
+  { name: "with a secret", secret: "a-secret", clientCa: undefined },
+])("a core over TLS, $name", ({ secret, clientCa }) => {
   let listener: GrpcListener;
   beforeAll(async () => {
     const core = localTokenCore(smallCore().implementation);

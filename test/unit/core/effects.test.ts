@@ -1,0 +1,136 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import type { AuditEntry } from "../../../src/audit.ts";
+import { inTime } from "../../../src/core/clocks.ts";
+import type { Core, CorePorts } from "../../../src/core/ports.ts";
+import { revocationDigest } from "../../../src/core/revocation-events.ts";
+import { openKeys } from "../../../src/core/signing/key-ring.ts";
+import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
+import { Refusal } from "../../../src/errors.ts";
+import { IntrospectRequestSchema, LoginTokensRequestSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { aClient } from "../../support/builders.ts";
+import { ask, memoryCore, NOW } from "../../support/memory-core.ts";
+
+describe("an effect of a call", () => {
+  const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };
+  const effects: readonly [string, (core: Core) => Promise<unknown>][] = [
+    ["a code", ({ codes }) => codes.issue("h" as never, "b" as never, 1, entry)],
+    ["a redemption", ({ codes }) => codes.redeem("h" as never, "g" as never, undefined, entry)],
+    ["a rotation", ({ families }) => families.rotate("i", "f" as never, "t" as never, 1, entry)],
+    ["the end of a family", ({ families }) => families.revoke("i", entry)],
+    ["a grant", ({ grants }) => grants.open("g" as never, "f" as never, "s", entry)],
+    ["the end of a grant", ({ grants }) => grants.revoke("i", entry)],
+    ["a delegation", ({ delegations }) => delegations.record("d" as never, entry)],
+    ["a token without a row", ({ audit }) => audit.recordIssue(entry)],
+    ["an accepted assertion", async ({ identityAssertions }) => identityAssertions?.assertions.accept("i" as never, "g" as never, entry)],
+  ];
+  async function coreWith(databaseNow: () => number | undefined) {
+    const accepted: unknown[][] = [];
+    const accept = async (...values: unknown[]) => {
+      accepted.push(values);
+      return "user";
+    };
+    const identityAssertions = { assertions: { accept } } as unknown as NonNullable<CorePorts["identityAssertions"]>;
+    const { ports, writes } = await memoryCore({ ports: () => ({ identityAssertions, databaseNow }) });
+    return { core: ports as Core, last: () => [...writes.map(([, ...values]) => values), ...accepted].at(-1)?.at(-1) };
+  }
+
+  test.for(effects)("carries the moment until which it may be written: %s", async ([, run]) => {
+    const { core, last } = await coreWith(() => NOW);
+    await run(inTime(core, { notAfter: NOW + 7 }));
+    expect(last()).toEqual({ ...entry, notAfter: NOW + 7 });
+    await run(inTime(core, {}));
+    expect(last()).toEqual({ ...entry, notAfter: NOW + 2 });
+    const unread = await coreWith(() => undefined);
+    await run(inTime(unread.core, {}));
+    expect(unread.last()).toEqual(entry);
+  });
+
+  test.for(effects)("does not begin once the caller has left: %s", async ([, run]) => {
+    const { core, last } = await coreWith(() => NOW);
+    const gone = { code: "temporarily_unavailable", reason: "caller_gone", detail: { retryAfter: 1 } };
+    await expect(run(inTime(core, { signal: AbortSignal.abort() }))).rejects.toMatchObject(gone);
+    expect(last()).toBeUndefined();
+    await run(inTime(core, { signal: new AbortController().signal }));
+  });
+
+  test("that uses up an identifier carries its moment too, and reading stays as it is", async () => {
+    const { core, last } = await coreWith(() => NOW);
+    expect(await inTime(core, { notAfter: NOW }).consumedIds.consume("client_assertion", "c", "j", 60)).toBe(true);
+    expect(last()).toBe(NOW);
+    expect(await inTime(core, {}).consumedIds.isConsumed("client_assertion", "c", "j")).toBe(false);
+    expect(await inTime(core, {}).codes.byHash("h" as never)).toBeUndefined();
+    expect(await inTime(core, {}).families.holding("h" as never)).toBeUndefined();
+    expect(await inTime(core, {}).audit.refusalOf("r")).toBeUndefined();
+  });
+
+  test("is refused when its call's deadline passed while the process stood still", async () => {
+    const { core } = await coreWith(() => NOW);
+    const passed = { code: "temporarily_unavailable", reason: "deadline_passed", detail: { retryAfter: 1 } };
+    expect(() => inTime(core, { notAfter: NOW - 0.1 })).toThrow(expect.objectContaining(passed));
+    const { ports } = await memoryCore();
+    expect(inTime(ports as Core, { notAfter: 0 }).identityAssertions).toBeUndefined();
+  });
+});
+
+describe("a token with a second signature", () => {
+  const basic = { basic: { clientId: "notes-app", clientSecret: "the-secret" } };
+  const scopes = { grant: { case: "clientCredentials", value: { scope: "notes:read" } } } as const;
+  async function hybridCore(selfContained: boolean, full = false) {
+    const mldsa = await openMldsaKey(Buffer.alloc(32, 7));
+    const assertOpen = () => {
+      if (full) throw new Refusal("temporarily_unavailable", "pqc_signing_queue_full");
+    };
+    const { key } = await memoryCore();
+    const keys = await openKeys(
+      { accessToken: [key], mldsa: { key: { ...mldsa, assertOpen }, hybrid: true } },
+      { publish: async () => [] },
+    );
+    const kept = new Map<string, { readonly alg: "ML-DSA-65"; readonly signature: Uint8Array }>();
+    const detachedSignatures: CorePorts["detachedSignatures"] = {
+      keep: async (jti, signature, expiresAt) => {
+        expect(expiresAt).toBe(NOW + 900);
+        kept.set(jti, signature);
+      },
+      of: async (jti) => kept.get(jti),
+    };
+    const firstParty = aClient({ clientId: "countersign" });
+    const ports = () => ({ keys, detachedSignatures, selfContained });
+    return { ...(await memoryCore({ clients: [aClient(), firstParty], ports })), kept };
+  }
+  const token = create(TokenRequestSchema, { client: basic, ...scopes });
+
+  test("is answered alone, and its second signature is kept for introspection", async () => {
+    const { core, kept } = await hybridCore(false);
+    const answer = await ask(core, "token", token);
+    const { accessToken = "" } = answer as { accessToken?: string };
+    expect(Object.keys(answer).sort()).toEqual(["accessToken", "expiresIn", "scope", "tokenType"]);
+    const [detached] = kept.values();
+    const introspected = await ask(core, "introspect", create(IntrospectRequestSchema, { client: basic, tokens: [accessToken] }));
+    const signature = Buffer.from(detached?.signature ?? []).toString("base64url");
+    expect(introspected).toMatchObject({ results: [{ active: true, pqcSignature: signature, pqcAlg: "ML-DSA-65" }] });
+    expect(detached?.signature).toHaveLength(3309);
+  });
+
+  test("is answered with both where the delivery is self-contained", async () => {
+    const { core, kept } = await hybridCore(true);
+    const [answer, [detached]] = [await ask(core, "token", token), kept.values()];
+    expect(answer).toMatchObject({ pqcAlg: "ML-DSA-65", pqcSignature: Buffer.from(detached?.signature ?? []).toString("base64url") });
+  });
+
+  test("is refused before anything is consumed while too many signatures wait", async () => {
+    const { core, writes } = await hybridCore(false, true);
+    const full = ["temporarily_unavailable", "pqc_signing_queue_full"];
+    expect(await ask(core, "token", token)).toEqual(full);
+    expect(await ask(core, "loginTokens", create(LoginTokensRequestSchema, { userId: "u", sessionId: "s" }))).toEqual(full);
+    expect(writes).toEqual([]);
+  });
+});
+
+test("a revocation event is recognized by the first half of a digest of its kind and key", () => {
+  const hex = (kind: "jti" | "grant", key: string) => Buffer.from(revocationDigest({ kind, key })).toString("hex");
+  // From sha256sum of `jti:abc`, and of `grant:` with the id as it stands in the jti of the grant's tokens.
+  expect(hex("jti", "abc")).toBe("ba45ec15fb920260deacfed089e818e0");
+  expect(hex("grant", "01900000-0000-7000-8000-00000000000d")).toBe("6425d1353a463b34a9ced9fbbf372266");
+  expect(hex("jti", "01900000-0000-7000-8000-00000000000d")).not.toBe(hex("grant", "01900000-0000-7000-8000-00000000000d"));
+});

@@ -1,0 +1,233 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import type { CorePorts, RefusedRequest } from "../../../src/core/ports.ts";
+import { accessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
+import {
+  type ClientCredentialSchema,
+  ExplainRequestSchema,
+  TokenRequestSchema,
+  Verdict,
+} from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { GRANTS } from "../../../src/protocol/grants.ts";
+import { ASSERTION_TYPE, anAssertion, keyFor } from "../../support/assertions.ts";
+import { aClient, aCode, aFamily, aSubject, VERIFIER } from "../../support/builders.ts";
+import { ask, ISSUER, type MemoryWorld, memoryCore, NOW, tokenOf } from "../../support/memory-core.ts";
+
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+const secret = { basic: { clientId: "notes-app", clientSecret: "the-secret" } };
+const named = { clientId: "notes-app" };
+
+interface Sent {
+  readonly client?: MessageInitShape<typeof ClientCredentialSchema>;
+  readonly grant?: NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>;
+}
+
+/** Explains a token request; nothing may be written. */
+async function explain({ client = named, grant }: Sent, world: MemoryWorld = {}) {
+  const { core, writes } = await memoryCore(world);
+  const value = create(TokenRequestSchema, { client, ...(grant && { grant }) } as MessageInitShape<typeof TokenRequestSchema>);
+  const answer = await ask(core, "explain", create(ExplainRequestSchema, { subject: { case: "tokenRequest", value } }));
+  expect(writes).toEqual([]);
+  if (!("rules" in answer)) return { refused: answer };
+  const { rules = [], granted } = answer;
+  const of = (wanted: Verdict) => rules.filter(({ verdict }) => verdict === wanted).map(({ rule }) => rule);
+  const refusals = rules.filter(({ verdict }) => verdict === Verdict.REFUSED).map(({ rule, error, reason }) => [rule, error, reason]);
+  return { granted, refusals, assumed: of(Verdict.TAKEN_FOR_GRANTED), notReached: of(Verdict.NOT_REACHED) };
+}
+
+const clientCredentials = { grant: { case: "clientCredentials", value: { scope: "notes:read" } } } as const;
+const authorizationCode = {
+  grant: { case: "authorizationCode", value: { code: "code", redirectUri: "https://notes.example.test/cb", codeVerifier: VERIFIER } },
+} as const;
+const refreshToken = { grant: { case: "refreshToken", value: { refreshToken: "a".repeat(64) } } } as const;
+
+describe("the explanation of a token request", () => {
+  test("shows what a client would be granted for itself", async () => {
+    expect(await explain({ client: secret, ...clientCredentials })).toEqual({
+      granted: { scope: "notes:read", aud: ["notes-app"], expiresIn: 900, issuedTokenType: ACCESS_TOKEN, sub: "notes-app" },
+      refusals: [],
+      assumed: [],
+      notReached: [],
+    });
+  });
+
+  test("assumes the proof of a confidential client that presents nothing, and of no other", async () => {
+    expect(await explain(clientCredentials)).toMatchObject({ refusals: [], assumed: ["method_registered", "client_proven"] });
+    const publicClient = aClient({ tokenEndpointAuthMethod: "none", secretHash: null });
+    const { refusals, assumed } = await explain(clientCredentials, { clients: [publicClient] });
+    expect([refusals, assumed]).toEqual([[["confidential_client", "unauthorized_client", "public_client"]], []]);
+    const wrong = { basic: { clientId: "notes-app", clientSecret: "wrong" } };
+    expect((await explain({ client: wrong, ...clientCredentials })).refusals).toEqual([
+      ["client_proven", "invalid_client", "wrong_secret"],
+    ]);
+    const either = aClient({ alternativeAuthMethods: ["none"] });
+    expect((await explain(clientCredentials, { clients: [either] })).assumed).toEqual([]);
+  });
+
+  test("ends at the first rule that refuses", async () => {
+    const { granted, refusals, notReached } = await explain(clientCredentials, { clients: [] });
+    expect([granted, refusals]).toEqual([undefined, [["client_known", "invalid_client", "client_unknown"]]]);
+    expect(notReached).toEqual([
+      "method_registered",
+      "client_enabled",
+      "client_proven",
+      "grant_held",
+      "parameters_present",
+      "confidential_client",
+      "scope",
+      "resource",
+    ]);
+    const disabled = await explain(clientCredentials, { clients: [aClient({ enabled: false })] });
+    expect(disabled.refusals).toEqual([["client_enabled", "invalid_client", "client_disabled"]]);
+    expect((await explain({ client: {}, ...clientCredentials })).refusals).toEqual([["credential", "invalid_client", "client_not_named"]]);
+  });
+
+  test("redeems no code", async () => {
+    expect((await explain(authorizationCode, { code: aCode() })).granted).toEqual({
+      scope: "openid notes:read",
+      aud: aCode().resources,
+      expiresIn: 900,
+      issuedTokenType: ACCESS_TOKEN,
+      sub: aSubject().userId,
+      refreshToken: true,
+      idToken: true,
+    });
+    const client = aClient({ grantTypes: ["authorization_code"] });
+    const plain = await explain(authorizationCode, { clients: [client], code: aCode({ scopes: ["notes:read"] }) });
+    expect(plain.granted).toMatchObject({ refreshToken: false, idToken: false });
+    const replayed = await explain(authorizationCode, { code: aCode({ grantId: "g1" }) });
+    expect(replayed.refusals).toEqual([["code_unused", "invalid_grant", "code_replayed"]]);
+    const unheld = await explain(authorizationCode, { clients: [aClient({ grantTypes: [] })], code: aCode() });
+    expect(unheld.refusals).toEqual([["grant_held", "unauthorized_client", "grant_not_held"]]);
+  });
+
+  test("rotates no refresh token", async () => {
+    expect((await explain(refreshToken, { family: aFamily() })).granted).toEqual({
+      scope: "openid notes:read notes:write",
+      aud: aFamily().audience,
+      expiresIn: 900,
+      issuedTokenType: ACCESS_TOKEN,
+      sub: aSubject().userId,
+      refreshToken: true,
+    });
+    const replayed = await explain(refreshToken, { family: aFamily({ usedAt: 999 }) });
+    expect(replayed.refusals).toEqual([["refresh_token_unused", "invalid_grant", "refresh_token_replayed"]]);
+    const unheld = await explain(refreshToken, { clients: [aClient({ grantTypes: [] })], family: aFamily() });
+    expect(unheld.refusals).toEqual([["grant_held", "unauthorized_client", "grant_not_held"]]);
+  });
+
+  test("stores no delegation", async () => {
+    const agent = aClient({ isAgent: true, scopes: ["crm:read"], grantTypes: [GRANTS.tokenExchange.grantType] });
+    const subjectToken = await tokenOf(
+      accessTokenClaims({
+        issuer: ISSUER,
+        subject: aSubject().userId,
+        audience: ["notes-app"],
+        clientId: "web",
+        scopes: ["crm:read"],
+        jti: newJti((size) => new Uint8Array(size), aFamily().grantId),
+        now: NOW,
+        lifetime: 100,
+      }),
+    );
+    const grant = { case: "tokenExchange", value: { subjectToken, subjectTokenType: ACCESS_TOKEN } } as const;
+    expect((await explain({ grant }, { clients: [agent] })).granted).toEqual({
+      scope: "crm:read",
+      aud: ["notes-app"],
+      expiresIn: 100,
+      issuedTokenType: ACCESS_TOKEN,
+      sub: aSubject().userId,
+      actors: ["notes-app"],
+    });
+    const { refusals, notReached } = await explain({ grant }, { clients: [{ ...agent, isAgent: false }] });
+    expect([refusals, notReached?.at(-1)]).toEqual([[["agent", "unauthorized_client", "not_an_agent"]], "chain_length"]);
+  });
+
+  test("uses up no assertion, and says whether it was used", async () => {
+    const key = keyFor("ES256", "k1");
+    const client = aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] } });
+    const clientAssertion = anAssertion(key, { clientId: "notes-app", audience: ISSUER, now: NOW, claims: { jti: "j-1" } });
+    const sent = { client: { assertion: { clientAssertionType: ASSERTION_TYPE, clientAssertion } }, ...clientCredentials };
+    expect((await explain(sent, { clients: [client] })).refusals).toEqual([]);
+    const asked: unknown[] = [];
+    const ports = ({ consumedIds }: CorePorts) => ({
+      consumedIds: {
+        ...consumedIds,
+        async isConsumed(...question: unknown[]) {
+          asked.push(question);
+          return true;
+        },
+      },
+    });
+    expect((await explain(sent, { clients: [client], ports })).refusals).toEqual([
+      ["client_proven", "invalid_client", "assertion_used_before"],
+    ]);
+    expect(asked).toEqual([["client_assertion", "notes-app", "j-1"]]);
+  });
+
+  test("is refused without a grant, or with nothing to explain", async () => {
+    expect(await explain({})).toEqual({ refused: ["unsupported_grant_type", "grant_missing"] });
+    const unread = { case: "refusedTokenExchange", value: { error: "invalid_request", reason: "x" } } as const;
+    expect(await explain({ grant: unread })).toEqual({ refused: ["unsupported_grant_type", "grant_missing"] });
+    const { core } = await memoryCore();
+    expect(await ask(core, "explain", create(ExplainRequestSchema, {}))).toEqual(["invalid_request", "nothing_to_explain"]);
+  });
+});
+
+describe("the explanation of a refused request", () => {
+  const record: RefusedRequest = {
+    clientId: "notes-app",
+    grantType: "client_credentials",
+    reason: "scope_not_allowed",
+    rule: "scope",
+    error: "invalid_scope",
+    at: 999.5,
+  };
+  async function explainRefusal(refused: RefusedRequest | undefined, requestId = "r1") {
+    const { core } = await memoryCore({
+      ports: ({ audit }) => ({ audit: { ...audit, refusalOf: async (id) => (id === "r1" ? refused : undefined) } }),
+    });
+    return ask(core, "explain", create(ExplainRequestSchema, { subject: { case: "requestId", value: requestId } }));
+  }
+
+  test("lists the rules before the one that refused as passed, and those after it as not reached", async () => {
+    const answer = await explainRefusal(record);
+    const { rules = [], refused } = answer as Exclude<typeof answer, readonly string[]> & { refused: object };
+    expect(refused).toEqual({
+      clientId: "notes-app",
+      grantType: "client_credentials",
+      reason: "scope_not_allowed",
+      at: 999.5,
+      error: "invalid_scope",
+    });
+    expect(rules.map(({ rule, verdict }) => [rule, verdict])).toEqual([
+      ["credential", Verdict.PASSED],
+      ["client_known", Verdict.PASSED],
+      ["method_registered", Verdict.PASSED],
+      ["client_enabled", Verdict.PASSED],
+      ["client_proven", Verdict.PASSED],
+      ["grant_held", Verdict.PASSED],
+      ["parameters_present", Verdict.PASSED],
+      ["confidential_client", Verdict.PASSED],
+      ["scope", Verdict.REFUSED],
+      ["resource", Verdict.NOT_REACHED],
+    ]);
+    expect(rules[8]).toMatchObject({ error: "invalid_scope", reason: "scope_not_allowed" });
+    expect(rules[7]).not.toHaveProperty("reason");
+  });
+
+  test("lists no rules for a record that names none, or one of another release", async () => {
+    const old = { ...record, rule: undefined, error: undefined };
+    expect(await explainRefusal(old)).toEqual({
+      rules: [],
+      refused: { clientId: "notes-app", grantType: "client_credentials", reason: "scope_not_allowed", at: 999.5 },
+    });
+    expect(await explainRefusal({ ...record, rule: "forgotten" })).toMatchObject({ rules: [] });
+    expect(await explainRefusal({ ...record, grantType: "password" })).toMatchObject({ rules: [] });
+    const unnamed = await explainRefusal({ ...record, error: undefined });
+    expect((unnamed as { rules: object[] }).rules[8]).not.toHaveProperty("error");
+  });
+
+  test("is not found without a record", async () =>
+    expect(await explainRefusal(record, "r2")).toEqual(["not_found", "no_refusal_of_request"]));
+});

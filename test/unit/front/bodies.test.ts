@@ -1,0 +1,186 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isRefusal, Refusal } from "../../../src/errors.ts";
+import { formText, jsonBody } from "../../../src/front/http/body.ts";
+import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
+import { sendJson } from "../../../src/front/http/headers.ts";
+import type { HotContext, Route } from "../../../src/front/http/routes.ts";
+import { inFlight } from "../../../src/front/http/steps.ts";
+import { ISSUER, startFront, type TestFront } from "../../support/front.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+const print = apiErrorPrinter(ISSUER);
+const routes: readonly Route[] = [
+  { method: "POST", path: "/hot", hot: true, print, answer: async (ctx) => sendJson(ctx, { text: await formText(ctx) }) },
+  { method: "POST", path: "/koa", print, answer: async (ctx) => sendJson(ctx, { text: await formText(ctx) }) },
+  { method: "POST", path: "/json", print, answer: async (ctx) => sendJson(ctx, { value: await jsonBody(ctx, 100) }) },
+  { method: "POST", path: "/strict", print, answer: async (ctx) => sendJson(ctx, { value: await jsonBody(ctx, 100, "invalid_request") }) },
+];
+
+let front: TestFront;
+let refusals: string[] = [];
+beforeAll(async () => {
+  const refused = ({ code, reason }: Refusal) => void refusals.push(`${code} ${reason}`);
+  front = await startFront({ routes, telemetry: { observe: () => undefined, fault: () => undefined, refused } });
+});
+afterAll(() => front.close());
+
+/** What a client is told about a body, and operators with it. */
+async function send(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) {
+  refusals = [];
+  const response = await fetch(front.url + path, { method: "POST", body, headers });
+  const { text, value, message } = (await response.json()) as Record<string, unknown>;
+  return response.status === 200 ? { text, value } : { message, refused: refusals };
+}
+const refusedWith = (message: string, refused: string) => ({ message, refused: [refused] });
+
+describe.for(["/hot", "/koa"])("a form at %s", (path) => {
+  test.for([
+    ["of another media type", "a=1", { "content-type": "text/plain" }, `The body must be ${FORM}.`, "invalid_request media_type"],
+    ["without a media type", new Uint8Array([97, 61, 49]), {}, `The body must be ${FORM}.`, "invalid_request media_type"],
+    [
+      "that is encoded",
+      "a=1",
+      { "content-type": FORM, "content-encoding": "gzip" },
+      "The body must not be encoded.",
+      "unsupported_media_type content_encoding",
+    ],
+    ["that is too large", "x".repeat(65_537), { "content-type": FORM }, "The body is too large.", "payload_too_large body_too_large"],
+    ["that is not UTF-8", new Uint8Array([0xff]), { "content-type": FORM }, "The body is not valid UTF-8.", "invalid_request invalid_utf8"],
+    ["with NUL", "\0", { "content-type": FORM }, "The body contains NUL.", "invalid_request nul_in_body"],
+  ] as const)("is refused %s", async ([, body, headers, message, refused]) =>
+    expect(await send(path, body, { ...headers })).toEqual(refusedWith(message, refused)),
+  );
+
+  test("is read whatever the case and the parameters of its type, encoded as identity", async () => {
+    const headers = { "content-type": "Application/X-WWW-Form-Urlencoded ; charset=utf-8", "content-encoding": "identity" };
+    expect(await send(path, "a=ä", headers)).toEqual({ text: "a=ä" });
+    expect(await send(path, "", { "content-type": FORM })).toEqual({ text: "" });
+    expect(await send(path, "x".repeat(65_536), { "content-type": FORM })).toEqual({ text: "x".repeat(65_536) });
+  });
+
+  test("that is broken off is refused as interrupted", async () => {
+    refusals = [];
+    const socket = connect(front.port, "127.0.0.1");
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM}\r\nContent-Length: 100\r\n\r\na=1`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    socket.destroy();
+    await expect.poll(() => refusals, { interval: 10, timeout: 1000 }).toEqual(["invalid_request body_interrupted"]);
+  });
+
+  test("of unknown length is read in pieces, up to the limit", async () => {
+    const pieces = async (count: number) => {
+      refusals = [];
+      const body = new ReadableStream({
+        async start(controller) {
+          for (let piece = 0; piece < count; piece++) {
+            controller.enqueue(new TextEncoder().encode("x".repeat(0x4000)));
+            await new Promise((resolve) => setTimeout(resolve, 2));
+          }
+          controller.close();
+        },
+      });
+      const request = { method: "POST", headers: { "content-type": FORM }, body, duplex: "half" } as RequestInit;
+      const response = await fetch(front.url + path, request);
+      return [response.status, ((await response.json()) as { text?: string }).text?.length];
+    };
+    expect(await pieces(4)).toEqual([200, 65_536]);
+    expect(await pieces(5).catch(() => [413, undefined])).toEqual([413, undefined]);
+    expect(refusals).toEqual(["payload_too_large body_too_large"]);
+  });
+});
+
+describe("a JSON body", () => {
+  const json = { "content-type": "application/json" };
+  test.for([
+    ["{", "The body is not valid JSON.", "invalid_request bad_json"],
+    [`${"[".repeat(9)}${"]".repeat(9)}`, "The body is nested too deeply.", "invalid_request json_too_deep"],
+    [`${'{"a":'.repeat(8)}{}${"}".repeat(8)}`, "The body is nested too deeply.", "invalid_request json_too_deep"],
+    ['"\\u0000"', "The body contains a character that cannot be stored.", "invalid_request unstorable_text"],
+    ['"\\ud800"', "The body contains a character that cannot be stored.", "invalid_request unstorable_text"],
+    ['{"\\u0000":1}', "The body contains a character that cannot be stored.", "invalid_request unstorable_text"],
+    ["[1]".padEnd(101), "The body is too large.", "payload_too_large body_too_large"],
+  ] as const)("is refused: %s", async ([body, message, refused]) =>
+    expect(await send("/json", body, json)).toEqual(refusedWith(message, refused)),
+  );
+
+  test("is read with its limit in bytes, and eight levels", async () => {
+    expect(await send("/json", "[1]".padEnd(100), json)).toEqual({ value: [1] });
+    expect(await send("/json", `${'{"a":'.repeat(7)}{}${"}".repeat(7)}`, json)).toHaveProperty("value.a.a.a.a.a.a.a", {});
+    expect(await send("/json", '{"a":null,"b":[true,"c"],"__proto__":1}', json)).toEqual({
+      value: JSON.parse('{"a":null,"b":[true,"c"],"__proto__":1}'),
+    });
+  });
+
+  test("of another media type is refused with the code of its route", async () => {
+    const message = "The body must be application/json.";
+    const text = { "content-type": "text/plain" };
+    expect(await send("/json", "{}", text)).toEqual(refusedWith(message, "unsupported_media_type media_type"));
+    expect(await send("/strict", "{}", text)).toEqual(refusedWith(message, "invalid_request media_type"));
+  });
+});
+
+describe("the deadlines of requests", () => {
+  const hang = () => new Promise<void>(() => undefined);
+
+  test("end each request in its turn, and not one that has answered", async () => {
+    const requests = inFlight(10, 60);
+    const started = performance.now();
+    const ends: number[] = [];
+    const run = (work: () => Promise<void>) =>
+      requests.run(work, false).catch((error: unknown) => {
+        ends.push(performance.now() - started);
+        return isRefusal(error) ? [error.reason, error.detail] : error;
+      });
+    const first = run(hang);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const [second, third] = [run(hang), run(async () => undefined)];
+    expect(await third).toBeUndefined();
+    const overdue = ["deadline_passed", { retryAfter: 1 }];
+    expect(await first).toEqual(overdue);
+    expect(requests.size).toBe(1);
+    expect(await second).toEqual(overdue);
+    expect([requests.size, ends.length]).toEqual([0, 2]);
+    expect((ends[0] ?? 0) >= 55 && (ends[1] ?? 0) >= 85).toBe(true);
+    expect(await run(hang)).toEqual(overdue);
+  });
+});
+
+describe("the body and challenge of an error", () => {
+  function printed(printer: typeof print, refusal: Refusal | undefined) {
+    const headers: Record<string, string> = {};
+    const ctx = { status: 0, body: "", set: (name: string, value: string) => Object.assign(headers, { [name]: value }) };
+    printer(ctx as unknown as HotContext, refusal);
+    return { headers, body: JSON.parse(ctx.body) };
+  }
+  const typed = { "Cache-Control": "no-store", Pragma: "no-cache", "Content-Type": "application/json" };
+
+  test("of OAuth are those of the refused code", () => {
+    const oauth = oauthErrorPrinter(ISSUER);
+    expect(printed(oauth, new Refusal("invalid_grant", "x"))).toEqual({ headers: typed, body: { error: "invalid_grant" } });
+    expect(printed(oauth, undefined)).toEqual({ headers: typed, body: { error: "server_error" } });
+  });
+
+  test("of the API have what is wrong where, if it is known", () => {
+    const issues = [{ path: "name", message: "Too long." }];
+    expect(printed(print, new Refusal("invalid_request", "x", { issues })).body).toEqual({
+      statusCode: 400,
+      error: "Bad Request",
+      message: "Bad Request.",
+      issues,
+    });
+    expect(printed(print, new Refusal("invalid_request", "x")).body).not.toHaveProperty("issues");
+  });
+
+  test("have a challenge only where a credential is missing or does not suffice", () => {
+    const challenge = (printer: typeof print, refusal: Refusal | undefined) => printed(printer, refusal).headers["WWW-Authenticate"];
+    for (const printer of [print, apiErrorPrinter(ISSUER, "Password"), bearerErrorPrinter(ISSUER, "a")])
+      for (const refusal of [undefined, new Refusal("not_found", "x"), new Refusal("forbidden", "x")])
+        expect(challenge(printer, refusal)).toBeUndefined();
+    expect(challenge(apiErrorPrinter(ISSUER, "Password"), new Refusal("invalid_token", "x"))).toBe(`Password realm="${ISSUER}"`);
+    expect(challenge(print, new Refusal("invalid_token", "x"))).toBe(`Bearer realm="${ISSUER}", error="invalid_token"`);
+    expect(challenge(print, new Refusal("insufficient_scope", "x"))).toBe(`Bearer realm="${ISSUER}", error="insufficient_scope"`);
+    const named = new Refusal("insufficient_scope", "x", { scope: "b" });
+    expect(challenge(bearerErrorPrinter(ISSUER, "a"), named)).toBe(`Bearer realm="${ISSUER}", error="insufficient_scope", scope="b"`);
+  });
+});

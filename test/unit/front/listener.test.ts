@@ -1,0 +1,300 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
+import { clientAddress, hasForwardedHeaders } from "../../../src/front/http/address.ts";
+import { apiErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
+import { sendJson } from "../../../src/front/http/headers.ts";
+import type { HotContext, Route } from "../../../src/front/http/routes.ts";
+import { type FrontListener, type ListenOptions, listen } from "../../../src/front/http/server.ts";
+import { type Lifecycle, requestIds } from "../../../src/front/http/steps.ts";
+import { ISSUER, rawRequest, startFront, type TestFront } from "../../support/front.ts";
+
+const api = apiErrorPrinter(ISSUER);
+const route = (path: string, answer: (ctx: HotContext) => void = (ctx) => sendJson(ctx, { path })): Route => ({
+  method: "GET",
+  path,
+  print: api,
+  answer,
+});
+
+let front: TestFront | undefined;
+afterEach(async () => {
+  await front?.close();
+  front = undefined;
+});
+const statusOf = async (response: Promise<Response>) => (await response).status;
+const statusLine = async (target: string) =>
+  /^HTTP\/1.1 (\d+)/.exec(await rawRequest(front?.port ?? 0, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`))?.[1];
+
+describe("the paths of an issuer with a path", () => {
+  const hot: Route = { method: "GET", path: "/hot", hot: true, print: api, answer: (ctx) => sendJson(ctx, { url: ctx.req.url }) };
+
+  test("are served with that path and without it", async () => {
+    front = await startFront({ issuer: "https://id.example.test/tenant/", routes: [hot, route("/cold")] });
+    for (const path of ["/hot", "/tenant/hot", "/cold", "/tenant/cold", "/hot?a=/tenant", "/tenant/hot?a"])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
+    for (const path of ["/tenants/hot", "/tenanthot", "/tenant", "/tenant?a", "/tenant/tenant/hot", "/x/tenant/hot"])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 404]);
+    expect(await (await fetch(`${front.url}/tenant/hot?a=b`)).json()).toEqual({ url: "/hot?a=b" });
+  });
+
+  test("may have the root as a route", async () => {
+    front = await startFront({ issuer: "https://id.example.test/tenant", routes: [route("/")] });
+    for (const path of ["/", "/tenant", "/tenant/", "/tenant?a"])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
+  });
+
+  test("of an absolute target are found below its authority, whatever that is", async () => {
+    front = await startFront({ routes: [hot, route("/cold")] });
+    for (const target of ["http://x/hot", "HTTPS://x/cold", "http://x:1/hot?a"])
+      expect([target, await statusLine(target)]).toEqual([target, "200"]);
+    for (const target of ["http://x", "http://x?/hot", "xhttp://x/hot"])
+      expect([target, await statusLine(target)]).toEqual([target, "400"]);
+    expect(await statusLine("/http://x/hot")).toBe("404");
+  });
+});
+
+describe("the paths of a front", () => {
+  test("are matched letter by letter", async () => {
+    front = await startFront({ routes: [route("/.well-known/a"), route("/things/:id"), route("/a(b)*")] });
+    for (const path of ["/.well-known/a", "/things/1", "/a(b)*"])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
+    for (const path of [
+      "/.well-known/A",
+      "/.well-known/a/",
+      "/xwell-known/a",
+      "/things",
+      "/things/",
+      "/things/1/2",
+      "/things/%31",
+      "/ab",
+      "/a",
+    ])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 404]);
+    expect([await statusLine("/things/1#x"), await statusLine("//things/1")]).toEqual(["404", "404"]);
+  });
+
+  test("have one route for each method", async () => {
+    await expect(() => startFront({ routes: [route("/a"), route("/a")] })).rejects.toThrow("two routes for one method of /a");
+  });
+
+  test("that do not exist are a page for browsers, where the front has one", async () => {
+    const page = (ctx: HotContext) => {
+      ctx.status = 404;
+      ctx.body = "page";
+    };
+    front = await startFront({ routes: [route("/a")], page });
+    const seen = async (accept: string, path = "/x") => {
+      const response = await fetch(`${front?.url}${path}`, { headers: { accept } });
+      return [response.status, response.headers.get("vary"), (await response.text()).slice(0, 4)];
+    };
+    expect(await seen("text/html")).toEqual([404, "Accept", "page"]);
+    expect(await seen("application/json")).toEqual([404, "Accept", '{"st']);
+    expect(await seen("*/*")).toEqual([404, "Accept", '{"st']);
+    await front.close();
+    front = await startFront({ routes: [route("/a")] });
+    expect(await seen("text/html")).toEqual([404, null, '{"st']);
+  });
+});
+
+describe("what operators are told", () => {
+  test("of each request is its route, a method from a fixed set, its status and how long it took", async () => {
+    const observed: unknown[][] = [];
+    const refused: unknown[][] = [];
+    const faults: unknown[] = [];
+    const fault = new Error("fault");
+    const refusal = new Refusal("forbidden", "because");
+    const throwing = (error: unknown) => () => {
+      throw error;
+    };
+    front = await startFront({
+      routes: [route("/a"), route("/refused", throwing(refusal)), route("/fault", throwing(fault))],
+      telemetry: {
+        observe: (...seen) => void observed.push(seen),
+        refused: (...seen) => void refused.push(seen),
+        fault: (seen) => void faults.push(seen),
+      },
+    });
+    for (const path of ["/a", "/refused", "/fault"]) await (await fetch(front.url + path)).text();
+    await rawRequest(front.port, "PROPFIND /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    const took = expect.toSatisfy((seconds: number) => seconds > 0 && seconds < 2);
+    expect(observed).toEqual([
+      ["/a", "GET", 200, took, "r1"],
+      ["/refused", "GET", 403, took, "r2"],
+      ["/fault", "GET", 500, took, "r3"],
+      ["/a", "other", 405, took, "r4"],
+    ]);
+    expect(refused[0]).toEqual([refusal, { requestId: "r2", route: "/refused" }]);
+    expect(faults).toEqual([{ requestId: "r3", route: "/fault", error: fault }]);
+  });
+
+  test("is nothing of a client that leaves", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const done = Promise.withResolvers<void>();
+    const answer = async (ctx: HotContext) => {
+      arrived.resolve();
+      await once(ctx.req.socket, "close");
+      sendJson(ctx, {});
+      done.resolve();
+    };
+    front = await startFront({ routes: [{ ...route("/a"), answer }] });
+    const socket = connect(front.port, "127.0.0.1");
+    socket.write("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    await arrived.promise;
+    socket.destroy();
+    await done.promise;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(front.faults).toEqual([]);
+  });
+});
+
+test("every response has its request id and forbids to guess its type; it closes the connection while the front drains", async () => {
+  const life: Lifecycle = { draining: false };
+  front = await startFront({ routes: [route("/a")], lifecycle: life });
+  const headersOf = async () => {
+    const { headers } = await fetch(`${front?.url}/a`);
+    return [headers.get("x-request-id"), headers.get("x-content-type-options"), headers.get("connection")];
+  };
+  expect(await headersOf()).toEqual(["r1", "nosniff", "keep-alive"]);
+  life.draining = true;
+  expect(await headersOf()).toEqual(["r2", "nosniff", "close"]);
+});
+
+test("request ids have a random part and a count", () => {
+  const next = requestIds((size) => new Uint8Array(size).fill(255));
+  const ids = Array.from({ length: 40 }, next);
+  expect([ids[0], ids[9], ids[39]]).toEqual(["____________-1", "____________-a", "____________-14"]);
+});
+
+test("an error of OAuth has words of OAuth, and the words of a refusal", () => {
+  const body = (refusal: Refusal) => {
+    const ctx = { status: 0, body: "", set: () => undefined };
+    oauthErrorPrinter(ISSUER)(ctx as unknown as HotContext, refusal);
+    return [ctx.status, JSON.parse(ctx.body)];
+  };
+  expect(body(new Refusal("unsupported_media_type", "x"))).toEqual([415, { error: "invalid_request" }]);
+  expect(body(new Refusal("method_not_allowed", "x"))).toEqual([405, { error: "invalid_request" }]);
+  expect(body(new Refusal("invalid_grant", "x", { description: "Words." }))).toEqual([
+    400,
+    { error: "invalid_grant", error_description: "Words." },
+  ]);
+});
+
+describe("the address of a client", () => {
+  const from = (remoteAddress: string | undefined, forwarded?: string | string[]) =>
+    ({
+      socket: { remoteAddress },
+      headers: { ...(forwarded !== undefined && { "x-forwarded-for": forwarded }) },
+    }) as unknown as IncomingMessage;
+
+  test.for<readonly [string, IncomingMessage, boolean, string]>([
+    ["that of its connection", from("192.0.2.1", "192.0.2.9"), false, "192.0.2.1"],
+    ["an IPv4 address, however the socket writes it", from("::ffff:192.0.2.1"), false, "192.0.2.1"],
+    ["an IPv6 address", from("2001:db8::1"), false, "2001:db8::1"],
+    ["an IPv6 address that resembles an IPv4 one", from("::ffff:1:2"), false, "::ffff:1:2"],
+    ["empty for a connection that is gone", from(undefined), false, ""],
+    ["the last that the proxy wrote", from("192.0.2.1", "192.0.2.8, 192.0.2.9"), true, "192.0.2.9"],
+    ["the last of several headers", from("192.0.2.1", ["192.0.2.8", "192.0.2.9"]), true, "192.0.2.9"],
+    ["without a port", from("192.0.2.1", "[::ffff:192.0.2.9]:80"), true, "192.0.2.9"],
+    ["that of the proxy where the proxy wrote none", from("192.0.2.1"), true, "192.0.2.1"],
+    ["that of the proxy where the header has text after an address", from("192.0.2.1", "192.0.2.9:80x"), true, "192.0.2.1"],
+    ["that of the proxy where the header has text before an address", from("192.0.2.1", "x[2001:db8::1]:80"), true, "192.0.2.1"],
+  ])("is %s", ([, request, trusted, address]) => expect(clientAddress(request, trusted)).toBe(address));
+
+  test("may be hidden by a proxy, which one header shows", () => {
+    const headersOf = (headers: object) => hasForwardedHeaders({ headers } as IncomingMessage);
+    for (const name of ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"])
+      expect([name, headersOf({ [name]: "" })]).toEqual([name, true]);
+    expect(headersOf({ host: "x" })).toBe(false);
+  });
+});
+
+describe("a listener", () => {
+  let listener: FrontListener | undefined;
+  const others: Server[] = [];
+  const sockets: Socket[] = [];
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await listener?.drain(0, 0);
+    for (const server of others.splice(0)) server.close();
+    listener = undefined;
+  });
+  const start = async (options: Partial<ListenOptions> = {}) => {
+    listener = await listen({
+      host: "127.0.0.1",
+      port: 0,
+      lifecycle: { draining: false },
+      handler: (_req, res) => void res.end("ok"),
+      ...options,
+    });
+    return listener.addresses.map(({ port }) => port);
+  };
+
+  test("on localhost has both loopback addresses and one port", async () => {
+    const ports = await start({ host: "localhost" });
+    expect(listener?.addresses.map(({ address }) => address)).toEqual(ports.length === 2 ? ["127.0.0.1", "::1"] : ["127.0.0.1"]);
+    expect(new Set(ports).size).toBe(1);
+  });
+
+  test("does not open where its port is taken", async () => {
+    const taken = createServer();
+    others.push(taken);
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    for (const host of ["127.0.0.1", "localhost"])
+      await expect(listen({ host, port, lifecycle: { draining: false }, handler: () => undefined })).rejects.toMatchObject({
+        code: "EADDRINUSE",
+      });
+  });
+
+  test("reports that it drains, serves for the notice, then refuses connections and closes those without a request", async () => {
+    const life: Lifecycle = { draining: false };
+    const [port = 0] = await start({ lifecycle: life });
+    const idle = connect(port, "127.0.0.1");
+    sockets.push(idle);
+    idle.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await once(idle, "data");
+    const draining = listener?.drain(60, 10_000);
+    expect(life.draining).toBe(true);
+    expect(listener?.drain(60, 10_000)).toBe(draining);
+    expect((await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } })).status).toBe(200);
+    idle.resume();
+    await Promise.all([draining, once(idle, "close")]);
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+  });
+
+  test("gives a request in flight its grace, closes its connection after the response, and cuts what takes longer", async () => {
+    const held = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    const handler: ListenOptions["handler"] = (req, res) => {
+      arrived.resolve();
+      if (req.url === "/held") void held.promise.then(() => res.end("late"));
+    };
+    const [port = 0] = await start({ handler });
+    const answer = fetch(`http://127.0.0.1:${port}/held`);
+    await arrived.promise;
+    const drained = listener?.drain(0, 10_000);
+    held.resolve();
+    expect(await (await answer).text()).toBe("late");
+    await drained;
+
+    const hanging = Promise.withResolvers<void>();
+    const [second = 0] = await start({ handler: () => hanging.resolve() });
+    const cut = fetch(`http://127.0.0.1:${second}/`);
+    await hanging.promise;
+    const closed = listener?.drain(0, 30);
+    await expect(cut).rejects.toThrow();
+    await closed;
+  });
+
+  test("ends a connection that sends nothing for long, or a header that is too large", async () => {
+    const [port = 0] = await start({ times: { headers: 100, request: 100, checking: 20, idle: 150 } });
+    expect(await rawRequest(port, "GET / HTTP/1.1\r\nHost: x\r\n", 1500)).toMatch(/^HTTP\/1.1 408/);
+    expect(await rawRequest(port, `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(16 * 1024)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431/);
+    expect(await rawRequest(port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: ${"x".repeat(15 * 1024)}\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 200/,
+    );
+  });
+});
