@@ -1,9 +1,9 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
 import { accountClosedMail } from "./mails.ts";
 import type { MailMessage, User, Users } from "./ports.ts";
-import { auditOfUser, type Caller } from "./sessions.ts";
 
 export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid, newId, type RandomBytes } from "../random.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
-import { auditOfUser, type Caller } from "./sessions.ts";
 
 export type ConsentPorts = { readonly consents: Consents; readonly clock: Clock; readonly randomBytes: RandomBytes };
 

@@ -1,6 +1,6 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import { auditOfUser, type Caller } from "./sessions.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
 
 /** The delegations that a caller can reach: a user their own, an operator all. Every query includes it. */
 export type Whose = { readonly kind: "user"; readonly userId: string } | { readonly kind: "everyone" };

@@ -1,13 +1,12 @@
 import { isRefusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type RandomBytes } from "../random.ts";
+import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly, type MailLimits } from "./caller.ts";
 import { linkTokenHash, passwordChangedMail, resetMail, unusableLink } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordChanges } from "./password-change.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { User } from "./ports.ts";
-import { assertMayMail, evenly, type MailLimits } from "./rates.ts";
-import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 const RESET_MINUTES = 30;
 

@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, type SecretHash } from "../random.ts";
+import type { Caller } from "./caller.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
 import type { AttemptVerdict, FailureBudget, ReservedAttempt, SignInFailures } from "./ports.ts";
-import type { Caller } from "./sessions.ts";
 
 /** Seconds in which a failure counts. */
 const WINDOW = 15 * 60;

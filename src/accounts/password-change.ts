@@ -2,10 +2,10 @@ import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { RandomBytes, SecretHash } from "../random.ts";
 import { type ProofPorts, provePassword } from "./authenticators/password.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
 import { passwordChangedMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
-import { auditOfUser, type Caller } from "./sessions.ts";
 import { newSession } from "./sign-in.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */

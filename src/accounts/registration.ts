@@ -2,12 +2,11 @@ import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
+import { assertMayMail, assertWithin, auditOfUser, type Caller, evenly, type MailLimits } from "./caller.ts";
 import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { NewVerification, RateLimiter, User, Users } from "./ports.ts";
-import { assertMayMail, assertWithin, evenly, type MailLimits } from "./rates.ts";
-import { auditOfUser, type Caller } from "./sessions.ts";
 
 const VERIFICATION_HOURS = 24;
 

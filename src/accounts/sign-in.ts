@@ -3,9 +3,9 @@ import { Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
 import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
 import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
+import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { NewSessionRecord, Session, Sessions, User } from "./ports.ts";
-import { auditOfUser, auditOrigin, type Caller } from "./sessions.ts";
 
 export interface SignInPorts extends ProofPorts {
   readonly sessions: Sessions;

@@ -77,7 +77,7 @@ function keySetIn(argument: string): KeySet {
 }
 
 /** The option of a member: `--jwks-uri` for `jwksUri`. */
-export const optionOf = (member: string): string => `--${member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const optionOf = (member: string): string => `--${member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** Members of clients, and who manages them, that only operators set. */
 const OPERATOR_OPTIONS = [

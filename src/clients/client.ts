@@ -128,15 +128,14 @@ export const namedTargets =
   ({ byClientId }: ClientDirectory): NamedTargets =>
   async (clientIds) => {
     const found = await Promise.all([...new Set(clientIds)].map(byClientId));
-    return new Map(found.flatMap((client) => (client === undefined ? [] : [[client.clientId, targetOf(client)] as const])));
+    return new Map(
+      found.flatMap((client) => {
+        if (client === undefined) return [];
+        const { clientId, name, isAgent } = client;
+        return [[clientId, { clientId, name, isAgent, mayExchange: mayExchange(client) }] as const];
+      }),
+    );
   };
-
-const targetOf = (client: Client): NamedTarget => ({
-  clientId: client.clientId,
-  name: client.name,
-  isAgent: client.isAgent,
-  mayExchange: mayExchange(client),
-});
 
 /** `documents` is undefined while CIMD_ENABLED is false. */
 export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };

@@ -30,7 +30,7 @@ const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/;
  * Whether a redirect URI has a private-use scheme that a client may use. Without a dot, a scheme is no domain name: any program can claim
  * it, so only public clients may use it. @see RFC 8252 §7.1, RFC 3986 §3.1
  */
-export function isPrivateUseScheme(uri: string, isPublic: boolean): boolean {
+function isPrivateUseScheme(uri: string, isPublic: boolean): boolean {
   const scheme = SCHEME.exec(uri)?.[1]?.toLowerCase();
   if (scheme === undefined || HANDLED_BY_SYSTEM.has(scheme) || FAMILIES.test(scheme)) return false;
   return isPublic || scheme.includes(".");

@@ -21,14 +21,10 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
 }
 
 /** @param maxAge in seconds; an older value is never used  @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure */
-export type RemoteCache<Value> = (key: string, maxAge: number) => Promise<Value>;
+type RemoteCache<Value> = (key: string, maxAge: number) => Promise<Value>;
 
 /** Caches what `load` fetches from third parties. @param size keys that are remembered */
-export function remoteCache<Value extends object | string>(
-  load: (key: string) => Promise<Value>,
-  size: number,
-  clock: Clock,
-): RemoteCache<Value> {
+function remoteCache<Value extends object | string>(load: (key: string) => Promise<Value>, size: number, clock: Clock): RemoteCache<Value> {
   const loaded = new LRUCache<string, { readonly value: Value; readonly at: number }>({ max: size });
   const failedAt = new LRUCache<string, number>({ max: size });
 

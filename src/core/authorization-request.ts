@@ -2,8 +2,7 @@ import { type Client, MANAGE_CLIENTS, resolveClient } from "../clients/client.ts
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { tooLong } from "../protocol/authorization-request.ts";
-import { isCodeChallenge } from "../protocol/pkce.ts";
+import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
 import { requestableResources, requestableScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";

@@ -6,15 +6,11 @@ import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
-import type { Caller } from "../accounts/sessions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
-import { limitKey } from "./http/address.ts";
-import type { FrontContext } from "./http/routes.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
-import { languageOf } from "./texts/language.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
 export interface UserPorts
@@ -36,12 +32,3 @@ export interface UserPorts
   /** The clients among the resources that a user has allowed. */
   readonly namedTargets: NamedTargets;
 }
-
-/** The caller, for limits, audit records and mails. */
-export const callerOf = (ctx: FrontContext): Caller => ({
-  address: ctx.state.address,
-  limitKey: limitKey(ctx.state.address),
-  requestId: ctx.state.requestId,
-  userAgent: ctx.req.headers["user-agent"] ?? "",
-  language: languageOf(ctx),
-});

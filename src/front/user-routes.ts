@@ -1,8 +1,7 @@
 import { consentRoutes } from "./auth/consents.ts";
 import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPasswordRoute, verifyRoute } from "./auth/register.ts";
 import { loginRoute, logoutRoute } from "./auth/sign-in.ts";
-import { cookiesOf } from "./http/cookies.ts";
-import { formGuard } from "./http/form-guard.ts";
+import { cookiesOf, formGuard } from "./http/cookies.ts";
 import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
 import type { PageKit } from "./pages/kit.ts";

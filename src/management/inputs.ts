@@ -10,10 +10,9 @@ import { GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 /** Text and JSON columns can hold neither NUL nor unpaired surrogates. */
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
-export const text = (min: number, max: number) =>
-  z.string().min(min).max(max).refine(isStorable, "contains a character that cannot be stored");
+const text = (min: number, max: number) => z.string().min(min).max(max).refine(isStorable, "contains a character that cannot be stored");
 
-export const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
+const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
 
 export const description = text(0, 2000).nullable();
 export const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);

@@ -1,6 +1,22 @@
+import { hash, timingSafeEqual } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuthorizationRequestSchema } from "../gen/countersign/token/v1/token_pb.ts";
 import { formOf, parseParameters } from "./form.ts";
+
+/** RFC 7636 §4.1. */
+const CODE_VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+/** SHA-256 as base64url has exactly 43 characters (RFC 7636 §4.2). */
+const CODE_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+export const isCodeVerifier = (text: string): boolean => CODE_VERIFIER.test(text);
+export const isCodeChallenge = (text: string): boolean => CODE_CHALLENGE.test(text);
+
+/** RFC 7636 §4.6 for S256. */
+export function verifierMatches(codeVerifier: string, codeChallenge: string): boolean {
+  const computed = Buffer.from(hash("sha256", codeVerifier, "base64url"));
+  const expected = Buffer.from(codeChallenge);
+  return computed.length === expected.length && timingSafeEqual(computed, expected);
+}
 
 /** Parameters of features that the service does not have (OIDC Core §6, §7.2.1). */
 const UNSUPPORTED = ["request", "request_uri", "registration"] as const;

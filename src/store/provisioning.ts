@@ -3,10 +3,10 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-log.ts";
+import { describeScope } from "./consents.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { finishRemovalOfClients } from "./removals.ts";
-import { describeScope } from "./scope-descriptions.ts";
 import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 

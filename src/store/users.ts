@@ -57,7 +57,7 @@ const REGISTER = statement(
 
 const BY_ID = statement("user_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
 
-export const userById = async (sql: Pick<Sql, "query">, id: string): Promise<User | undefined> =>
+const userById = async (sql: Pick<Sql, "query">, id: string): Promise<User | undefined> =>
   isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined;
 
 const BY_EMAIL = statement(

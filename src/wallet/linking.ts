@@ -1,6 +1,5 @@
+import { assertWithin, auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { RateLimiter, SignedIn } from "../accounts/ports.ts";
-import { assertWithin } from "../accounts/rates.ts";
-import { auditOfUser, type Caller } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
@@ -167,9 +166,9 @@ export type PollDecision = ({ readonly kind: "status" } & LinkStatus) | { readon
 
 const OPEN: ReadonlySet<LinkState> = new Set(["pending", "answered", "presented"]);
 
-export const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
+const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
 
-export const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
+const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
 
 /**
  * What a poll of a link does. Pure. Only the session that started a link completes it; with a wallet on the same device, it also needs the

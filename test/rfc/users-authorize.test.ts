@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { csrfToken } from "../../src/accounts/sessions.ts";
+import { csrfToken } from "../../src/front/http/cookies.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, describe, expect, test } from "vitest";
-import { API_PURPOSE, csrfToken } from "../../src/accounts/sessions.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";
+import { API_PURPOSE, csrfToken } from "../../src/front/http/cookies.ts";
 import { walletPageRoutes } from "../../src/front/pages/wallet/page.ts";
 import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";

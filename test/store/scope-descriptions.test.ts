@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../src/audit.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
+import { managedScopes, scopeDescriptions } from "../../src/store/consents.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { realms } from "../../src/store/realms.ts";
-import { managedScopes, scopeDescriptions } from "../../src/store/scope-descriptions.ts";
 import { databaseKinds } from "../support/database.ts";
 
 const CHANGED: AuditEntry = { event: "scope.changed", outcome: "success", actor: { type: "user", id: "op" } };

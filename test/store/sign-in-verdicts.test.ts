@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { closeAccount } from "../../src/accounts/account.ts";
+import type { Caller } from "../../src/accounts/caller.ts";
 import { fairQueue } from "../../src/accounts/fair-queue.ts";
 import { passwordAttempts } from "../../src/accounts/password-attempts.ts";
 import { changePassword } from "../../src/accounts/password-change.ts";
 import type { PasswordHashing } from "../../src/accounts/password-hash.ts";
-import type { Caller } from "../../src/accounts/sessions.ts";
 import { signIn } from "../../src/accounts/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Refusal } from "../../src/errors.ts";

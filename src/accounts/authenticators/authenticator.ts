@@ -1,5 +1,5 @@
+import type { Caller } from "../caller.ts";
 import type { Account, User } from "../ports.ts";
-import type { Caller } from "../sessions.ts";
 
 /** How and when (seconds since the epoch) a user proved who they are. @see OIDC Core §2, RFC 9470 §3, RFC 8176 §2 */
 export type Authentication = { readonly acr: string; readonly amr: readonly string[]; readonly provedAt: number };

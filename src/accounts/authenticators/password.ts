@@ -1,10 +1,10 @@
 import type { AuditEvent } from "../../audit.ts";
 import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
+import { auditOfUser, type Caller } from "../caller.ts";
 import type { PasswordAttempts } from "../password-attempts.ts";
 import type { PasswordHashing } from "../password-hash.ts";
 import type { Account, RefusalLog, User, Users } from "../ports.ts";
-import { auditOfUser, type Caller } from "../sessions.ts";
 import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
 
 export interface PasswordPorts {

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { revokeConsent } from "../../accounts/consents.ts";
 import type { Consent, SignedIn } from "../../accounts/ports.ts";
-import { API_PURPOSE, csrfToken, isCsrfToken, readSession } from "../../accounts/sessions.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
-import type { Cookies } from "../http/cookies.ts";
+import { callerOf } from "../http/address.ts";
+import { API_PURPOSE, type Cookies, csrfToken, isCsrfToken, readSession } from "../http/cookies.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import type { FrontContext, Handler, Route } from "../http/routes.ts";
-import { callerOf, type UserPorts } from "../user-ports.ts";
+import type { UserPorts } from "../user-ports.ts";
 import { unavailable } from "./shapes.ts";
 
 /** A consent as its owner sees it; times in milliseconds. */

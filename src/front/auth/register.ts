@@ -4,6 +4,7 @@ import type { User } from "../../accounts/ports.ts";
 import { register, resendVerification, verifyEmail } from "../../accounts/registration.ts";
 import { milliseconds } from "../../clock.ts";
 import { parseForm } from "../../protocol/form.ts";
+import { callerOf } from "../http/address.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
@@ -14,7 +15,7 @@ import { RESEND } from "../pages/sign-up/page.ts";
 import { staleLinkView, verifiedView } from "../pages/sign-up/view.ts";
 import { sendPage } from "../pages/views/layout.ts";
 import { languageOf } from "../texts/language.ts";
-import { callerOf, type UserPorts } from "../user-ports.ts";
+import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 
 /** POST /auth/register. @see docs/protocol.md#accounts */

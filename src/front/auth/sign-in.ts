@@ -1,15 +1,16 @@
 import { z } from "zod";
-import { readSession, signOut, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
+import { signOut, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
 import { signIn } from "../../accounts/sign-in.ts";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../random.ts";
-import type { Cookies } from "../http/cookies.ts";
+import { callerOf } from "../http/address.ts";
+import { type Cookies, readSession } from "../http/cookies.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
-import { callerOf, type UserPorts } from "../user-ports.ts";
+import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, LoginBody, unavailable } from "./shapes.ts";
 
 /** POST /auth/login: returns a token set and sets the session cookie, for clients without a form. @see docs/protocol.md#sign-in */

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import type { Caller } from "../../accounts/caller.ts";
+import { languageOf } from "../texts/language.ts";
+import type { FrontContext } from "./routes.ts";
 
 /** The client's address. Behind a trusted proxy it is the last one of X-Forwarded-For: the proxy adds it, so a client cannot choose it. */
 export function clientAddress(req: IncomingMessage, trustProxy: boolean): string {
@@ -38,3 +41,12 @@ export function hasForwardedHeaders({ headers }: IncomingMessage): boolean {
   for (const name of FORWARDED) if (headers[name] !== undefined) return true;
   return false;
 }
+
+/** The caller, for limits, audit records and mails. */
+export const callerOf = (ctx: FrontContext): Caller => ({
+  address: ctx.state.address,
+  limitKey: limitKey(ctx.state.address),
+  requestId: ctx.state.requestId,
+  userAgent: ctx.req.headers["user-agent"] ?? "",
+  language: languageOf(ctx),
+});

@@ -1,6 +1,8 @@
-import { cookieSecret, cookieValues } from "../../accounts/sessions.ts";
-import { isRefusal } from "../../errors.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Sessions, SignedIn } from "../../accounts/ports.ts";
+import { isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
+import { hashSecret, newSecret, type RandomBytes } from "../../random.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** The cookies of the service. The prefix `__Host-` keeps other hosts of the same domain from setting one (RFC 6265bis §4.1.3.2). */
@@ -45,4 +47,81 @@ function formIn([value, ...more]: readonly string[]): Form | undefined {
     if (!isRefusal(error)) throw error;
     return undefined;
   }
+}
+
+/** A cookie secret: 32 random bytes in base64url. */
+const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
+
+/** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
+function cookieValues(header: string | undefined, name: string): readonly string[] {
+  return (header ?? "").split(";").flatMap((text) => {
+    const pair = text.trim();
+    return pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : [];
+  });
+}
+
+/** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */
+export function cookieSecret(header: string | undefined, name: string): string | undefined {
+  const [value, ...more] = cookieValues(header, name);
+  return value !== undefined && more.length === 0 && COOKIE_SECRET.test(value) ? value : undefined;
+}
+
+/** A CSRF token, valid for one purpose. It is derived from a cookie's secret, so nothing is stored. */
+export const csrfToken = (secret: string, purpose: string): string => createHmac("sha256", secret).update(purpose).digest("base64url");
+
+/** The purpose of the token that `GET /consents/` returns (docs/protocol.md#consent). */
+export const API_PURPOSE = "api";
+
+/** Whether a request has the right CSRF token. Compares in constant time. */
+export function isCsrfToken(presented: unknown, secret: string, purpose: string): boolean {
+  if (typeof presented !== "string") return false;
+  const [a, b] = [Buffer.from(presented), Buffer.from(csrfToken(secret, purpose))];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The session of a cookie, with its user. @param secret the cookie's value @returns undefined without a live session */
+export async function readSession(secret: string | undefined, sessions: Sessions): Promise<SignedIn | undefined> {
+  return secret === undefined ? undefined : sessions.byHash(hashSecret(secret));
+}
+
+/** Accepts only forms of this service's pages, by a token bound to browser and purpose and by the origin that the browser states. */
+export type FormGuard = ReturnType<typeof formGuard>;
+
+/** The hidden member in which a form carries its token. */
+export const FORM_TOKEN = "form_token";
+
+export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }) {
+  const origin = new URL(issuer).origin;
+  return {
+    /** The token for a form. A browser without a cookie to bind it to gets one. */
+    token(ctx: FrontContext, purpose: string): string {
+      const known = cookies.session(ctx) ?? cookies.visitor(ctx);
+      if (known !== undefined) return csrfToken(known, purpose);
+      const secret = newSecret(randomBytes);
+      cookies.startVisitor(ctx, secret);
+      return csrfToken(secret, purpose);
+    },
+    /** @throws {Refusal} forbidden */
+    assert(ctx: FrontContext, form: Form, purpose: string): void {
+      if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+      // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
+      const secrets = [cookies.session(ctx), cookies.visitor(ctx)];
+      const presented = form.get(FORM_TOKEN);
+      const matches = secrets.some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
+      if (!matches) throw new Refusal("forbidden", "form_token");
+    },
+  };
+}
+
+/**
+ * Whether the browser states that the form came from another site. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with
+ * forms of the same site too; then `Sec-Fetch-Site` decides. A client that sends neither is not a browser, and still needs the token.
+ * @see Fetch standard §3.2 (Origin), Fetch Metadata §2.2
+ */
+export function isCrossSite(ctx: FrontContext, origin: string): boolean {
+  const sent = ctx.req.headers.origin;
+  const site = ctx.req.headers["sec-fetch-site"];
+  if (sent !== undefined && sent !== "null") return sent !== origin;
+  if (site !== undefined) return site !== "same-origin";
+  return sent === "null";
 }

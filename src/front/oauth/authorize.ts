@@ -1,14 +1,13 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
+import { assertWithin } from "../../accounts/caller.ts";
 import type { SignedIn } from "../../accounts/ports.ts";
-import { assertWithin } from "../../accounts/rates.ts";
-import { readSession } from "../../accounts/sessions.ts";
 import { isRefusal, type RefusalCode } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
 import { authorizationQuery, parseAuthorizationRequest, redirectWith } from "../../protocol/authorization-request.ts";
 import { limitKey } from "../http/address.ts";
 import { formText } from "../http/body.ts";
-import type { Cookies } from "../http/cookies.ts";
+import { type Cookies, readSession } from "../http/cookies.ts";
 import { form, json, OauthError, oauthBodyErrors, resource, scope } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";

@@ -1,9 +1,8 @@
 import type { PendingRequest, PendingRequests, SignedIn } from "../../accounts/ports.ts";
-import { csrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
-import type { Cookies } from "../http/cookies.ts";
+import { type Cookies, csrfToken } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
 
 /** Identifies a session without revealing its secret. */

@@ -1,10 +1,8 @@
 import type { SignedIn } from "../../accounts/ports.ts";
-import { readSession } from "../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
-import type { Cookies } from "../http/cookies.ts";
-import type { FormGuard } from "../http/form-guard.ts";
+import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
@@ -12,7 +10,7 @@ import { waitingHash, waitingRequest } from "../oauth/pending-request.ts";
 import { languageOf } from "../texts/language.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
-import { ACCOUNT_START, type AccountPage, accountSections, type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
+import { ACCOUNT_START, type AccountPage, type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
 
 /** What every page works with. */
 export interface PageKit {
@@ -82,7 +80,7 @@ export const accountForm =
 
 /** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
 function signInFor(site: Site, path: string): string {
-  const section = accountSections(site).find((one) => one.path !== ACCOUNT_START && `${path}/`.startsWith(`${one.path}/`));
+  const section = site.sections.find((one) => one.path !== ACCOUNT_START && `${path}/`.startsWith(`${one.path}/`));
   return site.path("/login", { next: section?.path });
 }
 
@@ -90,7 +88,7 @@ function signInFor(site: Site, path: string): string {
 export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
   const requestId = members.get("request");
   if (requestId !== undefined) return { requestId };
-  const next = accountSections(site).find(({ path }) => path !== ACCOUNT_START && path === members.get("next"))?.path;
+  const next = site.sections.find(({ path }) => path !== ACCOUNT_START && path === members.get("next"))?.path;
   return next === undefined ? {} : { next };
 }
 

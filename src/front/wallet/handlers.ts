@@ -1,13 +1,13 @@
-import { API_PURPOSE, isCsrfToken } from "../../accounts/sessions.ts";
 import { Refusal } from "../../errors.ts";
 import { type LinkingPorts, type LinkStatus, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
 import { readResponse } from "../../wallet/query.ts";
 import { signedInBy } from "../auth/consents.ts";
+import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
+import { API_PURPOSE, isCsrfToken } from "../http/cookies.ts";
 import { noStore, openToScripts, sendJson } from "../http/headers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 import type { PageKit } from "../pages/kit.ts";
-import { callerOf } from "../user-ports.ts";
 import type { WalletHandlers } from "./routes.ts";
 
 /** What the wallet routes and pages work with. */

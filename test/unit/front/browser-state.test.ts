@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { csrfToken } from "../../../src/accounts/sessions.ts";
-import { cookiesOf } from "../../../src/front/http/cookies.ts";
-import { FORM_TOKEN, formGuard, isCrossSite } from "../../../src/front/http/form-guard.ts";
+import { cookiesOf, csrfToken, FORM_TOKEN, formGuard, isCrossSite } from "../../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
 import { newSecret } from "../../../src/random.ts";

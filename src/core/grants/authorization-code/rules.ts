@@ -1,7 +1,7 @@
 import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { isCodeVerifier, verifierMatches } from "../../../protocol/pkce.ts";
+import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
 import { narrowResource } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState } from "../../ports.ts";

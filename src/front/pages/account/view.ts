@@ -6,7 +6,6 @@ import {
   day,
   doneWords,
   type Fault,
-  faultOf,
   faultSummary,
   field,
   hidden,
@@ -60,18 +59,17 @@ ${
   );
 }
 
-const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter((part) => part !== null).join(" ");
+const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter(Boolean).join(" ");
 
 function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
   const texts = accountTexts[language];
   const input = (name: "firstName" | "lastName", autocomplete: string) =>
-    field(language, {
+    field(language, faults, {
       name,
       label: texts[name],
       type: "text",
       autocomplete,
       value: typed?.[name] ?? user[name] ?? "",
-      error: faultOf(faults, name),
       optional: true,
     });
   return html`${faultSummary(language, faults)}

@@ -1,7 +1,7 @@
 import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
+import { callerOf } from "../../http/address.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import { accountForm, accountPageHandler, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { agentCards, namedIn } from "./cards.ts";

@@ -3,6 +3,7 @@ import { denyConsent, giveConsent } from "../../../accounts/consents.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -18,7 +19,6 @@ import {
   openRequest,
 } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import { type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient } from "../views/words.ts";

@@ -1,6 +1,6 @@
 import { catalogue, type Language } from "../../texts/language.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
-import { accountFrame, type Fault, faultOf, faultSummary, field, hidden, html, type Markup, type Site } from "../views/layout.ts";
+import { accountFrame, type Fault, faultSummary, field, hidden, html, type Markup, type Site } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 
 export interface DeleteAccountPage {
@@ -29,7 +29,7 @@ ${
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
 ${hidden(token)}
-${field(language, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password", error: faultOf(faults, "currentPassword") })}
+${field(language, faults, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password" })}
 <button class="button button-deny" type="submit">${texts.submit}</button>
 </form>
 <p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>

@@ -1,10 +1,10 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
+import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";

@@ -6,7 +6,6 @@ import {
   buttonForm,
   doneWords,
   type Fault,
-  faultOf,
   faultSummary,
   field,
   hidden,
@@ -58,8 +57,8 @@ function passwordForm(site: Site, language: Language, token: string, faults: rea
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/account/password")}" class="stack" novalidate>
 ${hidden(token)}
-${field(language, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password", error: faultOf(faults, "currentPassword") })}
-${field(language, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", hint: texts.passwordHint, error: faultOf(faults, "password") })}
+${field(language, faults, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password" })}
+${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", hint: texts.passwordHint })}
 <button class="button" type="submit">${texts.passwordSubmit}</button>
 </form>
 <p class="small after-form"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>

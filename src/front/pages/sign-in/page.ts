@@ -1,11 +1,11 @@
 import { signIn } from "../../../accounts/sign-in.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
+import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { expired, hasSignedInSince, nextStep, waitingRequest } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import { failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { ACCOUNT_START, type ReturnTo, sendPage } from "../views/layout.ts";
 import { shownClient } from "../views/words.ts";

@@ -1,10 +1,10 @@
 import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
+import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import { beginPendingAction, failedForm, mailedTo, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
 import { returnToMembers, sendPage } from "../views/layout.ts";
 import { checkMailView, signUpView } from "./view.ts";

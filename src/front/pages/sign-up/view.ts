@@ -41,7 +41,7 @@ export function staleLinkView(site: Site, language: Language, token: string): Ma
   const more = html`${wideLink(site.path("/login"), signIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(token)}
-${field(language, { name: "email", label: email, type: "email", autocomplete: "email" })}
+${field(language, [], { name: "email", label: email, type: "email", autocomplete: "email" })}
 <button class="button button-quiet button-wide" type="submit">${sendAgain}</button>
 </form>`;
   return noticeView(site, language, { tone: "bad", title, text, more });

@@ -1,17 +1,5 @@
 import type { Catalogue, Language } from "../../texts/language.ts";
-import {
-  type Fault,
-  type Field,
-  faultOf,
-  faultSummary,
-  field,
-  formTitle,
-  html,
-  layout,
-  type Markup,
-  type Part,
-  type Site,
-} from "./layout.ts";
+import { type Fault, type Field, faultSummary, field, html, layout, type Markup, type Part, type Site } from "./layout.ts";
 
 export interface Notice {
   readonly tone: "good" | "bad" | "plain" | "mail";
@@ -54,7 +42,7 @@ interface FormCard {
   /** The hidden members. */
   readonly members: Part;
   /** Two fields in a list stand side by side. */
-  readonly fields?: readonly (Omit<Field, "error"> | readonly Omit<Field, "error">[])[];
+  readonly fields?: readonly (Field | readonly Field[])[];
   readonly faults?: readonly Fault[];
   readonly submit: string;
   /** Within the card, after the form. */
@@ -65,10 +53,10 @@ interface FormCard {
 
 /** A page with one form. */
 export function formView(site: Site, language: Language, { title, heading = title, lead, faults = [], ...card }: FormCard): Markup {
-  const input = (one: Omit<Field, "error">) => field(language, { ...one, error: faultOf(faults, one.name) });
+  const input = (one: Field) => field(language, faults, one);
   return layout(
     site,
-    { language, title: formTitle(language, title, faults) },
+    { language, title, faults },
     html`<section class="card">
 <h1>${heading}</h1>
 ${lead !== undefined && html`<p class="lead">${lead}</p>`}

@@ -1,5 +1,5 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { FORM_TOKEN } from "../../http/form-guard.ts";
+import { FORM_TOKEN } from "../../http/cookies.ts";
 import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext } from "../../http/routes.ts";
 import { type Catalogue, catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
@@ -14,7 +14,8 @@ export function siteOf(issuer: string, wallets = false) {
   const base = pathname.replace(/\/$/, "");
   return {
     host,
-    wallets,
+    /** The account pages that this server has, in the order of the navigation. */
+    sections: SECTIONS.filter(({ forWallets }) => !forWallets || wallets),
     /** A path below the issuer's path, which may have a query, with the destination of the user. */
     path(path: string, returnTo: ReturnTo = {}): string {
       const members = returnToMembers(returnTo).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
@@ -67,6 +68,8 @@ export const html = (pieces: TemplateStringsArray, ...parts: readonly Part[]): M
 export interface Frame {
   readonly language: Language;
   readonly title: string;
+  /** Faults of the form on the page. The title of the page names them first, for screen readers. */
+  readonly faults?: readonly Fault[] | undefined;
   /** `wide` for pages with lists, `narrow` for a single form or notice. */
   readonly width?: "narrow" | "wide";
   /** At the top right, for signed-in users. */
@@ -76,14 +79,18 @@ export interface Frame {
 }
 
 /** The frame around every page. */
-export const layout = (site: Site, { language, title, width = "narrow", aside, head }: Frame, content: Part): Markup => html`<!doctype html>
+export const layout = (
+  site: Site,
+  { language, title, faults = [], width = "narrow", aside, head }: Frame,
+  content: Part,
+): Markup => html`<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${title} · Countersign</title>
+<title>${faults.length > 0 ? frameTexts[language].faultyTitle(title) : title} · Countersign</title>
 <link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
 <script src="${site.path(ONCE_SCRIPT.path)}" defer></script>
@@ -134,14 +141,18 @@ export interface Field {
   readonly autocomplete: string;
   readonly value?: string | undefined;
   readonly hint?: string;
-  readonly error?: string | undefined;
   readonly optional?: boolean;
   readonly autofocus?: boolean;
 }
 
-/** A labelled input with its hint and its fault; screen readers read both. */
-export function field(language: Language, { name, label, type, autocomplete, value, hint, error, optional, autofocus }: Field): Markup {
-  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter((id) => id !== false).join(" ");
+/** A labelled input with its hint and its fault; screen readers read both. @param faults of the form */
+export function field(
+  language: Language,
+  faults: readonly Fault[],
+  { name, label, type, autocomplete, value, hint, optional, autofocus }: Field,
+): Markup {
+  const error = faults.find((fault) => fault.field === name)?.message;
+  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean).join(" ");
   return html`<div class="field${error !== undefined && " field-bad"}">
 <label for="${name}">${label}${optional && html` <span class="optional">${frameTexts[language].optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
@@ -176,20 +187,13 @@ export const faultSummary = (language: Language, faults: readonly Fault[]): Part
 <ul>${faults.map(({ field: name, message }) => html`<li>${name === undefined ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
 </div>`;
 
-export const faultOf = (faults: readonly Fault[], name: string): string | undefined =>
-  faults.find((fault) => fault.field === name)?.message;
-
-/** The title of a page with a form: names a fault first, for screen readers. */
-export const formTitle = (language: Language, title: string, faults: readonly Fault[]): string =>
-  faults.length > 0 ? frameTexts[language].faultyTitle(title) : title;
-
-const time = (seconds: number, shown: string): Markup => html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shown}</time>`;
-
 /** A day in UTC. @param seconds since the epoch */
-export const day = (language: Language, seconds: number): Markup => time(seconds, shownDay(language, seconds));
+export const day = (language: Language, seconds: number): Markup =>
+  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownDay(language, seconds)}</time>`;
 
 /** A day and time in UTC. @param seconds since the epoch */
-export const moment = (language: Language, seconds: number): Markup => time(seconds, shownMoment(language, seconds));
+export const moment = (language: Language, seconds: number): Markup =>
+  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
 
 const frameTexts = catalogue({
   en: {
@@ -226,17 +230,15 @@ export interface AccountPage {
   readonly done: string | undefined;
 }
 
-interface AccountFrame extends Pick<Frame, "language" | "title" | "head"> {
+interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "head"> {
   /** The page that is shown. */
   readonly path: string;
   /** What was just done, in words. */
   readonly done?: string | undefined;
-  /** Faults of the form on the page. The title names them first, for screen readers. */
-  readonly faults?: readonly Fault[];
 }
 
 /** The frame around every account page. */
-export function accountFrame(site: Site, { language, path, title, done, faults = [], head }: AccountFrame, content: Part): Markup {
+export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): Markup {
   const texts = accountNavTexts[language];
   const link = (one: AccountSection) =>
     html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
@@ -244,14 +246,15 @@ export function accountFrame(site: Site, { language, path, title, done, faults =
     site,
     {
       language,
-      title: formTitle(language, title, faults),
+      title,
+      faults,
       width: "wide",
       head,
       aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
     },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${accountSections(site).map(link)}</ul>
+<ul>${site.sections.map(link)}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,
@@ -282,6 +285,3 @@ const SECTIONS: readonly AccountSection[] = [
   { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, forWallets: true },
   { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
 ];
-
-/** The account pages that this server has, in the order of the navigation. */
-export const accountSections = (site: Site): readonly AccountSection[] => SECTIONS.filter(({ forWallets }) => !forWallets || site.wallets);

@@ -124,11 +124,11 @@ export interface ScopeWords {
   readonly detailIn: Language | undefined;
 }
 
-/** The text for a language, or in another one that exists, with its language. Pure. */
-function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language } | undefined {
+/** The text for a language, or in another one that exists, with that other language. Pure. */
+function wordingFor(language: Language, wording: Wording): { readonly text: string; readonly language: Language | undefined } | undefined {
   for (const each of [language, ...LANGUAGES]) {
     const text = wording[each];
-    if (text !== undefined) return { text, language: each };
+    if (text !== undefined) return { text, language: each === language ? undefined : each };
   }
   return undefined;
 }
@@ -144,11 +144,10 @@ const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, 
  */
 export function scopeWords(language: Language, scope: string, described: Described, resources: readonly string[] = []): ScopeWords {
   const description = described.get(scope) ?? BUILT_IN.get(scope);
-  const other = (words: { readonly language: Language } | undefined) => (words?.language === language ? undefined : words?.language);
   const title = description && wordingFor(language, description.title);
   if (description !== undefined && title !== undefined) {
     const detail = wordingFor(language, description.detail);
-    return { title: title.text, titleIn: other(title), detail: detail?.text ?? "", detailIn: other(detail) };
+    return { title: title.text, titleIn: title.language, detail: detail?.text ?? "", detailIn: detail?.language };
   }
   const { firstPartyPermission, permissionAt } = scopesTexts[language];
   const detail = resources.length === 0 ? firstPartyPermission : permissionAt(shownList(language, resources));

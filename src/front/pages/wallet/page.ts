@@ -1,9 +1,9 @@
 import { Refusal } from "../../../errors.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
+import { callerOf } from "../../http/address.ts";
 import { PAGE_POLICY, pageHeaders } from "../../http/headers.ts";
 import type { FrontContext, Handler, Route } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
-import { callerOf } from "../../user-ports.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";

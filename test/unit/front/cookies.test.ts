@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { cookieSecret, csrfToken, isCsrfToken } from "../../../src/accounts/sessions.ts";
+import { cookieSecret, csrfToken, isCsrfToken } from "../../../src/front/http/cookies.ts";
 import { newSecret } from "../../../src/random.ts";
 
 const secret = newSecret(randomBytes);

@@ -1,6 +1,32 @@
+import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
+import type { Language } from "../language.ts";
 import { hashSecret } from "../random.ts";
 import type { RateLimiter } from "./ports.ts";
+
+/** The sender of a request, by network address, for limits, audit records and messages. */
+export interface Caller {
+  readonly address: string;
+  /** The key of limits: the address, or the network that one host has to itself. */
+  readonly limitKey: string;
+  readonly requestId: string;
+  /** The User-Agent header; empty if absent. */
+  readonly userAgent: string;
+  readonly language: Language;
+}
+
+/** The part of an audit record that identifies the request. */
+export const auditOrigin = ({ address, requestId }: Caller): Pick<AuditEntry, "address" | "requestId"> => ({ address, requestId });
+
+/** The audit record of what a user did in a request. */
+export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, about?: Partial<AuditEntry>): AuditEntry => ({
+  event,
+  outcome: "success",
+  actor: { type: "user", id: userId },
+  userId,
+  ...auditOrigin(caller),
+  ...about,
+});
 
 /** 3 mails in 15 minutes to one e-mail address. */
 export const MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
