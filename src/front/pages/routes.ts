@@ -6,6 +6,7 @@ import { consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
+import { invitationPage } from "./invitation/page.ts";
 import type { PageKit } from "./kit.ts";
 import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security/page.ts";
 import { signInPage } from "./sign-in/page.ts";
@@ -25,6 +26,8 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/forgot", forgotPage(kit)),
     page("/forgot/sent", { GET: forgotSentPage(kit) }),
     page("/reset", resetPage(kit)),
+    page("/invitation", invitationPage(kit, "/invitation")),
+    page("/setup", invitationPage(kit, "/setup")),
     page("/consent", consentPage(kit)),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
