@@ -15,9 +15,9 @@ import { users } from "../../src/store/users.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+import { faultsOf, racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient, aFamily, aGrant, aNewClient, aScene, RESOURCE } from "../support/grants.ts";
-import { faultsOf, racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
 const MESSAGE = { subject: "s", text: "t", html: "h" };
 
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60 }, anAudit("session.started")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60, generation: 0 }, anAudit("session.started")),
       grants(sql).open(aGrant(scene), aFamily(), sessionId, anAudit("token.issued")),
-      users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 600 }, { to: email, ...LETTER }),
+      users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 600 }, { to: email, ...MESSAGE }),
       passwordChanges(sql).issueReset(email, { tokenHash: aHash(), ttl: 600 }, MESSAGE, anAudit("password.reset_requested")),
       managedClients(sql).replaceSecret(own.id, { kind: "all" }, aHash(), anAudit("client.secret_replaced")),
     ];

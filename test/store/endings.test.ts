@@ -10,8 +10,8 @@ import { sessions } from "../../src/store/sessions.ts";
 import { managedUsers } from "../../src/store/users.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
+import { racing, roundsOn } from "../support/deadlocks.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
-import { racing, roundsOn } from "../support/in-vain.ts";
 
 // Each of these statements locks more than one row; in different orders, two of them would deadlock.
 describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {

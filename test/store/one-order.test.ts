@@ -13,8 +13,8 @@ import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
+import { racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
-import { racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
 const MANY = 16;
 const MESSAGE = { subject: "s", text: "t", html: "h" };
@@ -52,7 +52,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const codes = authorizationCodes(sql);
     return scenes.map((scene) => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
   };
-  const close = (userId: string) => accountClosing(sql).close(userId, { ...LETTER }, anAudit("user.deleted"));
+  const close = (userId: string) => accountClosing(sql).close(userId, { ...MESSAGE }, anAudit("user.deleted"));
 
   test.for(rounds(12))("issuing codes in many sessions while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
@@ -117,7 +117,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
   test.for(rounds(25))("requesting a verification mail while the previous link is used, round %i", async () => {
     const user = await aUser(sql);
     const tokenHash = aHash();
-    const mail = { to: user.email, ...LETTER };
+    const mail = { to: user.email, ...MESSAGE };
     await users(sql).issueVerification(user.id, { tokenHash, ttl: 600 }, mail);
     await allAtOnce([
       users(sql).verifyEmail(tokenHash),
