@@ -114,7 +114,7 @@ describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) 
     test("a reset by a user without a verified address verifies it and deletes consents, wallets, sessions and links from before", async () => {
       const { user, hash } = await linked();
       const verification = aHash();
-      await users(database.sql).issueVerification(user.id, { tokenHash: verification, ttl: 60 }, { to: user.email, ...letter("verify") });
+      await users(database.sql).issueVerification(user.id, { tokenHash: verification, ttl: 60 }, { to: user.email, ...message("verify") });
       const session = { id: anId(), hash: aHash() };
       await sessions(database.sql).start({ ...session, userId: user.id, ttl: 60 }, anAudit("session.started"));
       const wallet = async (subject: string) => {
