@@ -123,6 +123,7 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     pendingRate: limiter("authorize", PENDING_RATE),
     clients: managedClients(sql),
     namedTargets: namedTargets(clientDirectory(sql)),
+    signUpPolicy: config.signUp.policy,
     signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
     resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
     forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
