@@ -58,6 +58,8 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
     randomBytes: (size) => Buffer.alloc(size, ++draws),
     keys: await openKeys({ accessToken: [key] }, { publish: async () => [] }),
     clients: { byClientId: async (clientId) => clients.find((client) => client.clientId === clientId) },
+    resources: { of: async () => [] },
+    resourceDiscovery: undefined,
     apiKeys: { byHash: async () => undefined },
     documents: undefined,
     assertionAudiences: [ISSUER],
