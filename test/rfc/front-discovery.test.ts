@@ -97,7 +97,7 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     const json = await read(OAUTH, jagFront);
     expect(json).toMatchObject({
       grant_types_supported: GRANT_TYPES,
-      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jagFront"],
+      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
       client_id_metadata_document_supported: false,
     });
     expect(json).not.toHaveProperty("scopes_supported");
