@@ -35,6 +35,7 @@ import { invitations } from "../store/invitations.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
+import { shownResources } from "../store/resources.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -118,6 +119,7 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),
     scopeDescriptions: scopeDescriptions(sql),
+    resources: shownResources(sql),
     refusals: auditLog(sql),
     pendingRequests: pendingRequests(sql),
     pendingRate: limiter("authorize", PENDING_RATE),

@@ -11,6 +11,7 @@ import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import type { ShownResources } from "../resources/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
@@ -29,6 +30,7 @@ export interface UserPorts
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
   readonly scopeDescriptions: ScopeDescriptions;
+  readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
   /** The clients among the resources that a user has allowed. */

@@ -4,6 +4,7 @@ import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId } from "../../../random.ts";
+import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, Core, NewFamily } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -51,7 +52,7 @@ async function revokeReplayed(
   throw refusal;
 }
 
-async function redeem({ code, bound, audience }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
+async function redeem({ code, bound, audience, terms }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
   const { client, requestId, confirmation: cnf } = request;
   const codeHash = hashSecret(request.grant.value.code);
   const opened: NewGrant = {
@@ -84,7 +85,15 @@ async function redeem({ code, bound, audience }: Extract<Decision, { kind: "rede
   }
   const [answer, idToken] = await Promise.all([
     accessTokenAnswer(
-      { subject: code.userId, client, scopes: code.scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf },
+      {
+        subject: code.userId,
+        client,
+        scopes: code.scopes,
+        audience,
+        jti,
+        lifetime: lifetimeAt(core.lifetimes.accessToken, audience, terms),
+        cnf,
+      },
       core,
     ),
     code.scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
@@ -128,9 +137,9 @@ export const authorizationCode: Grant<"authorizationCode"> = {
   async preview(request, core, trace) {
     const decision = await decide(request, trace);
     if (decision.kind === "replay") throw decision.refusal;
-    const { code, audience } = decision;
+    const { code, audience, terms } = decision;
     return {
-      ...previewOf(code.scopes, audience, core),
+      ...previewOf(code.scopes, audience, core, terms),
       sub: code.userId,
       refreshToken: request.client.grantTypes.includes("refresh_token"),
       idToken: code.scopes.includes("openid"),
