@@ -55,6 +55,8 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await page.getByLabel("E-mail address").fill(email);
       await page.getByLabel("Password").fill(PASSWORD);
       await click(page, "button", "Create account");
+      await heading(page, "Your account");
+      await page.goto(`${visits.server.url}/signup/sent`);
       await heading(page, "Check your mail");
       await click(page, "button", "Send it again");
       expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
