@@ -10,6 +10,7 @@ import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Route } from "../front/http/routes.ts";
 import type { Lifecycle } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { DEVICE_RATE, deviceAuthorizationRoute } from "../front/oauth/device-authorization.ts";
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
 import { introspectRoute } from "../front/oauth/introspect.ts";
 import { jwksRoute } from "../front/oauth/jwks.ts";
@@ -61,6 +62,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes }),
+    deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
     ...userinfoRoutes({ core, issuer }),
@@ -112,6 +114,7 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     realms: realms(sql),
     sessions: sessions(sql),
     attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
+    userCodeFailures: signInFailures(sql),
     consents: consents(sql),
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),

@@ -93,18 +93,26 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
   return hint.sub;
 }
 
+/** The scopes and resources that a client may request of a user. @throws {Refusal} invalid_scope, invalid_target */
+export async function requestableAccess(
+  { scope, resource }: Pick<AuthorizationRequest, "scope" | "resource">,
+  client: Client,
+  core: Core,
+): Promise<Readonly<Record<"scopes" | "droppedScopes" | "resources", readonly string[]>>> {
+  const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client);
+  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
+  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient);
+  return { scopes, droppedScopes, resources };
+}
+
 /** Validates the rest of the request, once the response has somewhere to go. @throws {Refusal} to be sent to the client by redirect */
 export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core) {
   assertForm(request);
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
-  const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);
-  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   return {
     client,
     codeChallenge: request.codeChallenge ?? "",
-    scopes,
-    droppedScopes,
-    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient),
+    ...(await requestableAccess(request, client, core)),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),
     hintedSub: hintedSubject(request.idTokenHint, core),

@@ -3,7 +3,7 @@ import type { ConsentPorts } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
-import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
+import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
@@ -26,6 +26,8 @@ export interface UserPorts
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
+  /** Counts wrong user codes of devices. */
+  readonly userCodeFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
   /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;

@@ -2,8 +2,8 @@ import type { AuditEntry } from "../../../audit.ts";
 import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
-import { GRANTS } from "../../../protocol/grants.ts";
-import { hashSecret, newHexSecret, newId } from "../../../random.ts";
+import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
+import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, Core, NewFamily } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -19,6 +19,7 @@ import {
   type Grant,
   type GrantRequest,
   previewOf,
+  type TokenAnswer,
 } from "../grant.ts";
 import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
 
@@ -51,9 +52,33 @@ async function revokeReplayed(
   throw refusal;
 }
 
-async function redeem({ code, bound, audience }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
-  const { client, requestId, confirmation: cnf } = request;
+async function redeem(decision: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
   const codeHash = hashSecret(request.grant.value.code);
+  const answer = await redeemCode({ ...decision, codeHash, grantType }, request, core);
+  if (answer !== undefined) return answer;
+  const later = decideCode(await core.codes.byHash(codeHash), request.client, request.grant.value);
+  if (later.kind === "replay") return revokeReplayed(later, request, core);
+  throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
+}
+
+interface Redemption {
+  readonly codeHash: SecretHash;
+  readonly code: CodeState;
+  /** The resources of the grant, and those of the token, which are among them. */
+  readonly bound: readonly string[];
+  readonly audience: readonly string[];
+  readonly grantType: GrantType;
+}
+
+/**
+ * Uses up a code and issues the tokens that its user allowed.
+ * @returns undefined when the code has been used or has expired, or user or client is disabled
+ */
+export async function redeemCode(
+  { codeHash, code, bound, audience, grantType }: Redemption,
+  { client, requestId, confirmation: cnf }: Pick<GrantRequest, "client" | "requestId" | "confirmation">,
+  core: Core,
+): Promise<TokenAnswer | undefined> {
   const opened: NewGrant = {
     id: newId(core.clock, core.randomBytes),
     clientId: client.clientId,
@@ -77,11 +102,7 @@ async function redeem({ code, bound, audience }: Extract<Decision, { kind: "rede
     grantId: opened.id,
     requestId,
   };
-  if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) {
-    const decision = decideCode(await core.codes.byHash(codeHash), client, request.grant.value);
-    if (decision.kind === "replay") return revokeReplayed(decision, request, core);
-    throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
-  }
+  if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
   const [answer, idToken] = await Promise.all([
     accessTokenAnswer(
       { subject: code.userId, client, scopes: code.scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf },
