@@ -106,7 +106,11 @@ function configOf(s: Settings) {
       authorizationCode: s.AUTHORIZATION_CODE_TTL,
       session: s.SESSION_TTL,
     },
-    signUp: { rateLimit: s.SIGN_UP_RATE_LIMIT, rateWindow: s.SIGN_UP_RATE_WINDOW },
+    signUp: {
+      policy: { mode: s.SIGN_UP, domains: s.SIGN_UP_DOMAINS as readonly string[], developers: s.DEVELOPERS },
+      rateLimit: s.SIGN_UP_RATE_LIMIT,
+      rateWindow: s.SIGN_UP_RATE_WINDOW,
+    },
     registration: {
       scopes: s.DEFAULT_DYNAMIC_REGISTRATION_SCOPES as readonly string[],
       rateLimit: s.REGISTER_CLIENT_RATE_LIMIT,

@@ -2,7 +2,9 @@ import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../random.ts";
 import type { Device } from "./device.ts";
 
-export type Role = "developer" | "operator";
+/** What a user may do besides using applications (docs/protocol.md#roles), the least first. */
+export const ROLES = ["user", "developer", "operator"] as const;
+export type Role = (typeof ROLES)[number];
 
 /** An account (docs/protocol.md#accounts). Times are seconds since the epoch, with their fraction. */
 export interface User {

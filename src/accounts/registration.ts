@@ -7,6 +7,7 @@ import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { NewVerification, RateLimiter, User, Users } from "./ports.ts";
+import { assertMaySignUp, roleOfSignUp, type SignUpPolicy } from "./sign-up-policy.ts";
 
 const VERIFICATION_HOURS = 24;
 
@@ -17,6 +18,7 @@ export interface RegistrationPorts {
     byId(id: string): Promise<{ readonly id: string } | undefined>;
     default(): Promise<{ readonly id: string }>;
   };
+  readonly signUpPolicy: SignUpPolicy;
   /** Sign-ups from one network address. */
   readonly signUps: RateLimiter;
   /** Verification mails that anyone may request. */
@@ -49,11 +51,13 @@ async function realmOf(realmId: string | undefined, realms: RegistrationPorts["r
 
 /**
  * Creates an account with an unverified address, and queues the verification mail.
- * @throws {Refusal} invalid_request for a bad password or realm, conflict for an address that is taken, too_many_requests
+ * @throws {Refusal} forbidden by SIGN_UP, invalid_request for a bad password or realm, conflict for an address that is taken,
+ *   too_many_requests
  * @see docs/protocol.md#accounts
  */
 export async function register(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
-  const { users, passwords, signUps, clock, randomBytes } = ports;
+  const { users, passwords, signUps, signUpPolicy, clock, randomBytes } = ports;
+  assertMaySignUp(signUp.email, signUpPolicy);
   await assertGoodPassword(signUp.password, signUp.email);
   await assertWithin(signUps, caller.limitKey);
   const realmId = await realmOf(signUp.realmId, ports.realms);
@@ -66,7 +70,7 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
       realmId,
       firstName: signUp.firstName?.trim() || null,
       lastName: signUp.lastName?.trim() || null,
-      role: "developer",
+      role: roleOfSignUp(signUpPolicy),
       emailVerified: false,
       passwordHash: await passwords.hash(signUp.password, caller.limitKey),
     },

@@ -6,9 +6,11 @@ import { type ProofPorts, passwordAuthenticator } from "./authenticators/passwor
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { NewSessionRecord, Session, Sessions, User } from "./ports.ts";
+import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
 export interface SignInPorts extends ProofPorts {
   readonly sessions: Sessions;
+  readonly signUpPolicy: SignUpPolicy;
   readonly randomBytes: RandomBytes;
   /** Seconds. */
   readonly sessionTtl: number;
@@ -63,7 +65,7 @@ async function startSession(
 /**
  * Signs a user in and starts a session. Every failed sign-in leaves the same trace, so that none shows whether the account exists.
  * @param replaces the value of the session cookie in the request; that session ends
- * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable
+ * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable; forbidden while the address must be proved first
  */
 async function signInBy<Proof>(
   authenticator: Authenticator<Proof>,
@@ -72,9 +74,14 @@ async function signInBy<Proof>(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const outcome = await authenticator.verify(email, proof, caller, (proved) =>
-    startSession(proved, authenticator.name, ports, caller, replaces),
-  );
+  const outcome = await authenticator.verify(email, proof, caller, async (proved) => {
+    const { user } = proved.account;
+    if (needsProof(user, ports.signUpPolicy)) {
+      await ports.refusals.record(refused(EMAIL_UNVERIFIED, user, caller));
+      throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
+    }
+    return startSession(proved, authenticator.name, ports, caller, replaces);
+  });
   if (outcome.kind === "proved") return outcome.result;
   await ports.refusals.record(refused(outcome.reason, outcome.user, caller));
   throw new Refusal("unauthenticated", outcome.reason, { description: "Wrong e-mail address or password." });

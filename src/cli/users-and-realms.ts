@@ -12,8 +12,8 @@ type Realm = ManagementOutputs["operator"]["realms"]["update"];
 type Role = User["role"];
 
 const role = (value: string): Role => {
-  if (value === "developer" || value === "operator") return value;
-  throw new InvalidArgumentError("must be developer or operator");
+  if (value === "user" || value === "developer" || value === "operator") return value;
+  throw new InvalidArgumentError("must be user, developer or operator");
 };
 
 /** `countersign users …`, for operators. */
@@ -46,9 +46,9 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   );
   command(
     "role <user>",
-    "make a user a developer or an operator",
+    "give a user a role",
     changing((users, id, newRole) => users.setRole.mutate({ id, role: newRole })),
-  ).argument("<role>", "developer or operator", role);
+  ).argument("<role>", "user, developer or operator", role);
 }
 
 /** `countersign realms …`, for operators. */

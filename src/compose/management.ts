@@ -20,7 +20,7 @@ import { managedUsers } from "../store/users.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 
 export const managementPorts = (
-  { defaultClientEnvironment: defaultEnvironment }: Pick<Config, "defaultClientEnvironment">,
+  { defaultClientEnvironment: defaultEnvironment, signUp }: Pick<Config, "defaultClientEnvironment" | "signUp">,
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
@@ -43,4 +43,5 @@ export const managementPorts = (
   clock: systemClock,
   randomBytes,
   defaultEnvironment,
+  developers: signUp.policy.developers,
 });

@@ -35,6 +35,7 @@ import { monotonicSeconds } from "../store/ephemeral/memory.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
+import { shownResources } from "../store/resources.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -119,11 +120,13 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),
     scopeDescriptions: scopeDescriptions(sql),
+    resources: shownResources(sql),
     refusals: auditLog(sql),
     pendingRequests: pendingRequests(sql),
     pendingRate: limiter("authorize", PENDING_RATE),
     clients: managedClients(sql),
     namedTargets: namedTargets(clientDirectory(sql)),
+    signUpPolicy: config.signUp.policy,
     signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
     resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
     forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },

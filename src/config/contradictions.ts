@@ -167,6 +167,18 @@ const RULES: readonly Rule[] = [
     "set PQC_SELF_CONTAINED_ACK=true, or deliver by reference",
   ),
   rule(
+    "SIGN_UP_DOMAINS",
+    (s) => s.SIGN_UP === "domains" && s.SIGN_UP_DOMAINS?.length === 0,
+    "is not set, which SIGN_UP=domains needs",
+    "list the domains whose addresses may sign up",
+  ),
+  rule(
+    "SIGN_UP_DOMAINS",
+    (s) => s.SIGN_UP !== "domains" && (s.SIGN_UP_DOMAINS?.length ?? 0) > 0,
+    "has no effect without SIGN_UP=domains",
+    "set that, or remove the domains",
+  ),
+  rule(
     "ID_JAG_TRUSTED_ISSUERS",
     (s) => s.JWT_ISSUER !== undefined && s.ID_JAG_TRUSTED_ISSUERS?.includes(s.JWT_ISSUER),
     "names this server itself",

@@ -5,7 +5,7 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/access.ts";
 import { hashSecret, newSecret } from "../random.ts";
-import { answerableClient, type ValidRequest, validateRequest } from "./authorization-request.ts";
+import { answerableClient, requestedTarget, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import { droppedScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
@@ -47,10 +47,12 @@ async function answerTo(
   return { case: "authorization" as const, value: await authorizationOf(request, valid, userId, core) };
 }
 
+type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "hintedSub" | "scopes" | "resources">;
+
 /** What a valid request would grant, and what the user has to be asked. @param userId of the signed-in user, if there is one */
 export async function authorizationOf(
   request: Pick<AuthorizationRequest, "loginHint">,
-  { client, scopes, resources, ...valid }: ValidRequest,
+  { client, scopes, resources, ...valid }: AskedAccess,
   userId: string | undefined,
   core: Core,
 ) {
@@ -73,9 +75,16 @@ export async function authorizationOf(
 }
 
 /** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
-export function logDropped(dropped: readonly string[], client: Client, requestId: string, { log }: Core): void {
+export function logDropped(
+  dropped: readonly string[],
+  { resource }: Pick<AuthorizationRequest, "resource">,
+  client: Client,
+  requestId: string,
+  { log }: Core,
+): void {
   if (dropped.length === 0) return;
-  log.info("scope_dropped", { clientId: client.clientId, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
+  const target = resource.length > 0 && { resource: resource.join(" ") };
+  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
 }
 
 /**
@@ -92,12 +101,16 @@ export async function validateAuthorization(
 ) {
   const client = await answerableClient(request, address, core);
   try {
+    await core.resourceDiscovery?.discover(client.realmId, request.resource);
     const valid = await validateRequest(request, client, core);
-    logDropped(valid.droppedScopes, client, requestId, core);
+    logDropped(valid.droppedScopes, request, client, requestId, core);
     return { outcome: await answerTo(request, valid, userId, session, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
-    if (error.code === "invalid_scope") logDropped(droppedScopes(request.scope, client), client, requestId, core);
+    if (error.code === "invalid_scope") {
+      const dropped = droppedScopes(request.scope, client, await requestedTarget(request, client, core));
+      logDropped(dropped, request, client, requestId, core);
+    }
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };
   }
 }

@@ -6,7 +6,7 @@ import { DEVICE_CODE } from "../protocol/grants.ts";
 import { newUserCode, parseUserCode, printUserCode } from "../protocol/user-code.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
 import { authorizationOf, bindingOf, logDropped, type RequestSession } from "./authorization.ts";
-import { requestableAccess } from "./authorization-request.ts";
+import { requestableAccess, requestedTarget } from "./authorization-request.ts";
 import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
@@ -58,13 +58,15 @@ async function authenticatedClient({ client: credential, address }: AuthorizeDev
 }
 
 async function loggedAccess(request: AuthorizeDeviceRequest, client: Client, core: Core) {
+  await core.resourceDiscovery?.discover(client.realmId, request.resource);
+  const target = await requestedTarget(request, client, core);
   try {
-    const access = await requestableAccess(request, client, core);
-    logDropped(access.droppedScopes, client, request.requestId, core);
+    const access = await requestableAccess(request, client, target, core);
+    logDropped(access.droppedScopes, request, client, request.requestId, core);
     return access;
   } catch (error) {
     if (isRefusal(error) && error.reason === "no_scope_left")
-      logDropped(droppedScopes(request.scope, client), client, request.requestId, core);
+      logDropped(droppedScopes(request.scope, client, target), request, client, request.requestId, core);
     throw error;
   }
 }
@@ -95,7 +97,7 @@ async function decidable(id: string, core: Core): Promise<{ readonly device: Dev
 export async function validateDeviceRequest(id: string, userId: string | undefined, core: Core) {
   const { device, client } = await decidable(id, core);
   const { scopes, resources, address } = device;
-  const asked = { prompt: ["consent"], maxAge: undefined, hintedSub: undefined, codeChallenge: "", droppedScopes: [] };
+  const asked = { prompt: ["consent"], maxAge: undefined, hintedSub: undefined };
   const authorization = await authorizationOf({}, { client, scopes, resources, ...asked }, userId, core);
   return { case: "authorization" as const, value: { ...authorization, device: { address } } };
 }

@@ -6,6 +6,8 @@ import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clien
 import type { Clock } from "../clock.ts";
 import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { RandomBytes, SecretHash } from "../random.ts";
+import type { ResourceDirectory, ResourceDiscovery } from "../resources/ports.ts";
+import type { ResourceTerms } from "../resources/resource.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
@@ -49,6 +51,8 @@ export interface CodeState extends Omit<CodeBinding, "clientFingerprint"> {
   /** The grant that the code was redeemed for; null while it is unused. */
   readonly grantId: string | null;
   readonly subject: Subject;
+  /** Of the resources' records, in any realm. */
+  readonly resourceTerms: readonly ResourceTerms[];
   readonly now: number;
 }
 
@@ -114,7 +118,7 @@ export interface DeviceRequests {
 
 /** A refresh family with its grant and user. `now` is the database's clock. */
 export interface FamilyState
-  extends Pick<CodeState, "clientId" | "subject" | "scopes" | "authTime" | "expiresAt" | "documentClient" | "now"> {
+  extends Pick<CodeState, "clientId" | "subject" | "scopes" | "authTime" | "expiresAt" | "documentClient" | "resourceTerms" | "now"> {
   readonly familyId: string;
   readonly grantId: string;
   readonly audience: readonly string[];
@@ -216,6 +220,9 @@ export interface CorePorts {
   readonly keys: Keys;
   readonly clients: ClientDirectory;
   readonly apiKeys: ApiKeyDirectory;
+  readonly resources: ResourceDirectory;
+  /** Undefined outside of development. */
+  readonly resourceDiscovery: ResourceDiscovery | undefined;
   /** Undefined while CIMD_ENABLED is false. */
   readonly documents: ClientDocuments | undefined;
   /** Accepted values of `aud` in client assertions. */

@@ -10,6 +10,7 @@ import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import type { ShownResources } from "../resources/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
@@ -29,6 +30,7 @@ export interface UserPorts
   /** Counts wrong user codes of devices. */
   readonly userCodeFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
+  readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
   /** The clients among the resources that a user has allowed. */

@@ -1,3 +1,5 @@
+import type { Role } from "../accounts/ports.ts";
+import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
 import { type Client, type ClientSettings, DEFAULT_SETTINGS, MANAGE_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
 import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, usesSecret } from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
@@ -16,6 +18,16 @@ export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "toke
 function assertNone(issues: readonly Incoherence[]): void {
   if (issues.length > 0)
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
+}
+
+/** Checks that a user may make clients of their own. @throws {Refusal} forbidden @see docs/protocol.md#roles */
+export function assertMayMakeClients(role: Role, rule: DeveloperRule): void {
+  if (rule === "all" || role === "operator" || (rule === "role" && role === "developer")) return;
+  const description =
+    rule === "role"
+      ? "Making clients needs the role developer, which an operator gives."
+      : "Only operators make clients here. Ask one of them for yours.";
+  throw new Refusal("forbidden", "not_a_developer", { description });
 }
 
 /** @throws {Refusal} forbidden when a developer adds a scope that only an operator can give */

@@ -5,7 +5,14 @@ import { usesSecret } from "../clients/coherence.ts";
 import type { NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, newClientId, newId, newSecret } from "../random.ts";
-import { assertSelfServiceScopes, assertUsable, developerChange, type GivenSettings, newSettings } from "./client-rules.ts";
+import {
+  assertMayMakeClients,
+  assertSelfServiceScopes,
+  assertUsable,
+  developerChange,
+  type GivenSettings,
+  newSettings,
+} from "./client-rules.ts";
 import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
 import { type AuditNote, authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
@@ -86,6 +93,7 @@ export const clientsRouter = router({
   list: developerProcedure.query(async ({ ctx }) => ({ clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView) })),
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
+    assertMayMakeClients(ctx.caller.role, ctx.ports.developers);
     assertSelfServiceScopes(input.scopes, []);
     const settings = { ...input, ownerId: ctx.caller.userId, environment: ctx.ports.defaultEnvironment };
     return createClient(settings, "developer", clientView, ctx);

@@ -1,6 +1,7 @@
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
+import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -102,6 +103,8 @@ export interface ManagementPorts {
   readonly randomBytes: RandomBytes;
   /** DEFAULT_CLIENT_ENVIRONMENT: the environment of clients that developers create. */
   readonly defaultEnvironment: Environment;
+  /** DEVELOPERS: who may make clients. */
+  readonly developers: DeveloperRule;
 }
 
 /** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { ROLES } from "../accounts/ports.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
@@ -26,7 +27,7 @@ const user = z.strictObject({
   emailVerified: z.boolean().optional(),
   firstName: DisplayName.nullable().optional(),
   lastName: DisplayName.nullable().optional(),
-  role: z.enum(["developer", "operator"]).optional(),
+  role: z.enum(ROLES).optional(),
 });
 
 /** Validates members one by one; provisionedChange validates the client as a whole. */

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { expect, onTestFinished, test } from "vitest";
-import { registerDoctorCommand } from "../../src/cli/doctor.ts";
+import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { aTerminal } from "../support/terminal.ts";
 

@@ -24,12 +24,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   clients: [...WORDS, "protocol", "telemetry"],
   accounts: [...WORDS, "protocol", "telemetry"],
   wallet: [...WORDS, "protocol", "clients", "accounts", "core", "telemetry"],
-  core: [...WORDS, "ml-dsa-key", "gen", "protocol", "clients", "telemetry"],
+  resources: [...WORDS, "protocol", "clients", "accounts", "telemetry"],
+  core: [...WORDS, "ml-dsa-key", "gen", "protocol", "clients", "resources", "telemetry"],
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
-  management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "grpc", "telemetry"],
-  front: [...WORDS, "gen", "protocol", "clients", "accounts", "grpc", "management", "wallet", "telemetry"],
-  cli: [...WORDS, "audit-chain", "protocol", "clients", "telemetry"],
-  store: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "core", "management", "wallet", "telemetry"], // for the ports that it implements
+  management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "resources", "grpc", "telemetry"],
+  front: [...WORDS, "gen", "protocol", "clients", "accounts", "resources", "grpc", "management", "wallet", "telemetry"],
+  cli: [...WORDS, "audit-chain", "protocol", "clients", "resources", "telemetry"],
+  store: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "resources", "core", "management", "wallet", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These put the house together, and may see all of it. */

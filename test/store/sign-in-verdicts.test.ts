@@ -18,7 +18,7 @@ import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
-import { aUser } from "../support/accounts.ts";
+import { aUser, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 
 const caller = (address: string): Caller => ({ address, limitKey: address, requestId: "r", userAgent: "", language: "en" });
@@ -63,6 +63,7 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
       randomBytes,
       issuer: "https://as.example.test",
       sessionTtl: 60,
+      signUpPolicy: OPEN_SIGN_UP,
     };
     return { ports, state };
   }

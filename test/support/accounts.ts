@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { NewUser, User } from "../../src/accounts/ports.ts";
+import type { SignUpPolicy } from "../../src/accounts/sign-up-policy.ts";
 import type { AuditEntry, AuditEvent } from "../../src/audit.ts";
 import { systemClock } from "../../src/clock.ts";
 import { hashSecret, newId, type SecretHash } from "../../src/random.ts";
@@ -8,6 +9,9 @@ import { statement } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
 
 export const DEFAULT_REALM_ID = "00000000-0000-7000-8000-000000000001";
+
+/** What a server without SIGN_UP and DEVELOPERS has. */
+export const OPEN_SIGN_UP: SignUpPolicy = { mode: "open", domains: [], developers: "all" };
 
 export const anId = (): string => newId(systemClock, randomBytes);
 export const aHash = (): SecretHash => hashSecret(randomBytes(32).toString("hex"));

@@ -66,6 +66,7 @@ export const aCode = (members: Partial<CodeState> = {}): CodeState => ({
   expiresAt: 1060,
   grantId: null,
   subject: aSubject(),
+  resourceTerms: [],
   now: 1000,
   ...members,
 });
@@ -78,6 +79,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   scopes: ["openid", "notes:read", "notes:write"],
   audience: ["https://notes.example.test/mcp", "https://mail.example.test/mcp"],
   absentClients: [],
+  resourceTerms: [],
   authTime: 900,
   expiresAt: 5000,
   revoked: false,

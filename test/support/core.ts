@@ -18,6 +18,7 @@ import { deviceRequests } from "../../src/store/device-requests.ts";
 import { grants } from "../../src/store/grants.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { resourceDirectory } from "../../src/store/resources.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aThrottle } from "./throttle.ts";
@@ -44,6 +45,8 @@ export async function coreOver(sql: Sql, clock: Clock) {
     keys: await openKeys({ accessToken: [key] }, keyRegister(sql, 86_400)),
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
+    resources: resourceDirectory(sql),
+    resourceDiscovery: undefined,
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),

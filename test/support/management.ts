@@ -8,6 +8,7 @@ import type { ManagementPorts } from "../../src/management/ports.ts";
 import { hashSecret, newId } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { users } from "../../src/store/users.ts";
+import { OPEN_SIGN_UP } from "./accounts.ts";
 import { freshEmbedded } from "./database.ts";
 import { coreWith } from "./fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "./front.ts";
@@ -96,8 +97,13 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
 const managementPorts = (database: Database): ManagementPorts => ({
-  ...composed({ defaultClientEnvironment: "development" }, database.sql, coreWithUsers(), {
-    hash: async () => "no hash",
-    verify: async () => ({ kind: "wrong" }),
-  }),
+  ...composed(
+    { defaultClientEnvironment: "development", signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 } },
+    database.sql,
+    coreWithUsers(),
+    {
+      hash: async () => "no hash",
+      verify: async () => ({ kind: "wrong" }),
+    },
+  ),
 });

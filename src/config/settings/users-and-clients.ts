@@ -1,4 +1,4 @@
-import { DAY, flag, listOf, oneOf, seconds, settingsOf, whole } from "./forms.ts";
+import { DAY, flag, listOf, oneOf, SPACES_OR_COMMAS, seconds, settingsOf, whole } from "./forms.ts";
 
 const lifetime = settingsOf("Lifetimes");
 
@@ -19,7 +19,24 @@ export const LIFETIME_SETTINGS = {
 
 const users = settingsOf("Users");
 
+/** A domain name of at least two labels, in ASCII. @see RFC 1123 §2.1 */
+const isDomain = (word: string) => /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/i.test(word);
+
 export const USER_SETTINGS = {
+  SIGN_UP: users(
+    oneOf(["open", "domains", "invited", "closed"]).default("open"),
+    "Who may open an account: anyone (`open`), addresses of SIGN_UP_DOMAINS once they are confirmed (`domains`), users with an operator's invitation (`invited`), or operators alone, for others (`closed`).",
+  ),
+  SIGN_UP_DOMAINS: users(
+    listOf(SPACES_OR_COMMAS, isDomain, "contains something that is not a domain", "give domains such as example.com, separated by spaces")
+      .transform((domains) => domains.map((domain) => domain.toLowerCase()))
+      .default([]),
+    "Domains of the e-mail addresses that may sign up with SIGN_UP=domains, separated by spaces. A subdomain is another domain.",
+  ),
+  DEVELOPERS: users(
+    oneOf(["all", "role", "operators"]).default("all"),
+    "Who may make clients: every user (`all`), users whom an operator gave the role `developer` (`role`), or operators alone (`operators`). Unless it is `all`, users sign up with the role `user`.",
+  ),
   SIGN_UP_RATE_LIMIT: users(whole(1, 1_000_000, "a number of requests").default(10), "Accounts that one address may create in a window."),
   SIGN_UP_RATE_WINDOW: users(seconds(1, DAY).default(3600), "Seconds of that window."),
 };

@@ -1,4 +1,5 @@
 import { TRPCError } from "@trpc/server";
+import { ROLES } from "../../accounts/ports.ts";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
@@ -19,7 +20,7 @@ export interface ManagementRoutesOptions extends Pick<FrontTelemetry, "fault"> {
 export const bearersOf = (core: TokenCore): Bearers => ({
   async judge(accessToken, signal) {
     const bearer = await core.verifyAccessToken({ accessToken, use: AccessTokenUse.MANAGEMENT }, { ...(signal && { signal }) });
-    return { userId: bearer.sub, clientId: bearer.clientId, role: bearer.role === "operator" ? "operator" : "developer" };
+    return { userId: bearer.sub, clientId: bearer.clientId, role: ROLES.find((role) => role === bearer.role) ?? "user" };
   },
 });
 

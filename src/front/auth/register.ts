@@ -29,6 +29,7 @@ export const registerRoute = (ports: UserPorts): Route =>
       responses: {
         "201": json("The account.", userShape()),
         "400": apiError("Not valid, or the password is too weak."),
+        "403": apiError("SIGN_UP does not let this address open an account."),
         "409": apiError("The address has an account."),
         "429": apiError("Too many from this address; see Retry-After."),
       },

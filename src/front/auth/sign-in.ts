@@ -25,6 +25,7 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
         "200": json("The tokens; the session cookie is set too.", tokenSet()),
         "400": apiError("Not valid."),
         "401": apiError("Address or password is wrong. The challenge `Password` says that both belong in the body."),
+        "403": apiError("SIGN_UP is `domains`, and the address is not confirmed yet."),
         "429": apiError("Too many failures; see Retry-After."),
       },
     }),

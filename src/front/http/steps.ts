@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import type { Middleware } from "koa-compose";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { RandomBytes } from "../../random.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
@@ -27,6 +26,9 @@ export interface EdgeOptions {
   readonly lifecycle: Lifecycle;
   readonly requests: InFlight;
 }
+
+/** One step of an answer, as Koa composes them. */
+type Middleware<Context> = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown>;
 
 /** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };

@@ -1,5 +1,5 @@
 import type { SignedIn } from "../../accounts/ports.ts";
-import { CATALOGUE, isRefusal } from "../../errors.ts";
+import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { formBody } from "../http/body.ts";
 import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
@@ -30,13 +30,14 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
   readSession(cookies.session(ctx), ports.sessions);
 
+const CORRECTABLE: readonly RefusalCode[] = ["invalid_request", "unauthenticated", "conflict", "too_many_requests"];
+
 /**
  * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
  * Retry-After where it is known. @throws any other error
  */
 export function failedForm(ctx: FrontContext, error: unknown, fields: readonly string[]) {
-  const isCorrectable = isRefusal(error) && ["invalid_request", "unauthenticated", "conflict", "too_many_requests"].includes(error.code);
-  if (!isCorrectable) throw error;
+  if (!isRefusal(error) || !(CORRECTABLE.includes(error.code) || error.reason === "sign_up_domain")) throw error;
   const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
   return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ROLES } from "../../accounts/ports.ts";
 import { realmUri } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
 import { found } from "../clients.ts";
@@ -6,7 +7,6 @@ import { paging, RecordId, RegistrationScopes, search } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { pageView, userView } from "../views.ts";
 
-const ROLES = ["developer", "operator"] as const;
 const ById = z.strictObject({ id: RecordId });
 const Filter = z.strictObject({ ...paging, role: z.enum(ROLES).optional(), enabled: z.boolean().optional(), search });
 

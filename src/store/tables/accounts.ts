@@ -47,7 +47,7 @@ export const USERS = table(
     /** Set on a large deleted account: the row stays, without its address and names, until all its rows are removed. */
     deletedAt: nullable(time()),
   },
-  { checks: { users_role_check: "role = any (array['developer'::text, 'operator'::text])" } },
+  { checks: { users_role_check: "role = any (array['user'::text, 'developer'::text, 'operator'::text])" } },
 );
 
 /** A password, or the identity that a wallet proved. */

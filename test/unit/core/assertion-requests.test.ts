@@ -196,6 +196,18 @@ test.for<readonly [string, Presented, readonly string[]]>([
     ["invalid_grant", "assertion_of_another_kind"],
   ],
   ["no type", { assertion: assertionWith({}, { typ: undefined }) }, ["invalid_grant", "assertion_of_another_kind"]],
+  [
+    "an algorithm that is not accepted",
+    { assertion: assertionWith({}, { alg: "HS256" }) },
+    ["invalid_grant", "assertion_algorithm_not_accepted"],
+  ],
+  [
+    "claims that are no object",
+    { assertion: jws([], key, { typ: "oauth-id-jag+jwt", kid: "k1" }) },
+    ["invalid_grant", "assertion_malformed"],
+  ],
+  ["an issuer that is no text", { assertion: assertionWith({ iss: [IDP] }) }, ["invalid_grant", "issuer_not_trusted"]],
+  ["a scope that is no text", { assertion: assertionWith({ scope: ["crm:read"] }) }, ["invalid_grant", "no_scope_left"]],
   ["a kid that is no text", { assertion: assertionWith({}, { kid: 1 }) }, ["invalid_grant", "assertion_malformed"]],
   [
     "an issuer that is not trusted",

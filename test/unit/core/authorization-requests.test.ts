@@ -118,7 +118,12 @@ describe("a valid authorization request", () => {
   });
 
   test("logs the scopes that the client may not have", async () => {
-    const record = (scope: string) => ["log", "scope_dropped", { clientId: "notes-app", scope, rule: "scope_allowed", requestId: "r1" }];
+    const resource = "https://notes.example.test/mcp";
+    const record = (scope: string) => [
+      "log",
+      "scope_dropped",
+      { clientId: "notes-app", resource, scope, rule: "scope_allowed", requestId: "r1" },
+    ];
     const { outcome, writes } = await validate({ scope: "openid admin root" });
     expect([outcome?.value, writes]).toEqual([expect.objectContaining({ scopes: ["openid"] }), [record("admin root")]]);
     const none = await validate({ scope: "admin" });
@@ -368,5 +373,50 @@ describe("the explanation of an authorization request", () => {
     ]);
     const unheld = await explain({}, { clients: [aClient({ grantTypes: [] })] });
     expect(verdicts(unheld)?.[1]).toEqual(["grant_held", Verdict.REFUSED, "grant_not_held"]);
+  });
+});
+
+describe("the words of a refused authorization request", () => {
+  const refusalTo = async (members: object, world: MemoryWorld = {}): Promise<unknown> => {
+    const { core } = await memoryCore(world);
+    const message = create(IssueCodeRequestSchema, { request: requestWith(members), userId: USER });
+    return core.issueCode(message, {}).catch((error: unknown) => error);
+  };
+
+  test.for<readonly [string, object, string]>([
+    ["parameter_repeated", { repeatedParameters: ["client_id"] }, "client_id must be sent once."],
+    ["client_not_named", { clientId: "" }, "client_id is missing."],
+    ["client_unknown", { clientId: "unknown" }, "This client is not known here."],
+    ["redirect_uri_missing", { redirectUri: "" }, "redirect_uri is missing."],
+    ["redirect_uri_not_registered", { redirectUri: "https://x.example.test" }, "redirect_uri is not registered for this client."],
+    ["parameter_repeated", { repeatedParameters: ["scope"] }, "a parameter was sent more than once"],
+    ["parameter_too_long", { state: "x".repeat(3000) }, "state is too long: at most 2048 characters, percent-encoded, are accepted."],
+    [
+      "request_uri_not_supported",
+      { unsupportedParameters: ["request_uri"] },
+      "request_uri is not supported; send the parameters in the query.",
+    ],
+    ["response_mode_unsupported", { responseMode: "fragment" }, "response_mode must be query"],
+    ["response_type_missing", { responseType: undefined }, "response_type is missing"],
+    ["response_type_unsupported", { responseType: "token" }, "response_type must be code."],
+    ["code_challenge_missing", { codeChallenge: undefined }, "code_challenge is missing: PKCE is required"],
+    [
+      "code_challenge_malformed",
+      { codeChallenge: "x" },
+      "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier",
+    ],
+    ["code_challenge_method_unsupported", { codeChallengeMethod: "plain" }, "code_challenge_method must be S256"],
+    ["prompt_none_with_others", { prompt: "none login" }, "prompt=none cannot be combined with other values."],
+    ["max_age_malformed", { maxAge: "x" }, "max_age must be a number of seconds."],
+    ["id_token_hint_invalid", { idTokenHint: "x" }, "id_token_hint is not an ID token of this issuer."],
+  ])("name the reason %s", async ([reason, members, description]) =>
+    expect(await refusalTo(members)).toMatchObject({ reason, detail: { description } }),
+  );
+
+  test("name a redirect_uri that the environment does not permit", async () => {
+    const redirectUri = "http://notes.example.test/cb";
+    const refusal = await refusalTo({ redirectUri }, { clients: [aClient({ redirectUris: [redirectUri] })] });
+    const description = "redirect_uri is not permitted in the environment of this client.";
+    expect(refusal).toMatchObject({ reason: "redirect_uri_not_permitted", detail: { description } });
   });
 });

@@ -171,6 +171,27 @@ describe("a token exchange", () => {
     expect(asked.sort()).toEqual(["agent", "gone", "off", "on"]);
   });
 
+  test("looks up clients that only the request names, and of too many only some", async () => {
+    const asked: string[] = [];
+    const ports = ({ clients }: CorePorts) => ({
+      clients: {
+        byClientId(clientId: string) {
+          asked.push(clientId);
+          return clients.byClientId(clientId);
+        },
+      },
+    });
+    const on = aClient({ clientId: "on" });
+    const outside = await exchange({ params: { audience: ["on"], resource: ["on"] }, world: { clients: [agent, on], ports } });
+    expect([outside.answer, asked]).toEqual([
+      ["invalid_target", "resource_outside_subject"],
+      ["agent", "on"],
+    ]);
+    const many = Array.from({ length: 50 }, (_, index) => `client-${index}`);
+    expect((await exchange({ params: { audience: many }, world: { ports } })).answer).toEqual(["invalid_target", "too_many_resources"]);
+    expect(asked.length).toBeLessThan(20);
+  });
+
   test("accepts the agent's own token as actor_token, and no other", async () => {
     const own = { sub: "agent", client_id: "agent", jti: newJti(randomBytes) };
     const actorToken = await tokenOf(subjectClaims(own));

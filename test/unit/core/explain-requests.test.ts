@@ -9,6 +9,7 @@ import {
   Verdict,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";
+import { hashSecret } from "../../../src/random.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor } from "../../support/assertions.ts";
 import { aClient, aCode, aFamily, aSubject, VERIFIER } from "../../support/builders.ts";
 import { ask, ISSUER, type MemoryWorld, memoryCore, NOW, tokenOf } from "../../support/memory-core.ts";
@@ -35,6 +36,7 @@ async function explain({ client = named, grant }: Sent, world: MemoryWorld = {})
   return { granted, refusals, assumed: of(Verdict.TAKEN_FOR_GRANTED), notReached: of(Verdict.NOT_REACHED) };
 }
 
+const withGrace = ({ lifetimes }: CorePorts) => ({ lifetimes: { ...lifetimes, refreshReuseGrace: 10 } });
 const clientCredentials = { grant: { case: "clientCredentials", value: { scope: "notes:read" } } } as const;
 const authorizationCode = {
   grant: { case: "authorizationCode", value: { code: "code", redirectUri: "https://notes.example.test/cb", codeVerifier: VERIFIER } },
@@ -110,6 +112,10 @@ describe("the explanation of a token request", () => {
       sub: aSubject().userId,
       refreshToken: true,
     });
+    const { core } = await memoryCore({ family: aFamily(), ports: withGrace });
+    const rotated = await ask(core, "token", create(TokenRequestSchema, { client: secret, ...refreshToken }));
+    const used = aFamily({ usedAt: 995, currentHash: hashSecret((rotated as { refreshToken: string }).refreshToken) });
+    expect((await explain(refreshToken, { family: used, ports: withGrace })).granted).toMatchObject({ refreshToken: true });
     const replayed = await explain(refreshToken, { family: aFamily({ usedAt: 999 }) });
     expect(replayed.refusals).toEqual([["refresh_token_unused", "invalid_grant", "refresh_token_replayed"]]);
     const unheld = await explain(refreshToken, { clients: [aClient({ grantTypes: [] })], family: aFamily() });

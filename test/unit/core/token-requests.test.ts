@@ -287,6 +287,7 @@ describe("refresh_token", () => {
     const grace = ({ lifetimes }: CorePorts) => ({ lifetimes: { ...lifetimes, refreshReuseGrace: 10 } });
     const first = await request(refreshToken(), { family: aFamily(), ports: grace });
     const next = (first.answer as { refreshToken: string }).refreshToken;
+    expect(next).not.toMatch(/^(..)\1+$/); // as this core's random bytes are
     const used = aFamily({ usedAt: 995, currentHash: hashSecret(next) });
     const second = await request(refreshToken(), { family: used, ports: grace });
     expect(second.answer).toMatchObject({ refreshToken: next });

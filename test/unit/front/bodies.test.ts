@@ -1,6 +1,6 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isRefusal, Refusal } from "../../../src/errors.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Refusal } from "../../../src/errors.ts";
 import { formText, jsonBody } from "../../../src/front/http/body.ts";
 import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
 import { sendJson } from "../../../src/front/http/headers.ts";
@@ -121,28 +121,36 @@ describe("a JSON body", () => {
 });
 
 describe("the deadlines of requests", () => {
-  const hang = () => new Promise<void>(() => undefined);
+  beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+  afterAll(() => void vi.useRealTimers());
 
   test("end each request in its turn, and not one that has answered", async () => {
     const requests = inFlight(10, 60);
-    const started = performance.now();
-    const ends: number[] = [];
-    const run = (work: () => Promise<void>) =>
-      requests.run(work, false).catch((error: unknown) => {
-        ends.push(performance.now() - started);
-        return isRefusal(error) ? [error.reason, error.detail] : error;
-      });
-    const first = run(hang);
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    const [second, third] = [run(hang), run(async () => undefined)];
-    expect(await third).toBeUndefined();
-    const overdue = ["deadline_passed", { retryAfter: 1 }];
-    expect(await first).toEqual(overdue);
-    expect(requests.size).toBe(1);
-    expect(await second).toEqual(overdue);
-    expect([requests.size, ends.length]).toEqual([0, 2]);
-    expect((ends[0] ?? 0) >= 55 && (ends[1] ?? 0) >= 85).toBe(true);
-    expect(await run(hang)).toEqual(overdue);
+    const ended: unknown[] = [];
+    const hang = (name: string) =>
+      void requests
+        .run(() => new Promise<void>(() => undefined), false)
+        .catch((error: Refusal) => ended.push([name, error.code, error.reason, error.detail.retryAfter]));
+    const overdue = (name: string) => [name, "temporarily_unavailable", "deadline_passed", 1];
+    hang("first");
+    await vi.advanceTimersByTimeAsync(30);
+    hang("second");
+    await requests.run(async () => undefined, false);
+    await vi.advanceTimersByTimeAsync(10);
+    hang("third");
+    await vi.advanceTimersByTimeAsync(19);
+    expect([ended, requests.size]).toEqual([[], 3]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([ended, requests.size]).toEqual([[overdue("first")], 2]);
+    await vi.advanceTimersByTimeAsync(29);
+    expect(requests.size).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([ended.slice(1), requests.size]).toEqual([[overdue("second")], 1]);
+    await vi.advanceTimersByTimeAsync(10);
+    expect([ended.slice(2), requests.size]).toEqual([[overdue("third")], 0]);
+    hang("fourth");
+    await vi.advanceTimersByTimeAsync(60);
+    expect(ended.slice(3)).toEqual([overdue("fourth")]);
   });
 });
 

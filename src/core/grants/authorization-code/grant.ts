@@ -4,6 +4,7 @@ import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
+import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, Core, NewFamily } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -21,7 +22,7 @@ import {
   previewOf,
   type TokenAnswer,
 } from "../grant.ts";
-import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
+import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;
 type Decision = ReturnType<typeof decideCode>;
@@ -61,12 +62,9 @@ async function redeem(decision: Extract<Decision, { kind: "redeem" }>, request: 
   throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
 }
 
-interface Redemption {
+interface Redemption extends Bound {
   readonly codeHash: SecretHash;
   readonly code: CodeState;
-  /** The resources of the grant, and those of the token, which are among them. */
-  readonly bound: readonly string[];
-  readonly audience: readonly string[];
   readonly grantType: GrantType;
 }
 
@@ -75,7 +73,7 @@ interface Redemption {
  * @returns undefined when the code has been used or has expired, or user or client is disabled
  */
 export async function redeemCode(
-  { codeHash, code, bound, audience, grantType }: Redemption,
+  { codeHash, code, bound, audience, terms, grantType }: Redemption,
   { client, requestId, confirmation: cnf }: Pick<GrantRequest, "client" | "requestId" | "confirmation">,
   core: Core,
 ): Promise<TokenAnswer | undefined> {
@@ -105,7 +103,15 @@ export async function redeemCode(
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
   const [answer, idToken] = await Promise.all([
     accessTokenAnswer(
-      { subject: code.userId, client, scopes: code.scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf },
+      {
+        subject: code.userId,
+        client,
+        scopes: code.scopes,
+        audience,
+        jti,
+        lifetime: lifetimeAt(core.lifetimes.accessToken, audience, terms),
+        cnf,
+      },
       core,
     ),
     code.scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
@@ -149,9 +155,9 @@ export const authorizationCode: Grant<"authorizationCode"> = {
   async preview(request, core, trace) {
     const decision = await decide(request, trace);
     if (decision.kind === "replay") throw decision.refusal;
-    const { code, audience } = decision;
+    const { code, audience, terms } = decision;
     return {
-      ...previewOf(code.scopes, audience, core),
+      ...previewOf(code.scopes, audience, core, terms),
       sub: code.userId,
       refreshToken: request.client.grantTypes.includes("refresh_token"),
       idToken: code.scopes.includes("openid"),

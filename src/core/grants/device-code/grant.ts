@@ -41,9 +41,9 @@ export const deviceCode: Grant<"deviceCode"> = {
   async preview(request, core, trace) {
     const decision = await decide(request, trace);
     if (decision.kind === "pending") throw decision.refusal;
-    const { code, audience } = decision;
+    const { code, audience, terms } = decision;
     return {
-      ...previewOf(code.scopes, audience, core),
+      ...previewOf(code.scopes, audience, core, terms),
       sub: code.userId,
       refreshToken: request.client.grantTypes.includes("refresh_token"),
       idToken: code.scopes.includes("openid"),

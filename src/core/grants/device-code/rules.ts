@@ -1,9 +1,9 @@
 import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { narrowResource } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, DeviceState } from "../../ports.ts";
+import { type Bound, boundTo } from "../authorization-code/rules.ts";
 
 /** A stored request; `code` once a user has approved it. */
 type KnownDevice = { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
@@ -68,14 +68,12 @@ const USER_ENABLED: Rule<Approved> = {
     if (!code.subject.enabled) refuse("user_disabled");
   },
 };
-const RESOURCE: Rule<Approved, { readonly bound: readonly string[]; readonly audience: readonly string[] }> = {
+const RESOURCE: Rule<Approved, Bound> = {
   name: "resource",
-  demand: "resource lies within the resources of the device request; where it had none, it can only be the client_id.",
+  demand:
+    "resource lies within the resources of the device request; where it had none, it can only be the client_id. Disabled resources are left out.",
   source: "RFC 8707 §2.2",
-  check: ({ client, params, code }) => {
-    const bound = code.resources.length > 0 ? code.resources : [client.clientId];
-    return { bound, audience: narrowResource(params.resource, bound) };
-  },
+  check: ({ client, params, code }) => boundTo(params.resource, client, code),
 };
 
 /** In order. */

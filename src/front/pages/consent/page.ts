@@ -22,7 +22,7 @@ import {
 import { languageOf } from "../../texts/language.ts";
 import { type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
-import { shownClient } from "../views/words.ts";
+import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
 const purpose = (requestId: string) => `consent ${requestId}`;
@@ -93,6 +93,9 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
   const language = languageOf(ctx);
+  const { realmId } = signedIn.user;
+  const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
+  const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
     token: guard.token(ctx, purpose(requestId)),
     requestId,
@@ -103,9 +106,8 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
     newScopes: effectiveScopes(newScopes, lifetimes),
     resources,
     newResources,
-    targets: new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }])),
+    ...withRecords(records, { described, targets }),
     lifetimes,
-    described: await ports.scopeDescriptions.of(signedIn.user.realmId, scopes),
   };
   sendPage(ctx, consentView(site, language, page));
 }

@@ -127,7 +127,7 @@ function placeItem(language: Language, resource: string, targets: Targets, isNew
   const target = targets.get(resource);
   const words = shownTarget(language, resource, targets);
   const tag = isNew && html` <span class="tag tag-new">${newWord}</span>`;
-  if (target === undefined) return html`<li><span class="host">${words}</span>${tag}</li>`;
+  if (target === undefined || target.hasRecord) return html`<li><span class="host">${words}</span>${tag}</li>`;
   return html`<li><p class="grant-title"><bdi>${words}</bdi>${tag}</p>
 <p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
 }

@@ -1,4 +1,6 @@
 import { signIn } from "../../../accounts/sign-in.ts";
+import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts";
+import { isRefusal } from "../../../errors.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -6,7 +8,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { expired, hasSignedInSince, nextStep, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
-import { failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { ACCOUNT_START, type ReturnTo, sendPage } from "../views/layout.ts";
 import { shownClient } from "../views/words.ts";
 import { type SignInPage, signInView } from "./view.ts";
@@ -20,15 +22,16 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 /** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
+  const mayJoin = hasSignUp(ports.signUpPolicy);
 
   const show = (
     ctx: FrontContext,
-    page: Omit<SignInPage, "token" | "faults" | "email">,
+    page: Omit<SignInPage, "token" | "faults" | "email" | "mayJoin">,
     { email, faults, status }: Attempt,
     hint?: string,
   ) => {
     const token = guard.token(ctx, purpose(page.returnTo.requestId));
-    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, token, faults, email: email ?? hint }), status);
+    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, mayJoin, token, faults, email: email ?? hint }), status);
   };
 
   /** Shows the form for a pending request, unless no sign-in is needed. */
@@ -69,6 +72,10 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
         cookies.startSession(ctx, secret, ports.sessionTtl);
         cookies.endPendingAction(ctx);
       } catch (error) {
+        if (isRefusal(error) && error.reason === EMAIL_UNVERIFIED) {
+          await beginPendingAction(kit, ctx, email, returnTo);
+          return sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
+        }
         return showForm(ctx, returnTo, { email, ...failedForm(ctx, error, ["email", "password"]) });
       }
       sendRedirect(

@@ -8,9 +8,11 @@ export interface SignInPage extends FormPage {
   readonly client: ShownClient | undefined;
   /** Whether a user is already signed in and has to confirm it. */
   readonly again: boolean;
+  /** Whether users may open accounts by themselves. */
+  readonly mayJoin: boolean;
 }
 
-export function signInView(site: Site, language: Language, { token, returnTo, client, email, faults, again }: SignInPage): Markup {
+export function signInView(site: Site, language: Language, { token, returnTo, client, email, faults, again, mayJoin }: SignInPage): Markup {
   const texts = signInTexts[language];
   return formView(site, language, {
     title: again ? texts.titleAgain : texts.title,
@@ -24,7 +26,7 @@ export function signInView(site: Site, language: Language, { token, returnTo, cl
     faults,
     submit: texts.submit,
     after: html`<a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a>`,
-    below: again ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
+    below: again || !mayJoin ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
   });
 }
 

@@ -1,4 +1,5 @@
 import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
+import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -7,7 +8,7 @@ import type { Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { beginPendingAction, failedForm, mailedTo, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
 import { returnToMembers, sendPage } from "../views/layout.ts";
-import { checkMailView, signUpView } from "./view.ts";
+import { checkMailView, noSignUpView, signUpView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
 /** The purpose of the token in a form that asks for another verification mail. */
@@ -16,15 +17,19 @@ export const RESEND = "resend";
 /** GET /signup and POST /signup. */
 export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
+  const { signUpPolicy } = ports;
   return {
     GET(ctx) {
       const returnTo = returnToOf(site, queryForm(ctx));
-      sendPage(ctx, signUpView(site, languageOf(ctx), { token: guard.token(ctx, purpose(returnTo.requestId)), returnTo, faults: [] }));
+      if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
+      const token = guard.token(ctx, purpose(returnTo.requestId));
+      sendPage(ctx, signUpView(site, languageOf(ctx), { token, returnTo, faults: [], domains: signUpPolicy.domains }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
       const returnTo = returnToOf(site, form);
       guard.assert(ctx, form, purpose(returnTo.requestId));
+      if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
       const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
@@ -33,7 +38,15 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, ["email", "password", "firstName", "lastName"]);
         const token = guard.token(ctx, purpose(returnTo.requestId));
-        const page = signUpView(site, languageOf(ctx), { token, returnTo, email, firstName, lastName, faults });
+        const page = signUpView(site, languageOf(ctx), {
+          token,
+          returnTo,
+          email,
+          firstName,
+          lastName,
+          faults,
+          domains: signUpPolicy.domains,
+        });
         return sendPage(ctx, page, status);
       }
       sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);

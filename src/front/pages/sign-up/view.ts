@@ -1,11 +1,19 @@
-import { catalogue, type Language } from "../../texts/language.ts";
+import type { SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
+import { catalogue, type Language, shownList } from "../../texts/language.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type FormPage, field, hidden, html, type Markup, type ReturnTo, returnToMembers, type Site } from "../views/layout.ts";
 
-type SignUpPage = FormPage & { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
+interface SignUpPage extends FormPage {
+  readonly firstName?: string | undefined;
+  readonly lastName?: string | undefined;
+  /** The domains of addresses that may sign up; none: all. */
+  readonly domains: readonly string[];
+}
 
-export function signUpView(site: Site, language: Language, { token, returnTo, email, firstName, lastName, faults }: SignUpPage): Markup {
+export function signUpView(site: Site, language: Language, page: SignUpPage): Markup {
+  const { token, returnTo, email, firstName, lastName, faults, domains } = page;
   const texts = signUpTexts[language];
+  const hint = domains.length === 0 ? undefined : texts.domains(shownList(language, domains));
   const autofocus = faults.length === 0;
   return formView(site, language, {
     title: texts.title,
@@ -13,7 +21,7 @@ export function signUpView(site: Site, language: Language, { token, returnTo, em
     action: site.path("/signup"),
     members: hidden(token, returnTo),
     fields: [
-      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus },
+      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus, hint },
       { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
       [
         { name: "firstName", label: texts.firstName, type: "text", autocomplete: "given-name", value: firstName, optional: true },
@@ -24,6 +32,14 @@ export function signUpView(site: Site, language: Language, { token, returnTo, em
     submit: texts.submit,
     below: html`${texts.haveAccount} <a href="${site.path("/login", returnTo)}">${texts.signIn}</a>`,
   });
+}
+
+/** Where users cannot sign up without an operator. */
+export function noSignUpView(site: Site, language: Language, { mode }: Pick<SignUpPolicy, "mode">, returnTo: ReturnTo): Markup {
+  const { noSignUp, signIn } = signUpTexts[language];
+  const { title, invited, closed } = noSignUp;
+  const more = wideLink(site.path("/login", returnTo), signIn);
+  return noticeView(site, language, { tone: "plain", title, text: (mode === "invited" ? invited : closed)(site.host), more });
 }
 
 /** After a verification link was used. @param returnTo where the user was going in this browser before they read the mail */
@@ -82,6 +98,15 @@ const signUpTexts = catalogue({
     submit: "Create account",
     haveAccount: "Already have an account?",
     signIn: "Sign in",
+    domains: (list: string) => `Use an address at ${list}.`,
+    /** Where SIGN_UP does not let users open accounts by themselves. */
+    noSignUp: {
+      title: "You cannot sign up here by yourself",
+      invited: (host: string) =>
+        `An account at ${host} needs an invitation. Ask an administrator of ${host} to send you one by mail. If you have an account already, sign in.`,
+      closed: (host: string) =>
+        `The administrators of ${host} create all accounts themselves. Ask one of them for yours. If you have an account already, sign in.`,
+    },
     /** After a verification link was used. */
     verified: {
       title: "Your address is confirmed",
@@ -118,6 +143,14 @@ const signUpTexts = catalogue({
     submit: "Konto anlegen",
     haveAccount: "Schon ein Konto?",
     signIn: "Anmelden",
+    domains: (list) => `Verwenden Sie eine Adresse bei ${list}.`,
+    noSignUp: {
+      title: "Sie können sich hier nicht selbst registrieren",
+      invited: (host) =>
+        `Für ein Konto bei ${host} brauchen Sie eine Einladung. Bitten Sie die Administration von ${host}, Ihnen eine per Mail zu senden. Wenn Sie schon ein Konto haben, melden Sie sich an.`,
+      closed: (host) =>
+        `Die Administration von ${host} legt alle Konten selbst an. Bitten Sie dort um Ihres. Wenn Sie schon ein Konto haben, melden Sie sich an.`,
+    },
     verified: {
       title: "Ihre Adresse ist bestätigt",
       text: (email: string) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,

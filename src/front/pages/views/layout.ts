@@ -140,7 +140,7 @@ export interface Field {
   readonly type: "email" | "password" | "text";
   readonly autocomplete: string;
   readonly value?: string | undefined;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly optional?: boolean;
   readonly autofocus?: boolean;
 }

@@ -1,5 +1,6 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/scope-descriptions.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
+import type { ShownRecord } from "../../../resources/ports.ts";
 import { catalogue, LANGUAGES, type Language, shownList } from "../../texts/language.ts";
 import { html, type Markup } from "./layout.ts";
 
@@ -64,13 +65,29 @@ export function shownResource(resource: string): string {
   return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
 }
 
-/** Clients among resources, by client_id. */
-export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean }>;
+/** Clients among resources, by client_id, and resources with a record. */
+export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean; readonly hasRecord?: true }>;
 
-/** A resource in words: a client by name and kind, so that it cannot imitate an address; else its address. */
+/**
+ * Adds what the records of resources say: their names, and the words of their scopes, which come before the realm's descriptions. Pure.
+ * @param shown the realm's descriptions, and the clients among the resources
+ */
+export function withRecords(records: readonly ShownRecord[], shown: { readonly described: Described; readonly targets: Targets }) {
+  const worded = records.flatMap(({ scopes }) => scopes.filter(({ title }) => Object.keys(title).length > 0));
+  return {
+    described: new Map([...shown.described, ...worded.map((scope) => [scope.name, scope] as const)]) as Described,
+    targets: new Map([
+      ...shown.targets,
+      ...records.map(({ resource, name }) => [resource, { name, isAgent: false, hasRecord: true }] as const),
+    ]) as Targets,
+  };
+}
+
+/** A resource in words: one with a record by name and address, a client by name and kind, so that it cannot imitate an address. */
 export function shownTarget(language: Language, resource: string, targets: Targets): string {
   const target = targets.get(resource);
   if (target === undefined) return shownResource(resource);
+  if (target.hasRecord) return `${shownName(language, target.name)} (${shownResource(resource)})`;
   const { agent, application } = clientTexts[language];
   return (target.isAgent ? agent : application)(shownName(language, target.name));
 }
