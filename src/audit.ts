@@ -11,6 +11,7 @@ export const AUDIT_EVENTS = [
   "session.refused",
   "session.ended",
   "user.registered",
+  "user.invited",
   "user.verified",
   "user.provisioned",
   "user.changed",

@@ -32,6 +32,7 @@ import { clientRegistry, managedClients } from "../store/clients.ts";
 import { consents, scopeDescriptions } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { invitations } from "../store/invitations.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
@@ -113,6 +114,7 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     ...mailingStores(sql, wakeOutbox),
     passwords: counted(passwords, metrics),
     realms: realms(sql),
+    invitations: invitations(sql),
     sessions: sessions(sql),
     attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
     userCodeFailures: signInFailures(sql),

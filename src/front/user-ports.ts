@@ -2,6 +2,7 @@ import type { ClosingPorts } from "../accounts/account.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
+import type { InvitationPorts } from "../accounts/invitations.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
@@ -22,6 +23,7 @@ export interface UserPorts
     ForgottenPasswordPorts,
     AgentPorts,
     ClosingPorts,
+    InvitationPorts,
     Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;

@@ -8,6 +8,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
+  invitations: "expires_at < now()",
   sessions: "expires_at < now()",
   // The user can read the outcome for an hour.
   wallet_links: "expires_at < now() - interval '1 hour'",

@@ -25,7 +25,7 @@ import { aThrottle } from "./throttle.ts";
 
 export const ISSUER = "https://issuer.example.test";
 
-/** A token core over a real store, with a clock of the test's own. */
+/** A token core over a real store, with a clock of the test. */
 export async function coreOver(sql: Sql, clock: Clock) {
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = signingKey(pem);

@@ -14,7 +14,7 @@ export const NOW = 1000;
 
 const key = signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 
-/** A token with these claims that the core of `memoryCore` signed. */
+/** A token with these claims, signed by the core of `memoryCore`. */
 export const tokenOf = (claims: object, type: TokenType = "at+jwt"): Promise<string> => signJwt(claims, type, key, createSigner());
 
 /** A write of the core: the port's method, then its arguments. */
@@ -27,13 +27,13 @@ export interface MemoryWorld {
   readonly family?: FamilyState | undefined;
   /** Whether conditional writes succeed. */
   readonly succeeds?: boolean;
-  /** Replaces ports of the core. @param ports those that it would have */
+  /** Replaces ports of the core. @param ports the ports to replace */
   readonly ports?: (ports: CorePorts) => Partial<CorePorts>;
 }
 
 /**
- * A token core over ports in memory, which answer what the test says and keep what the core writes. It reads no clock, and its random bytes
- * are 1, 2, 3 and so on, each repeated.
+ * A token core over ports in memory, which return what the test sets and record the core's writes. Its clock stands still, and its random
+ * bytes are 1, 2, 3 and so on, each repeated.
  */
 export async function memoryCore({ clients = [aClient()], code, device, family, succeeds = true, ports: others }: MemoryWorld = {}) {
   const writes: Write[] = [];
@@ -98,7 +98,7 @@ export async function memoryCore({ clients = [aClient()], code, device, family, 
 
 type Method = keyof TokenCoreImplementation;
 
-/** What a call of the core answers, or the code and the reason of its refusal. */
+/** The response of a core's call, or the code and reason of its refusal. */
 async function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | readonly [code: string, reason: string]> {
   return call.catch((error: Refusal) => {
     if (error.reason === undefined) throw error;

@@ -7,6 +7,7 @@ import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
+import { invitationPage } from "./invitation/page.ts";
 import type { PageKit } from "./kit.ts";
 import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security/page.ts";
 import { signInPage } from "./sign-in/page.ts";
@@ -26,6 +27,8 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/forgot", forgotPage(kit)),
     page("/forgot/sent", { GET: forgotSentPage(kit) }),
     page("/reset", resetPage(kit)),
+    page("/invitation", invitationPage(kit, "/invitation")),
+    page("/setup", invitationPage(kit, "/setup")),
     page("/consent", consentPage(kit)),
     page("/device", devicePage(kit)),
     page("/device/done", { GET: deviceDonePage(kit) }),
