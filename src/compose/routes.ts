@@ -10,6 +10,7 @@ import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Route } from "../front/http/routes.ts";
 import type { Lifecycle } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { DEVICE_RATE, deviceAuthorizationRoute } from "../front/oauth/device-authorization.ts";
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
 import { introspectRoute } from "../front/oauth/introspect.ts";
 import { jwksRoute } from "../front/oauth/jwks.ts";
@@ -32,9 +33,11 @@ import { clientRegistry, managedClients } from "../store/clients.ts";
 import { consents, scopeDescriptions } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { invitations } from "../store/invitations.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
+import { shownResources } from "../store/resources.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -63,6 +66,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes }),
+    deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
     ...userinfoRoutes({ core, issuer }),
@@ -112,12 +116,15 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     ...mailingStores(sql, wakeOutbox),
     passwords: counted(passwords, metrics),
     realms: realms(sql),
+    invitations: invitations(sql),
     sessions: sessions(sql),
     attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
+    userCodeFailures: signInFailures(sql),
     consents: consents(sql),
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),
     scopeDescriptions: scopeDescriptions(sql),
+    resources: shownResources(sql),
     refusals: auditLog(sql),
     pendingRequests: pendingRequests(sql),
     pendingRate: limiter("authorize", PENDING_RATE),
