@@ -118,6 +118,7 @@ function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurrounding
     outbox: outbox(sql),
     mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
     log,
+    logLinks: config.environment === "development",
   });
   closing.push(() => mails.close());
   return mails;
