@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
 import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
-import { registerDoctorCommand } from "./cli/doctor.ts";
+import { registerDoctorCommand } from "./cli/doctor/command.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";

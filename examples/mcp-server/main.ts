@@ -13,10 +13,7 @@ try {
   console.log(`  resource  ${server.resource}`);
   console.log(`  issuer    ${ISSUER}`);
   console.log("  scopes    notes:read for every call, notes:write to add a note");
-  console.log(
-    "            (clients that register themselves can have them once DEFAULT_DYNAMIC_REGISTRATION_SCOPES of the issuer names them,\n" +
-      "            and the second after the first where DYNAMIC_CLIENT_SCOPE is realm)",
-  );
+  console.log(`            (an issuer in development finds them by itself; another needs: countersign resources add ${server.resource})`);
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
 } catch (error) {
   console.error(`the notes server cannot start: ${error instanceof Error ? error.message : String(error)}`);

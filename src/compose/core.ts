@@ -17,6 +17,7 @@ import { localTokenCore } from "../grpc/local.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost, isLoopbackUrl } from "../outside/public-address.ts";
 import { pooled } from "../random.ts";
+import { resourceDiscovery } from "../resources/discovery.ts";
 import { apiKeyDirectory } from "../store/api-keys.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
@@ -26,11 +27,13 @@ import { consentRepository } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
+import { deviceRequests } from "../store/device-requests.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
+import { resourceDirectory, resourceRegistry } from "../store/resources.ts";
 import { revocationEvents } from "../store/revocation-events.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
@@ -98,7 +101,9 @@ async function composeCore(
     keys,
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
+    ...resourcePorts(config, sql, log),
     codes: authorizationCodes(sql),
+    devices: deviceRequests(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
@@ -182,6 +187,15 @@ function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemera
     remoteKeys: remoteKeys(newFetch(), systemClock),
     consumedIds: consumedIds(sql),
   };
+}
+
+/** Records of resources. In development those on this machine are found by their metadata. */
+function resourcePorts(config: Config, sql: Sql, log: Log) {
+  const resources = { ...resourceDirectory(sql), ...resourceRegistry(sql) };
+  const discovers = config.environment === "development" && isLoopbackHost(config.host);
+  const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed: discovers, plainLoopback: discovers });
+  const { issuer } = config;
+  return { resources, resourceDiscovery: discovers ? resourceDiscovery({ issuer, fetch, resources, clock: systemClock, log }) : undefined };
 }
 
 /** The ports of the identity assertion grant. Issuers on loopback are contacted only if the operator names one, and never in production. */

@@ -1,3 +1,4 @@
+import { FIRST_OPERATOR_MINUTES } from "../accounts/invitations.ts";
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";
@@ -37,6 +38,7 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.on("uncaughtException", fault);
   process.on("unhandledRejection", fault);
   welcome(config, role, running);
+  await showFirstOperatorLink(config, running);
   // While descriptors and memory are available: a first request may find none left.
   setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
@@ -44,9 +46,19 @@ export async function serve(config: Config, role: Role): Promise<void> {
 /** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
 
+/** Whether standard output is read by a user rather than a log collector. */
+const isRead = ({ environment }: Config): boolean => process.stdout.isTTY || environment !== "production";
+
+/** Prints the link by which the first operator opens the account, unless it would end up in a log. Tests need none. */
+async function showFirstOperatorLink(config: Config, { log, firstOperatorLink }: Running): Promise<void> {
+  if (config.environment === "test" || !isRead(config)) return;
+  const link = await firstOperatorLink().catch((error: unknown) => log.warn("background_work_failed", { error }));
+  if (link) process.stdout.write(`  Create the first operator (once, within ${FIRST_OPERATOR_MINUTES} minutes):\n    ${link}\n\n`);
+}
+
 /** Prints addresses and next steps at a terminal; nothing to a log collector. */
 function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
-  if (!process.stdout.isTTY && config.environment === "production") return;
+  if (!isRead(config)) return;
   const lines = [
     "",
     "  Countersign is up.",

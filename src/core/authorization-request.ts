@@ -2,9 +2,10 @@ import { type Client, MANAGE_CLIENTS, resolveClient } from "../clients/client.ts
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
-import { requestableResources, requestableScopes } from "./policy/access.ts";
+import { requestableResources, requestableScopes, type Target, targetOf } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
 
@@ -93,18 +94,43 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
   return hint.sub;
 }
 
+type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
+
+/** The requested resources with the terms of their records. */
+export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
+  const named = resource.slice(0, MAX_RESOURCES).filter(isAbsoluteUri);
+  return targetOf(client, named, named.length === 0 ? [] : await core.resources.of(client.realmId, named));
+}
+
+interface RequestableAccess extends Pick<Target, "resources" | "terms"> {
+  readonly scopes: readonly string[];
+  readonly droppedScopes: readonly string[];
+}
+
+/** The scopes and resources that a client may request of a user. @throws {Refusal} invalid_scope, invalid_target */
+export async function requestableAccess(
+  { scope, resource }: AccessParameters,
+  client: Client,
+  target: Target,
+  core: Core,
+): Promise<RequestableAccess> {
+  const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
+  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
+  const { terms } = target;
+  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, terms);
+  return { scopes, droppedScopes, resources, terms };
+}
+
 /** Validates the rest of the request, once the response has somewhere to go. @throws {Refusal} to be sent to the client by redirect */
 export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core) {
+  const finding = requestedTarget(request, client, core);
+  finding.catch(() => undefined); // not awaited when the request is refused first
   assertForm(request);
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
-  const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client);
-  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   return {
     client,
     codeChallenge: request.codeChallenge ?? "",
-    scopes,
-    droppedScopes,
-    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient),
+    ...(await requestableAccess(request, client, await finding, core)),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),
     hintedSub: hintedSubject(request.idTokenHint, core),

@@ -3,7 +3,7 @@ import type { Client } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import { type AuthorizationRequest, type RuleVerdictSchema, type TokenRequest, Verdict } from "../gen/countersign/token/v1/token_pb.ts";
 import { type GrantCase, grantCaseOf } from "../protocol/grants.ts";
-import { answerableClient, validateRequest } from "./authorization-request.ts";
+import { answerableClient, requestedTarget, validateRequest } from "./authorization-request.ts";
 import { type Assertion, checkAssertion } from "./client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, registeredMethod } from "./client-authentication.ts";
 import { GRANT_HELD, previewOf } from "./grants/grant.ts";
@@ -130,16 +130,17 @@ export async function explainAuthorizationRequest(request: AuthorizationRequest,
   const { found, verdicts } = await traceRules(RULES, async (trace) => {
     const client = await trace.settle(ANSWERABLE, answerableClient(request, address, core));
     trace.check(GRANT_HELD, { client, grant: { case: "authorizationCode" } });
-    trace.check({ ...SCOPE_ALLOWED, check: () => requestableScopes(request.scope, client) }, undefined);
+    const target = await requestedTarget(request, client, core);
+    trace.check({ ...SCOPE_ALLOWED, check: () => requestableScopes(request.scope, client, target) }, undefined);
     return trace.settle(PARAMETERS, validateRequest(request, client, core));
   });
   if (found === undefined) return { rules: verdicts };
-  const { client, scopes, resources, droppedScopes } = found;
+  const { client, scopes, resources, terms, droppedScopes } = found;
   return {
     rules: verdicts,
     droppedScope: [...droppedScopes],
     granted: {
-      ...previewOf(scopes, resources.length > 0 ? resources : [client.clientId], core),
+      ...previewOf(scopes, resources.length > 0 ? resources : [client.clientId], core, terms),
       refreshToken: client.grantTypes.includes("refresh_token"),
       idToken: scopes.includes("openid"),
     },

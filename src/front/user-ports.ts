@@ -2,14 +2,16 @@ import type { ClosingPorts } from "../accounts/account.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
+import type { InvitationPorts } from "../accounts/invitations.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
-import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
+import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import type { ShownResources } from "../resources/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
@@ -21,12 +23,16 @@ export interface UserPorts
     ForgottenPasswordPorts,
     AgentPorts,
     ClosingPorts,
+    InvitationPorts,
     Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
+  /** Counts wrong user codes of devices. */
+  readonly userCodeFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
+  readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
   /** The clients among the resources that a user has allowed. */

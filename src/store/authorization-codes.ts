@@ -20,6 +20,7 @@ import {
   touchConsents,
   userEpochPassed,
 } from "./grant-rows.ts";
+import { termsAmong } from "./resources.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
@@ -71,7 +72,7 @@ const ISSUE = statement(
 
 const BY_HASH = rowsStatement(
   "code_by_hash",
-  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${subjectOf("users")} as subject
+  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${subjectOf("users")} as subject, ${termsAmong("authorization_codes.resources")} as "resourceTerms"
    from authorization_codes join users on users.id = authorization_codes.user_id
    where ${amongKeys("code_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")}`,
 );

@@ -13,6 +13,7 @@ import {
   touchConsents,
   userEpochPassed,
 } from "./grant-rows.ts";
+import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
 import { subjectOf } from "./users.ts";
@@ -35,7 +36,7 @@ const HOLDING = rowsStatement(
    select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "documentClient"])},
      ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
-     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject
+     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject, ${termsAmong("audience")} as "resourceTerms"
    from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
 

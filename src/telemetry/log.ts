@@ -15,6 +15,7 @@ const FORM = {
   grant: "text",
   clientId: "text",
   scope: "text",
+  resource: "text",
   /** Rule name as in `explain`. */
   rule: "text",
   userId: "text",

@@ -25,7 +25,7 @@ const back = async (page: Page) => {
   return Object.fromEntries(new URL(page.url()).searchParams);
 };
 
-/** A page of someone who is signed in, on the way to the client. */
+/** A page of a signed-in user, at the consent for the client. */
 async function atConsent(options: BrowserContextOptions = {}) {
   const opened = await openPage(visits.browser, options);
   const email = visits.freshEmail();
@@ -36,9 +36,9 @@ async function atConsent(options: BrowserContextOptions = {}) {
   return { ...opened, email };
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a browser, scripts: $javaScriptEnabled", (options) => {
-  test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
-    const { page, wrongs, close } = await openPage(visits.browser, options);
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("users in a browser, scripts: $javaScriptEnabled", (options) => {
+  test("a user signs up, confirms the address, signs in, allows, and returns to the client with a code", async () => {
+    const { page, problems, close } = await openPage(visits.browser, options);
     const email = visits.freshEmail();
     await page.goto(visits.ask());
     const waiting = page.url();
@@ -56,20 +56,20 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a
 
     await page.goto(visits.ask());
     expect((await back(page)).code).not.toBe(answer.code);
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("denies", async () => {
-    const { page, wrongs, close } = await atConsent(options);
+  test("a user who denies returns to the client with access_denied", async () => {
+    const { page, problems, close } = await atConsent(options);
     await page.getByRole("button", { name: "Deny" }).click();
     expect(await back(page)).toMatchObject({ error: "access_denied", state: "st&1" });
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("takes access back on the account page and signs out everywhere", async () => {
-    const { page, wrongs, close } = await atConsent(options);
+  test("a user removes access on the account page and signs out everywhere", async () => {
+    const { page, problems, close } = await atConsent(options);
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
     await page.goto(`${visits.server.url}/account`);
@@ -83,13 +83,13 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
     await page.goto(`${visits.server.url}/account`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 });
 
-describe("with the keyboard alone", () => {
-  test("sign-in, and the decision, deny first", async () => {
+describe("users with a keyboard only", () => {
+  test("can sign in and decide; Deny comes before Allow", async () => {
     const { page, close } = await openPage(visits.browser);
     const email = visits.freshEmail();
     await page.goto(visits.ask());
@@ -116,7 +116,7 @@ describe("with the keyboard alone", () => {
     await close();
   });
 
-  test("a fault at the head of the form leads to its field", async () => {
+  test("an error summary links to the field", async () => {
     const { page, close } = await openPage(visits.browser);
     await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill(visits.freshEmail());
@@ -130,7 +130,7 @@ describe("with the keyboard alone", () => {
   });
 });
 
-test("the eye that looks for flaws sees them", async () => {
+test("the accessibility checks report each kind of flaw", async () => {
   const { page, close } = await openPage(visits.browser);
   await page.setContent('<h1>A</h1><h3>B</h3><p style="color:#999;background:#fff">grey</p><input name="x"><button></button>');
   const flaws = (await flawsOf(page)).join("\n");

@@ -5,7 +5,7 @@ import { describe, type TestServer, test } from "../support/server.ts";
 const registered = "https://app.example.test/cb";
 const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/** The answer to an authorization request in which the redirect URI stands as given, encoded by us. */
+/** Sends an authorization request with exactly this redirect URI, percent-encoded. */
 const authorize = (server: TestServer, clientId: string, redirectUri: string, headers: Record<string, string> = {}) => {
   const query = `response_type=code&client_id=${clientId}&code_challenge=${CHALLENGE}&code_challenge_method=S256&state=s`;
   return server.get(`/oauth/authorize?${query}&redirect_uri=${encodeURIComponent(redirectUri)}`, headers);
@@ -13,7 +13,7 @@ const authorize = (server: TestServer, clientId: string, redirectUri: string, he
 
 const BROWSER = { accept: "text/html" };
 
-describe("redirect URIs at authorize", () => {
+describe("redirect URIs at the authorization endpoint", () => {
   test.for([
     [1, `${registered}/`],
     [1, `${registered}?x=1`],
@@ -34,12 +34,19 @@ describe("redirect URIs at authorize", () => {
     [3, "https://app.example.test//cb"],
     [5, "javascript:alert(1)"],
     [5, "data:text/html,x"],
-  ] as const)("abuse %i: %s is 400 JSON, a page for a browser, and no redirect", async ([, redirectUri], { server }) => {
-    const answer = await authorize(server, "web", redirectUri);
-    expect([answer.status, answer.headers.get("location"), answer.body.error]).toEqual([400, null, "invalid_request"]);
-    const page = await authorize(server, "web", redirectUri, BROWSER);
-    expect([page.status, page.headers.get("location"), page.headers.get("content-type")]).toEqual([400, null, "text/html; charset=utf-8"]);
-  });
+  ] as const)(
+    "abuse %i: redirect URI %s returns 400 without a redirect, as JSON or as a page for a browser",
+    async ([, redirectUri], { server }) => {
+      const answer = await authorize(server, "web", redirectUri);
+      expect([answer.status, answer.headers.get("location"), answer.body.error]).toEqual([400, null, "invalid_request"]);
+      const page = await authorize(server, "web", redirectUri, BROWSER);
+      expect([page.status, page.headers.get("location"), page.headers.get("content-type")]).toEqual([
+        400,
+        null,
+        "text/html; charset=utf-8",
+      ]);
+    },
+  );
 
   test.for([
     ["http://127.0.0.1/cb", 302],
@@ -53,13 +60,15 @@ describe("redirect URIs at authorize", () => {
     ["http://127.0.0.1:51234@evil.test/cb", 400],
     ["http://127.0.0.1:0x50/cb", 400],
     ["http://127.0.0.1:99999/cb", 400],
-  ] as const)("abuse 4: %s at a client of 127.0.0.1 is %i", async ([redirectUri, status], { server }) => {
+  ] as const)("abuse 4: redirect URI %s of a client registered for 127.0.0.1 returns %i", async ([redirectUri, status], { server }) => {
     const answer = await authorize(server, "public-app", redirectUri);
     expect([redirectUri, answer.status]).toEqual([redirectUri, status]);
     if (status === 302) expect(answer.headers.get("location")).toMatch(/^\/login\?request=/);
   });
 
-  test("abuse 5: a script as redirect URI cannot be registered, however it is spelt", async ({ server }) => {
+  test("abuse 5: registration rejects javascript:, data: and malformed redirect URIs, and drops them beside a valid one", async ({
+    server,
+  }) => {
     for (const uri of [
       "javascript:alert(1)",
       "JaVaScRiPt:alert(1)",
@@ -87,7 +96,7 @@ describe("redirect URIs at authorize", () => {
     }
   });
 
-  test("abuse 6: an unknown client, or no redirect URI, is never redirected", async ({ server }) => {
+  test("abuse 6: an unknown client or a missing redirect_uri returns 400 without a redirect", async ({ server }) => {
     const foreign = await authorize(server, "unknown", "https://evil.test/cb");
     expect([foreign.status, foreign.headers.get("location"), foreign.body.error]).toEqual([400, null, "invalid_client"]);
     const missing = await server.get(
@@ -97,7 +106,7 @@ describe("redirect URIs at authorize", () => {
   });
 });
 
-describe("abuse 11: headers that keep pages to themselves", () => {
+describe("abuse 11: security headers", () => {
   const POLICY = [
     "default-src 'none'",
     "style-src 'self'",
@@ -106,7 +115,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ];
-  const assertKept = (headers: Headers, page: boolean) => {
+  const assertHeaders = (headers: Headers, page: boolean) => {
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("access-control-allow-origin")).toBeNull();
@@ -116,25 +125,27 @@ describe("abuse 11: headers that keep pages to themselves", () => {
     expect(headers.get("referrer-policy")).toBe("no-referrer");
   };
 
-  test("pages, redirects and errors of authorize, sign-in, consent and sign-out", async ({ server }) => {
+  test("pages, redirects and errors of authorize, sign-in, consent and sign-out are neither cached nor framed nor readable across origins", async ({
+    server,
+  }) => {
     const { browser } = await server.signedInUser();
-    for (const path of ["/login", "/signup"]) assertKept((await server.get(path)).headers, true);
-    for (const path of ["/account", "/logout"]) assertKept((await browser.follow(path)).headers, true);
+    for (const path of ["/login", "/signup"]) assertHeaders((await server.get(path)).headers, true);
+    for (const path of ["/account", "/logout"]) assertHeaders((await browser.follow(path)).headers, true);
     const query = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE });
     const redirect = await browser.request(query);
     expect(redirect.status).toBe(302);
-    assertKept(redirect.headers, false);
+    assertHeaders(redirect.headers, false);
     expect(redirect.headers.get("referrer-policy")).toBe("no-referrer");
-    assertKept((await browser.follow(query)).headers, true);
-    assertKept((await authorize(server, "web", "https://evil.test/")).headers, false);
-    assertKept((await authorize(server, "web", "https://evil.test/", BROWSER)).headers, true);
-    assertKept((await browser.follow("/consent?request=unknown")).headers, true);
+    assertHeaders((await browser.follow(query)).headers, true);
+    assertHeaders((await authorize(server, "web", "https://evil.test/")).headers, false);
+    assertHeaders((await authorize(server, "web", "https://evil.test/", BROWSER)).headers, true);
+    assertHeaders((await browser.follow("/consent?request=unknown")).headers, true);
     const foreign = await browser.request("/login", { method: "POST", body: new URLSearchParams({ email: "a@b.test", password: "x" }) });
     expect(foreign.status).toBe(403);
-    assertKept(foreign.headers, true);
+    assertHeaders(foreign.headers, true);
   });
 
-  test("no page, and nothing that a page loads, refers to another origin", async ({ server }) => {
+  test("pages and the files that they load refer to no other origin", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const consent = await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" }));
     expect(consent.html).toContain('name="decision"');
@@ -144,7 +155,7 @@ describe("abuse 11: headers that keep pages to themselves", () => {
     const todo = [consent, ...visits].map(({ html, url }) => [url, html] as const);
     const seen = new Set<string>();
     for (const [url, text] of todo) {
-      // What makes a browser load something by itself; links that a user follows are their own affair, and there are none elsewhere either.
+      // Attributes and CSS that make a browser load something. Plain links match as well, and none of them leads to another origin.
       const named = [...text.matchAll(/(?:src|href|action|srcset|poster|data)="([^"]*)"|url\(([^)]*)\)|@import\s+["']([^"']+)/g)];
       for (const [, attribute, inStyle, imported] of named) {
         const target = new URL((attribute ?? inStyle ?? imported ?? "").replaceAll(/["']/g, ""), url);
@@ -159,26 +170,26 @@ describe("abuse 11: headers that keep pages to themselves", () => {
   });
 });
 
-describe("abuse 16: what a request says about hosts", () => {
-  test("moves neither metadata nor redirects nor mails", async ({ server }) => {
-    const lies = [
+describe("abuse 16: forged Host, X-Forwarded-* and Forwarded headers", () => {
+  test("do not change metadata, redirects or links in mails", async ({ server }) => {
+    const forgedHeaders = [
       ["Host", "evil.test"],
       ["X-Forwarded-Host", "evil.test"],
       ["X-Forwarded-Proto", "https"],
       ["Forwarded", "host=evil.test;proto=https"],
     ] as const;
     for (const path of ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/openapi.json", "/", "/docs"]) {
-      const { status, text } = await rawExchange(server.url, { method: "GET", target: path, headers: lies });
+      const { status, text } = await rawExchange(server.url, { method: "GET", target: path, headers: forgedHeaders });
       expect([path, status, text.includes("evil.test")]).toEqual([path, 200, false]);
     }
-    const away = await rawExchange(server.url, { method: "GET", target: "/account", headers: lies });
+    const away = await rawExchange(server.url, { method: "GET", target: "/account", headers: forgedHeaders });
     expect([away.status, away.headers.get("location")]).toEqual([302, "/login"]);
     const email = "abuse16@example.test";
     const body = JSON.stringify({ email, password: "correct horse battery staple" });
     const made = await rawExchange(server.url, {
       method: "POST",
       target: "http://evil.test/auth/register",
-      headers: [...lies, ["Content-Type", "application/json"]],
+      headers: [...forgedHeaders, ["Content-Type", "application/json"]],
       body,
     });
     expect(made.status).toBe(201);

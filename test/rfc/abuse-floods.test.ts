@@ -2,11 +2,13 @@ import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
 import { describe, testOn } from "../support/server.ts";
 
-/** As an operator gets it: with the limits that no one has set. */
+/** With the default limit of client registrations. */
 const test = testOn({ env: { REGISTER_CLIENT_RATE_LIMIT: "30" } });
 
-describe("floods", () => {
-  test("abuse 52: the 31st registration of an address in 60 s is 429, whatever it says it was forwarded for", async ({ server }) => {
+describe("floods of registrations and connections", () => {
+  test("abuse 52: the 31st client registration from one address within 60 s returns 429 with Retry-After, whatever X-Forwarded-For says", async ({
+    server,
+  }) => {
     const register = (index: number) =>
       fetch(`${server.url}/oauth/register`, {
         method: "POST",
@@ -21,7 +23,7 @@ describe("floods", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(60);
   });
 
-  test("abuse 71: 500 connections at one header byte a second are cut within 15 s, and others are served all the while", async ({
+  test("abuse 71: 500 connections that send one header byte a second are closed within 15 s, and other requests succeed during that time", async ({
     server,
   }) => {
     const sockets: Socket[] = [];
@@ -56,8 +58,8 @@ describe("floods", () => {
   });
 });
 
-describe("R6: a front that is busy", () => {
-  test("600 bodies that never come take no place from others", async ({ server }) => {
+describe("R6: a busy front", () => {
+  test("600 requests with unfinished bodies do not block token requests", async ({ server }) => {
     const head =
       "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ngrant_";
     const sockets = await Promise.all(

@@ -24,7 +24,7 @@ async function dump({ database: { sql } }: TestServer): Promise<string> {
     .join("\n");
 }
 
-/** What Redis holds, where there is one. */
+/** Every key and value in Redis; empty without Redis. */
 async function dumpRedis({ config: { redisUrl: url } }: TestServer): Promise<string> {
   if (url === undefined) return "";
   const redis = new Redis(url);
@@ -36,7 +36,7 @@ async function dumpRedis({ config: { redisUrl: url } }: TestServer): Promise<str
   }
 }
 
-/** A secret, and what it looks like in the encodings that storage may use. */
+/** The secret in each encoding that storage may use. */
 const spellings = (secret: string): readonly string[] => [
   secret,
   Buffer.from(secret).toString("hex"),
@@ -51,8 +51,8 @@ function assertNowhere(text: string, secrets: Readonly<Record<string, string>>):
   }
 }
 
-describe("secrets stay where they belong", () => {
-  test("abuse 74: after a full tour neither database nor Redis nor log nor metrics hold a secret in clear", async ({ server }) => {
+describe("secrets in storage, logs and responses", () => {
+  test("abuse 74: database, Redis, log and metrics contain no secret in clear after every flow ran", async ({ server }) => {
     const { web, publicApp } = server.clients;
     const email = "tour@example.test";
     const { browser, login } = await server.signedInUser({ email });
@@ -102,7 +102,9 @@ describe("secrets stay where they belong", () => {
     expect(server.logged.length).toBeGreaterThan(15);
   });
 
-  test("abuse 73, 29: canaries in every field that takes a secret are in no log, metric, audit record or answer", async ({ server }) => {
+  test("abuse 73, 29: a canary sent in every field that takes a secret appears in no log line, metric, table or response", async ({
+    server,
+  }) => {
     const canary = randomBytes(32).toString("hex");
     const before = server.logged.length;
     const basic = basicAuth("web", canary);
@@ -164,7 +166,7 @@ describe("secrets stay where they belong", () => {
     await note(rawExchange(server.url, { method: "DELETE", target: `/consents/${canary}`, headers: [cookie, csrf] }));
     for (const path of ["/auth/verify?token=", "/login?request=", "/signup?token=", `/${canary}?x=`, "/account?code="]) {
       const asked = rawExchange(server.url, { method: "GET", target: path + canary, headers: [cookie, ["Accept", "text/html"]] });
-      // A form carries the id of the request that it answers; it went to no one but the browser that sent it.
+      // The sign-in form contains the id of its pending request, which the browser itself sent.
       if (path !== "/login?request=") await note(asked);
     }
     const grpcWeb = ["Authorization", basic] as const;
@@ -181,9 +183,11 @@ describe("secrets stay where they belong", () => {
     expect(server.faults()).toEqual([]);
   });
 
-  test("abuse 75: 10 000 random client ids, paths and agents add no series to the metrics", async ({ server }) => {
+  test("abuse 75: 10 000 requests with random client ids, paths and User-Agent headers add at most two series to the metrics", async ({
+    server,
+  }) => {
     const random = () => randomBytes(9).toString("base64url");
-    /** One request as it goes on the wire: an HTTP client would take more of the processor than the server does. */
+    /** One request as raw text, because an HTTP client would use more CPU than the server. */
     const line = (method: string, path: string, headers: Readonly<Record<string, string>>, body = "") =>
       [
         `${method} ${path} HTTP/1.1`,
@@ -208,14 +212,14 @@ describe("secrets stay where they belong", () => {
     };
     const series = async () =>
       (await server.get("/metrics")).body.split("\n").filter((line: string) => line !== "" && !line.startsWith("#")).length;
-    // One of each first: the statuses that these requests end in have their series from then on.
+    // The first batch creates the series of the statuses that these requests return.
     await oneOfEach();
     const before = await series();
     const worker = async () => {
       for (let index = 0; index < 40; index++) await oneOfEach();
     };
     await Promise.all(Array.from({ length: 16 }, worker));
-    // What limits a flood of guesses may have begun to answer 429, which is one more status of one route.
+    // The limit of failed authentications may start to return 429, which is one more status of one route.
     expect((await series()) - before).toBeLessThanOrEqual(2);
     expect(server.faults()).toEqual([]);
   }, 90_000);

@@ -13,20 +13,20 @@ const signed = (header: object, claims: object, key: KeyObject | string): string
   const input = `${part(header)}.${part(claims)}`;
   return `${input}.${sign(null, Buffer.from(input), key).toString("base64url")}`;
 };
-/** The key that the server made for itself. */
+/** The signing key that the server generated. */
 const ownKey = (server: TestServer): string => readFileSync(join(server.dataDir, "keys/ed25519.pem"), "utf8");
 
-/** The bytes of a message whose first field is this text. */
+/** A protobuf message whose first field is this string. */
 const firstField = (text: string): Buffer => Buffer.from([0x0a, text.length, ...Buffer.from(text)]);
 
-/** Tokens made of a good one, none of which is good. */
+/** Invalid tokens derived from a valid one. */
 async function forged(server: TestServer, good: string): Promise<readonly (readonly [string, string])[]> {
   const [header, claims] = [headerOf(good), claimsOf(good)];
   const { keys } = (await server.get("/.well-known/jwks.json")).body;
   const hs256 = `${part({ ...header, alg: "HS256" })}.${part(claims)}`;
   const [first, second, signature] = good.split(".");
   return [
-    ["signed by a stranger", signed(header, claims, generateKeyPairSync("ed25519").privateKey)],
+    ["signed with an unknown key", signed(header, claims, generateKeyPairSync("ed25519").privateKey)],
     ["alg none", `${part({ ...header, alg: "none" })}.${part(claims)}.`],
     [
       "HS256 with the public key",
@@ -35,7 +35,7 @@ async function forged(server: TestServer, good: string): Promise<readonly (reado
     ["typ JWT", signed({ ...header, typ: "JWT" }, claims, ownKey(server))],
     ["another issuer", signed(header, { ...claims, iss: "https://evil.test" }, ownKey(server))],
     ["no exp", signed(header, { ...claims, exp: undefined }, ownKey(server))],
-    ["an exp that is no number", signed(header, { ...claims, exp: "9999999999" }, ownKey(server))],
+    ["an exp that is not a number", signed(header, { ...claims, exp: "9999999999" }, ownKey(server))],
     ["crit", signed({ ...header, crit: ["x"], x: 1 }, claims, ownKey(server))],
     ["jwk", signed({ ...header, jwk: keys[0] }, claims, ownKey(server))],
     ["a trailing newline", `${good}%0a`],
@@ -45,8 +45,8 @@ async function forged(server: TestServer, good: string): Promise<readonly (reado
   ];
 }
 
-describe("races over the whole server", () => {
-  test("abuse 19: of 64 parallel redemptions one succeeds, and afterwards nothing of it lives", async ({ server }) => {
+describe("concurrent use of codes and refresh tokens", () => {
+  test("abuse 19: 64 concurrent redemptions of a code: exactly one succeeds, and its tokens are revoked", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const code = await server.code(web, browser, { scope: "openid" });
@@ -60,7 +60,7 @@ describe("races over the whole server", () => {
     expect((await server.refresh(web, body.refresh_token)).body.error).toBe("invalid_grant");
   });
 
-  test("abuse 24: of 64 parallel refreshes one succeeds, and its successor is dead", async ({ server }) => {
+  test("abuse 24: 64 concurrent refreshes: exactly one succeeds, and the family is revoked", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const { refresh_token } = await server.tokens(web, browser, { scope: "openid" });
@@ -72,8 +72,8 @@ describe("races over the whole server", () => {
   });
 });
 
-describe("what is no credential", () => {
-  test("abuse 27: an unsigned assertion beside a secret is invalid_client", async ({ server }) => {
+describe("invalid credentials and tokens", () => {
+  test("abuse 27: an unsigned client assertion returns invalid_client, with and without a client secret", async ({ server }) => {
     const assertion = `${part({ alg: "none" })}.${part({ iss: "poster", sub: "poster", aud: server.url, jti: "1", exp: 9_999_999_999 })}.`;
     const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
     const grant = { grant_type: "client_credentials", scope: "notes:read", client_assertion: assertion, client_assertion_type };
@@ -83,7 +83,7 @@ describe("what is no credential", () => {
     }
   });
 
-  test("abuse 35: a public client can neither introspect nor revoke", async ({ server }) => {
+  test("abuse 35: introspection and revocation return invalid_client to a public client", async ({ server }) => {
     for (const path of ["/oauth/introspect", "/oauth/revoke"]) {
       for (const headers of [{}, { authorization: basicAuth("public-app", "") }]) {
         const answer = await server.form(path, { token: "x", client_id: "public-app" }, headers);
@@ -92,7 +92,7 @@ describe("what is no credential", () => {
     }
   });
 
-  test("abuse 46: an ID token, and every forgery, is invalid_token at userinfo and inactive at introspection", async ({ server }) => {
+  test("abuse 46: ID tokens and forged tokens return invalid_token at userinfo and are inactive at introspection", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, browser, { scope: "openid email" });
@@ -110,9 +110,7 @@ describe("what is no credential", () => {
     expect((await server.introspect(web, tokens.access_token)).body.active).toBe(true);
   });
 
-  test("abuse 48: a guard of this server's tokens refuses every forgery, ID tokens, foreign audiences and expired ones", async ({
-    server,
-  }) => {
+  test("abuse 48: a guard rejects forged and expired tokens, ID tokens and tokens for another audience", async ({ server }) => {
     const resource = "https://crm.example.test/mcp";
     const guard = createGuard({ resource, authorizationServers: [server.url], scopes: ["crm:read"] });
     const guarded = await serve("node:http", guard);
@@ -127,7 +125,12 @@ describe("what is no credential", () => {
       const expired = signed(headerOf(good), { ...claimsOf(good), iat: past - 900, exp: past }, ownKey(server));
       const { browser } = await server.signedInUser();
       const { id_token } = await server.tokens(server.clients.web, browser, { scope: "openid" });
-      const bad = [["foreign aud", elsewhere], ["expired", expired], ["an ID token", id_token], ...(await forged(server, good))] as const;
+      const bad = [
+        ["another audience", elsewhere],
+        ["expired", expired],
+        ["an ID token", id_token],
+        ...(await forged(server, good)),
+      ] as const;
       for (const [what, token] of bad) {
         if (token.includes("%") || token.length > 9000) continue;
         const response = await call(token);
@@ -142,7 +145,7 @@ describe("what is no credential", () => {
     }
   });
 
-  test("abuse 63: logout takes no forged token, but an expired one of its own", async ({ server }) => {
+  test("abuse 63: logout rejects forged tokens and accepts an expired token that the server issued", async ({ server }) => {
     const { login } = await server.signedInUser();
     const logout = (token: string) =>
       fetch(`${server.url}/auth/logout`, { method: "POST", headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
@@ -158,7 +161,7 @@ describe("what is no credential", () => {
     expect(await logout(expired)).toBe(200);
   });
 
-  test("abuse 50: gRPC introspection without a credential, and the token core for a resource server", async ({ server }) => {
+  test("abuse 50: gRPC introspection requires client credentials, and the token core refuses them", async ({ server }) => {
     const client = new Client(server.grpc, credentials.createInsecure());
     const raw = (bytes: Buffer) => bytes;
     const call = (path: string, authorization?: string): Promise<number> =>
@@ -184,8 +187,10 @@ describe("what is no credential", () => {
   });
 });
 
-describe("abuse 72: scripts of other origins", () => {
-  test("may read neither authorize nor introspection nor sign-in nor anything of a session", async ({ server }) => {
+describe("abuse 72: CORS", () => {
+  test("authorize, introspection, sign-in and session endpoints allow no other origin; token, revocation, registration and JWKS allow any, without credentials", async ({
+    server,
+  }) => {
     const origin = { origin: "https://evil.test" };
     for (const path of ["/oauth/authorize", "/login", "/account", "/consents/", "/auth/verify", "/health", "/metrics"]) {
       expect([path, (await server.get(path, origin)).headers.get("access-control-allow-origin")]).toEqual([path, null]);

@@ -9,7 +9,7 @@ interface Endpoint {
   readonly method: "GET" | "POST" | "DELETE";
   readonly shape: Shape;
   readonly media?: string;
-  /** A body that is good as far as its form goes. */
+  /** A well-formed body. */
   readonly good?: string;
 }
 
@@ -90,7 +90,7 @@ const ALL = [...FORMS, ...JSONS, ...BARE, ...GETS];
 
 const CREDENTIAL = ["Authorization", basicAuth("web", "web-secret")] as const;
 
-/** Whether a refusal has the form that callers of this endpoint read. What the parser of HTTP refuses itself has no body at all. */
+/** Expects a refusal in the error format of the endpoint. Connect refuses some requests without a body. */
 function assertShape({ status, headers, text }: RawAnswer, shape: Shape): void {
   if (shape === "page") {
     expect(headers.get("content-type")).toContain("text/html");
@@ -118,7 +118,7 @@ function assertShape({ status, headers, text }: RawAnswer, shape: Shape): void {
   if (shape === "api" || status !== 429) expect(typeof body.message).toBe("string");
 }
 
-/** One refusal: in the range of the client's faults, in the endpoint's form. @param among the statuses that will do */
+/** Expects one of the statuses `among`, in the error format of the endpoint. */
 async function assertRefused(server: TestServer, endpoint: Endpoint, request: Partial<RawRequest>, among: readonly number[]) {
   const { path, method, media, shape } = endpoint;
   const { headers = [], ...rest } = request;
@@ -133,7 +133,7 @@ const OTHERS = ["text/plain", "multipart/form-data; boundary=x", "application/xm
 const many = (parameter: (index: number) => string, count: number): string =>
   Array.from({ length: count }, (_, index) => parameter(index)).join("&");
 
-describe("abuse 67, 68, 69, 70: a malformed form is answered 4xx in the endpoint's shape", () => {
+describe("abuse 67, 68, 69, 70: a malformed form returns 4xx in the error format of the endpoint", () => {
   test.for(FORMS)("$path", async (endpoint, { server }) => {
     const good = endpoint.good ?? "";
     for (const media of [...OTHERS, JSON_TYPE, `${FORM}, ${JSON_TYPE}`]) {
@@ -158,7 +158,7 @@ describe("abuse 67, 68, 69, 70: a malformed form is answered 4xx in the endpoint
       many(() => "a=1", 1200),
     ];
     for (const body of malformed) await assertRefused(server, endpoint, { body }, [400]);
-    // An application that signs a user out may leave everything out (RP-Initiated Logout §2); then the user is asked.
+    // RP-Initiated Logout §2: every parameter is optional; without any, the user is asked to confirm.
     if (endpoint.path !== "/logout") await assertRefused(server, endpoint, { body: "" }, [400, 401, 403]);
     await assertRefused(server, endpoint, { body: `${good}&x=${"a".repeat(65_536 - good.length - 2)}` }, [400, 413]);
     for (const coding of ["gzip", "identity, gzip", "br", "x"]) {
@@ -169,7 +169,7 @@ describe("abuse 67, 68, 69, 70: a malformed form is answered 4xx in the endpoint
 
 const deep = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-describe("malformed JSON is answered 4xx in the endpoint's shape", () => {
+describe("malformed JSON returns 4xx in the error format of the endpoint", () => {
   test.for(JSONS)("$path", async (endpoint, { server }) => {
     const good = endpoint.good ?? "";
     for (const media of [...OTHERS, FORM, `${JSON_TYPE}, ${FORM}`]) {
@@ -182,7 +182,7 @@ describe("malformed JSON is answered 4xx in the endpoint's shape", () => {
     await assertRefused(server, endpoint, { headers: twice, body: good }, [400, 415]);
     const inside = good.slice(1, -1);
     const malformed = ["{", "nul", '"', "[]", "1", '"x"', "true", "null", `${good}${good}`, deep(9), deep(30_000), `{${inside},"x":\0}`];
-    // What protobuf's JSON does not know is skipped unread, as a later release may have sent it.
+    // Protobuf JSON skips unknown members unread, because a later release may send them.
     const unstorable = [
       `\ufeff${good}`,
       `{${inside},"x":${'{"x":'.repeat(2000)}1${"}".repeat(2000)}}`,
@@ -193,7 +193,7 @@ describe("malformed JSON is answered 4xx in the endpoint's shape", () => {
       await assertRefused(server, endpoint, { body }, [400, 413]);
     }
     await assertRefused(server, endpoint, { body: "" }, [400]);
-    // Connect's word for what is too large, resource_exhausted, is 429 on HTTP.
+    // Connect reports a message that is too large as resource_exhausted, which is 429 on HTTP.
     await assertRefused(
       server,
       endpoint,
@@ -205,51 +205,57 @@ describe("malformed JSON is answered 4xx in the endpoint's shape", () => {
     }
   });
 
-  test.for(JSONS.filter(({ path }) => path.startsWith("/auth/")))("$path is strict", async (endpoint, { server }) => {
-    for (const extra of ['"role":"operator"', '"__proto__":{"role":"operator"}', '"constructor":1', '"emailVerified":true']) {
-      await assertRefused(server, endpoint, { body: `{${(endpoint.good ?? "").slice(1, -1)},${extra}}` }, [400]);
-    }
-    for (const email of ['["a@example.test"]', "null", "{}", "1", '"\\ud800@example.test"', '"a\\u0000@example.test"']) {
-      await assertRefused(server, endpoint, { body: `{"email":${email},"password":"x"}` }, [400]);
-    }
-  });
+  test.for(JSONS.filter(({ path }) => path.startsWith("/auth/")))(
+    "$path rejects unknown members and email values of other types",
+    async (endpoint, { server }) => {
+      for (const extra of ['"role":"operator"', '"__proto__":{"role":"operator"}', '"constructor":1', '"emailVerified":true']) {
+        await assertRefused(server, endpoint, { body: `{${(endpoint.good ?? "").slice(1, -1)},${extra}}` }, [400]);
+      }
+      for (const email of ['["a@example.test"]', "null", "{}", "1", '"\\ud800@example.test"', '"a\\u0000@example.test"']) {
+        await assertRefused(server, endpoint, { body: `{"email":${email},"password":"x"}` }, [400]);
+      }
+    },
+  );
 });
 
-describe("what no endpoint takes", () => {
+describe("hostile requests", () => {
   const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND", "TRACE", "QUERY"];
-  test.for(ALL)("$method $path", async (endpoint, { server }) => {
-    const served = new Set(
-      ALL.filter(({ path }) => path === endpoint.path).flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
-    );
-    for (const method of METHODS.filter((each) => !served.has(each))) {
-      const answer = await rawExchange(server.url, { method, target: endpoint.path });
-      expect([method, endpoint.path, answer.status]).toEqual([method, endpoint.path, 405]);
-      assertShape(answer, endpoint.shape);
-    }
-    const { path, method, media, good } = endpoint;
-    const body = good === undefined ? {} : { body: good };
-    const type = media === undefined ? [] : [["Content-Type", media] as const];
-    const queries = ["%zz=%", "%00=%00", "%ff", many((index) => `p${index}`, 1200), `a=${"b".repeat(8000)}`, "?&&==&", "__proto__=1"];
-    for (const query of queries) await unharmed(server, { method, target: `${path}?${query}`, headers: [...type, CREDENTIAL], ...body });
-    const authorizations = ["", "Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Basic Og==", "Basic /w==", "Bearer", "Bearer a b"];
-    for (const value of [...authorizations, `Bearer ${"a".repeat(9000)}`, "Bearer a.b.c", "Digest x", "\u00ff", "Basic YTpi, Bearer x"]) {
-      await unharmed(server, { method, target: path, headers: [...type, ["Authorization", value]], ...body });
-    }
-    const twice = await rawExchange(server.url, { method, target: path, headers: [...type, CREDENTIAL, CREDENTIAL], ...body });
-    expect([path, twice.status >= 400 && twice.status < 500, twice.status]).toEqual([path, true, twice.status]);
-    const odd = [
-      ["Cookie", "countersign=\u0080; countersign-visitor=%zz; =; ;;"],
-      ["Accept", "*/*;q=x, ,,/"],
-      ["If-None-Match", '"'],
-      ["Origin", "null"],
-      ["X-Forwarded-For", "not an address"],
-      ["Expect", "100-continue"],
-    ] as const;
-    for (const header of odd) await unharmed(server, { method, target: path, headers: [...type, CREDENTIAL, header], ...body });
-    await unharmed(server, { method, target: `http://evil.test${path}`, headers: [...type, CREDENTIAL], ...body });
-    const huge = await rawExchange(server.url, { method, target: path, headers: [["X-Huge", "a".repeat(20_000)]] });
-    expect(huge.status).toBe(431);
-  });
+  test.for(ALL)(
+    "$method $path returns 405 for other methods and no 5xx for malformed queries and headers",
+    async (endpoint, { server }) => {
+      const served = new Set(
+        ALL.filter(({ path }) => path === endpoint.path).flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
+      );
+      for (const method of METHODS.filter((each) => !served.has(each))) {
+        const answer = await rawExchange(server.url, { method, target: endpoint.path });
+        expect([method, endpoint.path, answer.status]).toEqual([method, endpoint.path, 405]);
+        assertShape(answer, endpoint.shape);
+      }
+      const { path, method, media, good } = endpoint;
+      const body = good === undefined ? {} : { body: good };
+      const type = media === undefined ? [] : [["Content-Type", media] as const];
+      const queries = ["%zz=%", "%00=%00", "%ff", many((index) => `p${index}`, 1200), `a=${"b".repeat(8000)}`, "?&&==&", "__proto__=1"];
+      for (const query of queries) await unharmed(server, { method, target: `${path}?${query}`, headers: [...type, CREDENTIAL], ...body });
+      const authorizations = ["", "Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Basic Og==", "Basic /w==", "Bearer", "Bearer a b"];
+      for (const value of [...authorizations, `Bearer ${"a".repeat(9000)}`, "Bearer a.b.c", "Digest x", "\u00ff", "Basic YTpi, Bearer x"]) {
+        await unharmed(server, { method, target: path, headers: [...type, ["Authorization", value]], ...body });
+      }
+      const twice = await rawExchange(server.url, { method, target: path, headers: [...type, CREDENTIAL, CREDENTIAL], ...body });
+      expect([path, twice.status >= 400 && twice.status < 500, twice.status]).toEqual([path, true, twice.status]);
+      const odd = [
+        ["Cookie", "countersign=\u0080; countersign-visitor=%zz; =; ;;"],
+        ["Accept", "*/*;q=x, ,,/"],
+        ["If-None-Match", '"'],
+        ["Origin", "null"],
+        ["X-Forwarded-For", "not an address"],
+        ["Expect", "100-continue"],
+      ] as const;
+      for (const header of odd) await unharmed(server, { method, target: path, headers: [...type, CREDENTIAL, header], ...body });
+      await unharmed(server, { method, target: `http://evil.test${path}`, headers: [...type, CREDENTIAL], ...body });
+      const huge = await rawExchange(server.url, { method, target: path, headers: [["X-Huge", "a".repeat(20_000)]] });
+      expect(huge.status).toBe(431);
+    },
+  );
 
   test.for([
     "/oauth/%2e%2e/oauth/token",
@@ -267,7 +273,7 @@ describe("what no endpoint takes", () => {
     "/constructor",
     "/__proto__",
     "/api/clients/",
-  ])("%s leads nowhere", async (target, { server }) => {
+  ])("%s returns 4xx", async (target, { server }) => {
     for (const method of ["GET", "POST", "DELETE"]) {
       const answer = await rawExchange(server.url, {
         method,
@@ -280,7 +286,7 @@ describe("what no endpoint takes", () => {
     }
   });
 
-  test("bytes that are no HTTP, or break off, harm nothing", async ({ server }) => {
+  test("malformed or truncated HTTP returns no 5xx", async ({ server }) => {
     const host = `Host: x\r\nContent-Type: ${FORM}\r\n`;
     const broken = [
       "\0\0\0\0\r\n\r\n",
@@ -304,7 +310,7 @@ describe("what no endpoint takes", () => {
     }
   });
 
-  test("afterwards the server is well, nothing was a fault, and no name that was sent is in a metric", async ({ server }) => {
+  test("the server stays healthy, logs no fault, and no name that was sent appears in the metrics", async ({ server }) => {
     expect(server.faults()).toEqual([]);
     expect((await server.get("/health")).body.status).toBe("ok");
     expect((await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" })).status).toBe(200);
@@ -312,7 +318,7 @@ describe("what no endpoint takes", () => {
   });
 });
 
-/** Whatever the answer is, it is no fault of the server. */
+/** Expects any status below 500. */
 async function unharmed(server: TestServer, request: RawRequest): Promise<void> {
   const { status } = await rawExchange(server.url, request);
   expect([request.target.slice(0, 60), status >= 200 && status < 500, status]).toEqual([request.target.slice(0, 60), true, status]);

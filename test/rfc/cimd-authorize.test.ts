@@ -10,7 +10,7 @@ import { describe, startServer, type TestServer } from "../support/server.ts";
 
 let site: Publisher;
 let server: TestServer;
-/** Every test publishes at an address of its own, so that none meets what another left in the cache. */
+/** Every test publishes at its own URL, so that no test reads what another left in the cache. */
 let at = 0;
 let documents: Map<string, unknown>;
 
@@ -34,7 +34,7 @@ beforeEach(() => {
 const address = (path: string) => `https://localhost:${site.port}${path}`;
 const REDIRECT = "https://app.client.example.test/cb";
 
-/** Publishes a document and answers the client that it describes. */
+/** Publishes a document and returns the client that it describes. */
 function published(members: object = {}, redirectUri = REDIRECT): TestClient {
   at += 1;
   const path = `/clients/${at}.json`;
@@ -51,7 +51,7 @@ const authorize = (clientId: string, fields: Record<string, string> = {}) =>
   server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge, ...fields }));
 
 describe("docs/protocol.md#metadata-documents: clients of metadata documents", () => {
-  test("a document makes a client whose verified host the user is shown", async () => {
+  test("the consent page shows the unverified name and the verified host of the client", async () => {
     const { browser } = await server.signedInUser();
     const client = published();
     const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
@@ -62,7 +62,7 @@ describe("docs/protocol.md#metadata-documents: clients of metadata documents", (
     expect(page.html).toContain("app.client.example.test");
   });
 
-  test("the whole way: code, tokens, userinfo, refresh, for the realm's scopes at most", async () => {
+  test("a client gets a code, tokens, userinfo and refreshed tokens, limited to the realm's scopes", async () => {
     const { browser, id } = await server.signedInUser();
     const client = published({ grant_types: ["authorization_code", "refresh_token"], scope: "openid notes:read crm:admin" });
     const tokens = await server.tokens(client, browser, { scope: "openid notes:read crm:admin" });
@@ -81,19 +81,19 @@ describe("docs/protocol.md#metadata-documents: clients of metadata documents", (
 
   test.for([
     ["Claude Code", PUBLISHED.claudeCode, "http://localhost:52163/callback"],
-    ["Claude Code by address", PUBLISHED.claudeCode, "http://127.0.0.1:52163/callback"],
+    ["Claude Code at 127.0.0.1", PUBLISHED.claudeCode, "http://127.0.0.1:52163/callback"],
     ["VS Code", PUBLISHED.vsCode, "http://127.0.0.1:33418/"],
     ["VS Code on the web", PUBLISHED.vsCode, "https://vscode.dev/redirect"],
     ["opencode", PUBLISHED.openCode, "http://127.0.0.1:19876/callback"],
-    ["ChatGPT, as the public client that it also is", PUBLISHED.chatGpt, "https://chatgpt.com/connector_platform_oauth_redirect"],
-  ] as const)("%s gets its tokens with what it publishes", async ([, document, redirectUri]) => {
+    ["ChatGPT as a public client", PUBLISHED.chatGpt, "https://chatgpt.com/connector_platform_oauth_redirect"],
+  ] as const)("%s gets and refreshes tokens with its published document", async ([, document, redirectUri]) => {
     const { browser } = await server.signedInUser();
     const client = published(document, redirectUri);
     const tokens = await server.tokens(client, browser);
     expect((await server.refresh(client, tokens.refresh_token)).status).toBe(200);
   });
 
-  test("the client is named by the string, and by nothing that means the same", async () => {
+  test("a client_id that differs only in the case of its host returns invalid_client", async () => {
     const client = published();
     const other = client.clientId.replace("localhost", "LOCALHOST");
     const answer = await authorize(other);
@@ -101,13 +101,13 @@ describe("docs/protocol.md#metadata-documents: clients of metadata documents", (
   });
 });
 
-describe("when a user is asked", () => {
+describe("consent to clients of metadata documents", () => {
   const isAsked = async (client: TestClient, browser: Awaited<ReturnType<TestServer["signedInUser"]>>["browser"]) => {
     const visit = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     return visit.html.includes('name="decision"');
   };
 
-  test("a consent is remembered for a client that is answered at a host of its own", async () => {
+  test("is remembered for a client whose redirect URI is an https host", async () => {
     const { browser } = await server.signedInUser();
     const client = published();
     expect(await isAsked(client, browser)).toBe(true);
@@ -116,34 +116,37 @@ describe("when a user is asked", () => {
   });
 
   test.for([
-    ["loopback", { redirect_uris: ["http://127.0.0.1/cb"] }, "http://127.0.0.1:5000/cb"],
-    ["a scheme of its own", { redirect_uris: ["com.example.app:/cb"] }, "com.example.app:/cb"],
-    ["loopback among others", { redirect_uris: [REDIRECT, "http://localhost/cb"] }, REDIRECT],
-  ] as const)("OAuth 2.1 §7.3.1: never for one with %s: any program could pose as it", async ([, members, redirectUri]) => {
-    const { browser } = await server.signedInUser();
-    const client = published(members, redirectUri);
-    await server.tokens(client, browser);
-    expect(await isAsked(client, browser)).toBe(true);
-    const silent = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge, prompt: "none" }));
-    expect(new URLSearchParams(silent.url.slice(silent.url.indexOf("?") + 1)).get("error")).toBe("consent_required");
-  });
+    ["a loopback redirect URI", { redirect_uris: ["http://127.0.0.1/cb"] }, "http://127.0.0.1:5000/cb"],
+    ["a private-use scheme", { redirect_uris: ["com.example.app:/cb"] }, "com.example.app:/cb"],
+    ["a loopback redirect URI beside an https one", { redirect_uris: [REDIRECT, "http://localhost/cb"] }, REDIRECT],
+  ] as const)(
+    "OAuth 2.1 §7.3.1: is never remembered for a client with %s, which any program could imitate",
+    async ([, members, redirectUri]) => {
+      const { browser } = await server.signedInUser();
+      const client = published(members, redirectUri);
+      await server.tokens(client, browser);
+      expect(await isAsked(client, browser)).toBe(true);
+      const silent = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge, prompt: "none" }));
+      expect(new URLSearchParams(silent.url.slice(silent.url.indexOf("?") + 1)).get("error")).toBe("consent_required");
+    },
+  );
 
   test.for([
-    ["a further redirect host", { redirect_uris: [REDIRECT, "https://new.example.test/cb"] }, true],
+    ["another redirect host requires consent again", { redirect_uris: [REDIRECT, "https://new.example.test/cb"] }, true],
     [
-      "a new way to authenticate",
+      "another authentication method requires consent again",
       { jwks: { keys: [keyFor("EdDSA", "k").jwk] }, token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] },
       true,
     ],
-    ["a new name", { client_name: "Renamed" }, false],
-    ["another path at the same host", { redirect_uris: [REDIRECT, `${REDIRECT}/two`] }, false],
-  ] as const)('CIMD "Changes": %s in the document makes the remembered consent void or not', async ([, change, asked]) => {
+    ["a new client_name keeps the consent", { client_name: "Renamed" }, false],
+    ["another redirect path at the same host keeps the consent", { redirect_uris: [REDIRECT, `${REDIRECT}/two`] }, false],
+  ] as const)('CIMD "Changes": %s', async ([, change, asked]) => {
     const { browser } = await server.signedInUser();
     const client = published();
     await server.tokens(client, browser, { scope: "openid notes:read" });
     republished(client, change);
     await withFreshCache(async (fresh) => {
-      // The cookie is for the host, whatever its port; the pages that follow are those of the issuer.
+      // Cookies ignore the port, so the user is signed in at the second server too; its redirects lead to the issuer's pages.
       const visit = async (scope: string) => {
         const path = server.authorizeUrl(client, { code_challenge: server.pkce().challenge, scope });
         const location = (await browser.request(new URL(path, fresh).href)).headers.get("location") ?? "";
@@ -156,7 +159,7 @@ describe("when a user is asked", () => {
   });
 });
 
-/** A second process over the same database, which has fetched nothing yet. */
+/** Runs a second server on the same database, with an empty cache of documents. */
 async function withFreshCache(use: (url: string) => Promise<void>): Promise<void> {
   const [port, grpcPort] = [await freePort(), await freePort()];
   const config = loadConfig({
@@ -176,7 +179,7 @@ async function withFreshCache(use: (url: string) => Promise<void>): Promise<void
   }
 }
 
-describe("a client_id that may not be fetched", () => {
+describe("refused client_id URLs and documents", () => {
   const refused = async (clientId: string) => {
     const connections = site.connections();
     const answer = await authorize(clientId);
@@ -186,26 +189,26 @@ describe("a client_id that may not be fetched", () => {
   };
 
   test.for([
-    ["http", () => address("/x.json").replace("https:", "http:")],
+    ["the scheme http", () => address("/x.json").replace("https:", "http:")],
     ["a fragment", () => `${address("/x.json")}#a`],
     ["a query", () => `${address("/x.json")}?a=1`],
     ["dot segments", () => address("/a/../x.json")],
     ["encoded dot segments", () => address("/a/%2e%2e/x.json")],
     ["no path", () => address("")],
-    ["a bare path", () => address("/")],
+    ["the root path", () => address("/")],
     ["userinfo", () => address("/x.json").replace("localhost", "me@localhost")],
     ["an IPv4 literal", () => address("/x.json").replace("localhost", "127.0.0.1")],
-    ["an IPv4 literal in disguise", () => address("/x.json").replace("localhost", "0x7f.1")],
+    ["a hexadecimal IPv4 literal", () => address("/x.json").replace("localhost", "0x7f.1")],
     ["an IPv6 literal", () => address("/x.json").replace("localhost", "[::1]")],
-    ["a name that ends in a dot", () => address("/x.json").replace("localhost", "localhost.")],
-    ["a name of the inside", () => address("/x.json").replace("localhost", "metadata.internal")],
-    ["ourselves", () => `https://localhost:${server.config.port}/x.json`],
-  ] as const)("abuse 53: refuses %s, and connects nowhere", async ([, clientId]) => {
+    ["a host name with a trailing dot", () => address("/x.json").replace("localhost", "localhost.")],
+    ["a host name under .internal", () => address("/x.json").replace("localhost", "metadata.internal")],
+    ["the server's own URL", () => `https://localhost:${server.config.port}/x.json`],
+  ] as const)("abuse 53: rejects %s without opening a connection", async ([, clientId]) => {
     documents.set("/x.json", { client_id: clientId(), client_name: "x", redirect_uris: [REDIRECT] });
     expect((await refused(clientId())).connections).toBe(0);
   });
 
-  test("abuse 55: a redirect to a good document", async () => {
+  test("abuse 55: rejects a redirect to a valid document", async () => {
     const good = published();
     site.serve((request, response) => {
       const document = documents.get(request.url ?? "");
@@ -215,14 +218,14 @@ describe("a client_id that may not be fetched", () => {
     expect((await refused(address("/moved.json"))).connections).toBe(1);
   });
 
-  test("abuse 55: 5 121 bytes", async () => {
+  test("abuse 55: rejects a document of 5 121 bytes", async () => {
     const client = published();
     const size = JSON.stringify(documents.get(new URL(client.clientId).pathname)).length;
     republished(client, { more: "x".repeat(5_121 - size - ',"more":""'.length) });
     await refused(client.clientId);
   });
 
-  test("abuse 55: one byte a second", async () => {
+  test("abuse 55: rejects a document that arrives at one byte a second", async () => {
     site.serve((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       const drip = setInterval(() => {
@@ -236,7 +239,7 @@ describe("a client_id that may not be fetched", () => {
     expect(dripped).toBeLessThanOrEqual(6);
   });
 
-  test("abuse 57: a document for another client_id; it is not kept", async () => {
+  test("abuse 57: rejects a document with another client_id and does not cache it", async () => {
     const client = published();
     const path = new URL(client.clientId).pathname;
     republished(client, { client_id: `${client.clientId}x` });
@@ -248,16 +251,16 @@ describe("a client_id that may not be fetched", () => {
 
   test.for([
     ["a secret", { client_secret: "s" }],
-    ["a shared-secret method", { token_endpoint_auth_method: "client_secret_basic" }],
+    ["a shared-secret authentication method", { token_endpoint_auth_method: "client_secret_basic" }],
     ["a private key", { jwks: { keys: [{ kty: "OKP", crv: "Ed25519", x: "x", d: "d" }] } }],
-    ["private_key_jwt and no keys", { token_endpoint_auth_method: "private_key_jwt" }],
-    ["no redirect URI that may be", { redirect_uris: ["javascript:alert(1)"] }],
+    ["private_key_jwt but no keys", { token_endpoint_auth_method: "private_key_jwt" }],
+    ["no permitted redirect URI", { redirect_uris: ["javascript:alert(1)"] }],
     ["no name", { client_name: undefined }],
-  ] as const)("CIMD §4.1: a document with %s", async ([, members]) => {
+  ] as const)("CIMD §4.1: rejects a document with %s", async ([, members]) => {
     await refused(published(members).clientId);
   });
 
-  test("a redirect URI that the document does not list is reported, not followed", async () => {
+  test("a redirect_uri that the document does not list returns 400 without a redirect", async () => {
     const { clientId } = published();
     const answer = await server.get(
       server.authorizeUrl({ clientId, redirectUri: "https://evil.example/cb" }, { code_challenge: server.pkce().challenge }),

@@ -48,7 +48,7 @@ beforeEach(() => {
   served = true;
 });
 
-/** A document in the shape of ChatGPT's, at an address of its own. */
+/** Publishes a copy of ChatGPT's document at its own URL. */
 function published(members: object = {}): TestClient {
   at += 1;
   const path = `/clients/${at}.json`;
@@ -64,7 +64,7 @@ function published(members: object = {}): TestClient {
 }
 const publicClient = () => published({ token_endpoint_auth_method: "none", jwks_uri: undefined });
 
-const by = ({ clientId }: TestClient, key: TestKey = rsa, claims: object = {}) => ({
+const assertionBy = ({ clientId }: TestClient, key: TestKey = rsa, claims: object = {}) => ({
   client_assertion_type: ASSERTION_TYPE,
   client_assertion: anAssertion(key, { clientId, audience: server.config.issuer, now: Math.floor(Date.now() / 1000), claims }),
 });
@@ -72,24 +72,24 @@ const token = (fields: Record<string, string | undefined>): Promise<Answer> => s
 const statusAndError = ({ status, body }: Answer) => [status, body.error];
 
 describe("CIMD and private_key_jwt", () => {
-  test("ChatGPT's shape: RS256 with keys at its jwks_uri, at the code and at each refresh", async () => {
+  test("ChatGPT's document: redemption and refresh require an RS256 assertion signed with a key of its jwks_uri", async () => {
     const { browser } = await server.signedInUser();
     const client = published();
     const code = await server.code(client, browser);
     expect(statusAndError(await token({ ...code, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
-    expect(statusAndError(await token({ ...code, ...by(client, keyFor("RS256", "r1")) }))).toEqual([401, "invalid_client"]);
-    expect(statusAndError(await token({ ...code, ...by(client, rsa, { aud: `${server.config.issuer}/oauth/token` }) }))).toEqual([
+    expect(statusAndError(await token({ ...code, ...assertionBy(client, keyFor("RS256", "r1")) }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, ...assertionBy(client, rsa, { aud: `${server.config.issuer}/oauth/token` }) }))).toEqual([
       401,
       "invalid_client",
     ]);
-    const first = await token({ ...code, ...by(client) });
+    const first = await token({ ...code, ...assertionBy(client) });
     expect(first.status).toBe(200);
     const refresh = { grant_type: "refresh_token", refresh_token: first.body.refresh_token };
     expect(statusAndError(await token({ ...refresh, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
-    expect((await token({ ...refresh, ...by(client) })).status).toBe(200);
+    expect((await token({ ...refresh, ...assertionBy(client) })).status).toBe(200);
   });
 
-  test("operators have it explained like any other: the client as it was when the code was issued", async () => {
+  test("explain evaluates the client as it was when the code was issued", async () => {
     const { browser } = await server.signedInUser();
     const client = published();
     const { code_verifier = "", ...code } = await server.code(client, browser);
@@ -98,7 +98,7 @@ describe("CIMD and private_key_jwt", () => {
     const taken = await tokenRequest.mutate({ parameters });
     expect(taken.granted).toBeDefined();
     expect(taken.rules.find(({ rule }) => rule === "client_proven")?.verdict).toBe("taken_for_granted");
-    const proven = await tokenRequest.mutate({ parameters: { ...parameters, ...by(client) } });
+    const proven = await tokenRequest.mutate({ parameters: { ...parameters, ...assertionBy(client) } });
     expect(new Set(proven.rules.map(({ verdict }) => verdict))).toEqual(new Set(["passed"]));
     const { rules } = await tokenRequest.mutate({ parameters: { ...parameters, code: "another" } });
     expect(rules.find(({ verdict }) => verdict === "refused")).toMatchObject({
@@ -106,33 +106,33 @@ describe("CIMD and private_key_jwt", () => {
       reason: "nothing_granted_to_document",
       error: "invalid_grant",
     });
-    expect((await token({ ...code, code_verifier, ...by(client) })).status).toBe(200);
+    expect((await token({ ...code, code_verifier, ...assertionBy(client) })).status).toBe(200);
   });
 
-  test("docs/protocol.md#metadata-documents: where the document lists none too, both ways hold, and a presented assertion is always verified", async () => {
+  test("docs/protocol.md#metadata-documents: a document that also lists none permits requests without an assertion, and an assertion that is sent is verified", async () => {
     const { browser } = await server.signedInUser();
     const client = published({ token_endpoint_auth_methods_supported: ["none", "private_key_jwt"] });
     const code = await server.code(client, browser);
-    expect(statusAndError(await token({ ...code, client_id: client.clientId, ...by(client, keyFor("RS256", "r1")) }))).toEqual([
+    expect(statusAndError(await token({ ...code, client_id: client.clientId, ...assertionBy(client, keyFor("RS256", "r1")) }))).toEqual([
       401,
       "invalid_client",
     ]);
-    expect((await token({ ...code, ...by(client) })).status).toBe(200);
+    expect((await token({ ...code, ...assertionBy(client) })).status).toBe(200);
     expect((await token({ ...(await server.code(client, browser)), client_id: client.clientId })).status).toBe(200);
   });
 
-  test("docs/protocol.md#metadata-documents: a client of a document has no secret", async () => {
+  test("docs/protocol.md#metadata-documents: a public client that sends a secret or an assertion is refused", async () => {
     const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
     expect(statusAndError(await token({ ...code, client_id: client.clientId, client_secret: "s" }))).toEqual([401, "invalid_client"]);
-    expect(statusAndError(await token({ ...code, ...by(client) }))).toEqual([401, "invalid_client"]);
+    expect(statusAndError(await token({ ...code, ...assertionBy(client) }))).toEqual([401, "invalid_client"]);
     expect((await token({ ...code, client_id: client.clientId })).status).toBe(200);
   });
 });
 
 describe("CIMD at the token endpoint", () => {
-  test("the document is not fetched: code and grant keep the client as it was", async () => {
+  test("redemption and refresh do not fetch the document", async () => {
     const { browser } = await server.signedInUser();
     const client = publicClient();
     const code = await server.code(client, browser);
@@ -146,7 +146,7 @@ describe("CIMD at the token endpoint", () => {
     expect(site.connections()).toBe(before);
   });
 
-  test("RFC 6749 §4.1.3, abuse 21: another's code, and it stays good for its own client", async () => {
+  test("RFC 6749 §4.1.3, abuse 21: another client's code returns invalid_grant and stays valid for its own client", async () => {
     const { browser } = await server.signedInUser();
     const [own, other] = [publicClient(), publicClient()];
     const code = await server.code(own, browser);
@@ -154,7 +154,7 @@ describe("CIMD at the token endpoint", () => {
     expect((await server.token(own, code)).status).toBe(200);
   });
 
-  test("a code or refresh token that no one was given; no one is asked for the document", async () => {
+  test("an unknown code or refresh token returns invalid_grant without fetching the document", async () => {
     const client = publicClient();
     const before = site.connections();
     const invented = { grant_type: "authorization_code", code: "x".repeat(43), redirect_uri: REDIRECT, code_verifier: "v".repeat(43) };
@@ -164,7 +164,7 @@ describe("CIMD at the token endpoint", () => {
     expect(site.connections()).toBe(before);
   });
 
-  test("a replayed refresh token ends the family", async () => {
+  test("a replayed refresh token revokes the family", async () => {
     const { browser } = await server.signedInUser();
     const client = publicClient();
     const { refresh_token } = await server.tokens(client, browser);
@@ -173,7 +173,7 @@ describe("CIMD at the token endpoint", () => {
     expect(statusAndError(await server.refresh(client, second.body.refresh_token))).toEqual([400, "invalid_grant"]);
   });
 
-  test("grants that such a client cannot have are not given to it by asking", async () => {
+  test("client_credentials returns invalid_client to a client of a metadata document", async () => {
     const client = publicClient();
     expect(statusAndError(await server.token(client, { grant_type: "client_credentials", scope: "notes:read" }))).toEqual([
       401,
@@ -181,7 +181,7 @@ describe("CIMD at the token endpoint", () => {
     ]);
   });
 
-  test("docs/protocol.md#client-resolution: a client registered under such an id comes first, and its document is not looked at", async () => {
+  test("docs/protocol.md#client-resolution: a client registered with a URL as client_id takes precedence, and its document is not fetched", async () => {
     const clientId = `https://localhost:${site.port}/registered.json`;
     documents.set("/registered.json", { client_id: clientId, client_name: "Document", redirect_uris: [REDIRECT] });
     const before = site.connections();
@@ -199,7 +199,7 @@ describe("CIMD at the token endpoint", () => {
 });
 
 describe("CIMD_ENABLED=false", () => {
-  test("an URL names no client, no one is asked, and the metadata says so", async () => {
+  test("rejects a URL as client_id without fetching it, and the server metadata announces no support", async () => {
     const off = await startServer({ env: { CIMD_ENABLED: "false" } });
     try {
       const client = publicClient();
@@ -216,8 +216,8 @@ describe("CIMD_ENABLED=false", () => {
   });
 });
 
-describe("CIMD §8.6: a listener that others can reach", () => {
-  test("loopback is no one's place to publish then, and it is not connected to", async () => {
+describe("CIMD §8.6: HOST=0.0.0.0", () => {
+  test("rejects a client_id on loopback without connecting to it", async () => {
     const open = await startServer({ env: { HOST: "0.0.0.0" } });
     try {
       const client = publicClient();

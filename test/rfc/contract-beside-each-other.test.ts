@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
-/** Few enough at once that no one is refused for want of room on a slow machine. More of it, and otherwise, for a search by hand. */
+/** Low enough that a slow machine refuses no request for lack of capacity. Raise or vary the values to search by hand. */
 const { CROWD_SEED = "1", CROWD_USERS = "6", CROWD_MOMENTS = "20", CROWD_ACTS = "12" } = process.env;
 const { TEST_DATABASE_URL } = process.env;
 
@@ -47,7 +47,7 @@ async function startFleet(url: string): Promise<Fleet> {
   return { processes: [...fronts, ...(await Promise.all(cores))], fronts, outbox: join(DATA_DIR, "outbox") };
 }
 
-/** One statement of the test's own, on a connection of its own. */
+/** Runs one statement on a separate connection. */
 async function ask<Row>(url: string, text: string): Promise<readonly Row[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -57,17 +57,17 @@ async function ask<Row>(url: string, text: string): Promise<readonly Row[]> {
     .finally(() => client.end());
 }
 
-/** PostgreSQL looks for rings after so long, which is before the service gives up: it counts them then, also those that a second try would hide. */
-const countRings = (url: string) => ask(url, `alter database "${new URL(url).pathname.slice(1)}" set deadlock_timeout = '50ms'`);
+/** Makes PostgreSQL look for deadlocks before the service times out, so that it also counts those that a retry would hide. */
+const countDeadlocks = (url: string) => ask(url, `alter database "${new URL(url).pathname.slice(1)}" set deadlock_timeout = '50ms'`);
 
-describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in one process" : "on two fronts and two cores"}`, () => {
+describe(`random concurrent requests of every kind, ${TEST_DATABASE_URL === undefined ? "in one process" : "on two fronts and two cores"}`, () => {
   let database: TestDatabase | undefined;
   let fleet: Fleet;
   const results: ActResult[] = [];
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    if (database !== undefined) await countRings(database.url);
+    if (database !== undefined) await countDeadlocks(database.url);
     fleet = database === undefined ? await startAlone() : await startFleet(database.url);
     const fronts = fleet.fronts.map(({ url }) => serverDriver(url, fleet.outbox));
     const crowd = aCrowd(fronts, seeded(Number(CROWD_SEED)));
@@ -81,18 +81,18 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
     await database?.drop();
   });
 
-  test("no answer is a fault or a refusal for want of the database", () => {
+  test("no request fails with 5xx or without a response", () => {
     expect(results.filter(({ statuses }) => statuses.some((status) => status >= 500 || status === 0))).toEqual([]);
   });
 
   if (TEST_DATABASE_URL !== undefined)
-    test("no deadlock occurred", async () => {
+    test("PostgreSQL counts no deadlock", async () => {
       const url = database?.url ?? "";
       await endProcesses(); // a connection reports its statistics at its end at the latest
       const others = "select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
       await until("no connection is left", async () => (await ask(url, others)).length === 0);
-      const rings = "select deadlocks::text from pg_stat_database where datname = current_database()";
-      expect(await ask<{ deadlocks: string }>(url, rings)).toEqual([{ deadlocks: "0" }]);
+      const statistics = "select deadlocks::text from pg_stat_database where datname = current_database()";
+      expect(await ask<{ deadlocks: string }>(url, statistics)).toEqual([{ deadlocks: "0" }]);
     });
 
   test("no process logs a fault", () => {
@@ -100,11 +100,11 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
     expect(lines.filter((line) => /fault|uncaught|"level":"?(error|50)/i.test(line))).toEqual([]);
   });
 
-  test("no code and no refresh token is taken twice", () => {
+  test("no code and no refresh token is accepted twice", () => {
     expect(results.filter(({ taken = 0 }) => taken > 1)).toEqual([]);
   });
 
-  test("requests of every kind succeeded, too", () => {
+  test("at least one request of every kind succeeds", () => {
     const done = new Set(results.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).map(({ act }) => act));
     const frequent = [
       "sign up",
@@ -113,7 +113,7 @@ describe(`everything beside everything, ${TEST_DATABASE_URL === undefined ? "in 
       "refresh",
       "exchange",
       "introspect",
-      "make an application",
+      "register a client",
     ];
     const ends = ["change the password", "sign out everywhere", "operator: disable and enable", "delete the account"];
     expect([...frequent, ...ends].filter((act) => !done.has(act))).toEqual([]);

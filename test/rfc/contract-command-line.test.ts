@@ -40,7 +40,7 @@ const COMMANDS: readonly Registers[] = [
   registerScopeCommands,
 ];
 
-/** The developer at a terminal; who is asked answers as the operator. */
+/** A terminal with the credentials of the developer; prompts are answered with those of the operator. */
 function atTerminal(access: Partial<ServerAccess> = {}) {
   const asked: string[] = [];
   const state = { serverUrl: server.url, email: developer.email, password: PASSWORD, ...access };
@@ -53,7 +53,7 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
 }
 
 describe("countersign clients", () => {
-  test("goes through the life of a client", async () => {
+  test("creates, lists, updates, shows and deletes a client", async () => {
     const { run } = atTerminal();
     const made = await run(
       "clients",
@@ -83,7 +83,7 @@ describe("countersign clients", () => {
     expect(await run("clients", "show", id)).toEqual({ out: "", err: `Not found at ${server.url}: ${id}.\n`, code: 4 });
   });
 
-  test("a client is named by its id or its client_id, everywhere", async () => {
+  test("every command accepts the id or the client_id of a client", async () => {
     const { run } = atTerminal();
     const ops = atTerminal(OPERATOR).run;
     const made = JSON.parse((await run("clients", "create", "Named", "--json")).out);
@@ -96,7 +96,7 @@ describe("countersign clients", () => {
         expect(JSON.parse((await who("clients", "regenerate-secret", name, ...more, "--json")).out).id).toBe(made.id);
       }
     }
-    expect((await ops("clients", "get", made.clientId)).code).toBe(4); // it is not heiressRun
+    expect((await ops("clients", "get", made.clientId)).code).toBe(4); // the operator does not own it
     for (const unknown of ["c_unknown", "00000000-0000-7000-8000-00000000ffff"]) {
       for (const verb of ["get", "enable", "delete", "regenerate-secret"]) {
         expect(await run("clients", verb, unknown)).toEqual({ out: "", err: `Not found at ${server.url}: ${unknown}.\n`, code: 4 });
@@ -106,30 +106,30 @@ describe("countersign clients", () => {
     expect((await run("clients", "get", made.id)).code).toBe(4);
   });
 
-  test("an operator gives a client to someone else, by e-mail address or id, and takes it from its owner", async () => {
+  test("an operator gives a client another owner, by email address or id, or none", async () => {
     const { run } = atTerminal();
     const ops = atTerminal(OPERATOR).run;
-    const heiress = await server.signedInUser({ verified: true });
-    const heiressRun = atTerminal({ email: heiress.email, password: PASSWORD }).run;
+    const newOwner = await server.signedInUser({ verified: true });
+    const newOwnerRun = atTerminal({ email: newOwner.email, password: PASSWORD }).run;
     const made = JSON.parse((await run("clients", "create", "Inherited", "--json")).out);
     const give = (owner: string) => ops("clients", "update", made.clientId, "--operator", "--owner", owner, "--json");
-    expect(JSON.parse((await give(heiress.email.toUpperCase())).out).ownerId).toBe(heiress.id);
+    expect(JSON.parse((await give(newOwner.email.toUpperCase())).out).ownerId).toBe(newOwner.id);
     expect((await run("clients", "show", made.id)).code).toBe(4);
-    expect((await heiressRun("clients", "show", made.id)).code).toBe(0);
+    expect((await newOwnerRun("clients", "show", made.id)).code).toBe(0);
     expect(JSON.parse((await give("none")).out).ownerId).toBeNull();
-    expect((await heiressRun("clients", "show", made.id)).code).toBe(4);
-    expect(JSON.parse((await give(heiress.id)).out).ownerId).toBe(heiress.id);
+    expect((await newOwnerRun("clients", "show", made.id)).code).toBe(4);
+    expect(JSON.parse((await give(newOwner.id)).out).ownerId).toBe(newOwner.id);
     expect((await give("unknown@example.test")).code).toBe(4);
     expect(await give("00000000-0000-7000-8000-00000000ffff")).toMatchObject({
       code: 1,
       err: "There is no such owner.\n  --owner: is not the id of a user\n",
     });
-    expect((await heiressRun("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
-    const given = await ops("clients", "create", "Given", "--operator", "--owner", heiress.email, "--json");
-    expect(JSON.parse(given.out).ownerId).toBe(heiress.id);
+    expect((await newOwnerRun("clients", "update", made.id, "--owner", developer.email)).err).toContain("for operators only");
+    const given = await ops("clients", "create", "Given", "--operator", "--owner", newOwner.email, "--json");
+    expect(JSON.parse(given.out).ownerId).toBe(newOwner.id);
   });
 
-  test("reports what is wrong with which member, and ends with 1", async () => {
+  test("exits with 1 and names the invalid option and entry", async () => {
     const { run } = atTerminal();
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
     expect([refused.code, refused.err]).toEqual([
@@ -141,16 +141,16 @@ describe("countersign clients", () => {
     await expect(run("clients", "create", "x", "--grant", "implicit")).rejects.toThrow("must be one of");
   });
 
-  test("names of strangers cannot write to the terminal", async () => {
+  test("rejects control and bidirectional characters in names, and removes them from output", async () => {
     const { run } = atTerminal();
     expect((await run("clients", "create", "a\u001b[2Jb\u202ec")).err).toContain(
       "name: must not contain control or bidirectional characters",
     );
-    // One that came in on another way, such as open registration.
+    // A name that was stored in another way, such as open registration.
     expect(printable("a\u001b[2Jb\u202ec")).toBe("a[2Jbc");
   });
 
-  test("shows operators everything and sets what they alone set", async () => {
+  test("operators list every client and set the options that only operators may set", async () => {
     const { run } = atTerminal(OPERATOR);
     expect((await run("clients", "list", "--operator")).out).toContain("urn:example:client 1");
     const made = await run(
@@ -192,8 +192,8 @@ describe("countersign clients", () => {
   });
 });
 
-describe("what a command is given", () => {
-  test("is never dropped: options of operators are refused to others, and so is a change of nothing, or of both ways", async () => {
+describe("countersign clients update and create", () => {
+  test("exit with 1 for an operator's option without --operator, for no change and for contradictory options", async () => {
     const { run } = atTerminal();
     const made = JSON.parse((await run("clients", "create", "Mine", "--json")).out);
     expect(await run("clients", "update", made.id, "--environment", "staging")).toEqual({
@@ -207,7 +207,7 @@ describe("what a command is given", () => {
     expect(JSON.parse((await run("clients", "show", made.clientId, "--json")).out).id).toBe(made.id);
   });
 
-  test("empties lists with none, and takes keys from a file and away again", async () => {
+  test("none empties a list, and --jwks reads keys from a file or removes them", async () => {
     const { run, home } = atTerminal(OPERATOR);
     const [audience, uri] = ["https://crm.example.test/mcp", "https://crm.example.test/jwks"];
     const made = JSON.parse(
@@ -234,7 +234,7 @@ describe("what a command is given", () => {
   });
 });
 
-test("a developer who makes a client of private_key_jwt learns that an operator has to add its keys", async () => {
+test("creating a private_key_jwt client as a developer warns that only operators can add keys", async () => {
   const made = await atTerminal().run(
     "clients",
     "create",
@@ -248,8 +248,8 @@ test("a developer who makes a client of private_key_jwt learns that an operator 
   expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe("");
 });
 
-describe("the sign-in", () => {
-  test("happens once; what is kept is for the user's eyes alone", async () => {
+describe("sign-in on the command line", () => {
+  test("asks once and stores the session in a file that only its owner can read", async () => {
     const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });
     expect((await run("keys", "list")).code).toBe(0);
     expect(asked).toEqual(["E-mail: ", "Password: "]);
@@ -258,7 +258,7 @@ describe("the sign-in", () => {
     expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
   });
 
-  test("is renewed by the refresh token when the access token is about to end", async () => {
+  test("refreshes an access token that is about to expire", async () => {
     const early = atTerminal();
     await early.run("login");
     const late = { ...early.terminal, clock: () => systemClock() + 890 };
@@ -269,7 +269,7 @@ describe("the sign-in", () => {
     expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
   });
 
-  test("given by e-mail and password is that user's, no matter who signed in before; a wrong password is never passed over", async () => {
+  test("uses a given email and password instead of the stored session, also when the password is wrong", async () => {
     const { run, state } = atTerminal(OPERATOR);
     expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
     Object.assign(state, { email: developer.email, password: PASSWORD });
@@ -280,7 +280,7 @@ describe("the sign-in", () => {
     expect((await run("keys", "list")).code).toBe(0);
   });
 
-  test("is kept for each user; who signed in last acts where no one is named, until the sign-out", async () => {
+  test("stores a session for each user; commands without an email use the latest until it is signed out", async () => {
     const { run, state, asked } = atTerminal(OPERATOR);
     await run("login");
     Object.assign(state, { email: developer.email, password: PASSWORD });
@@ -296,7 +296,7 @@ describe("the sign-in", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("ends with the command where e-mail and password are given, and with the sign-out where it is kept, and no other does", async () => {
+  test("with email and password lasts for one command, a stored session until logout, and other sessions stay", async () => {
     const rows = async (table: string, living: string) =>
       server.database.sql.query<{ n: number }>(
         statement(
@@ -324,7 +324,7 @@ describe("the sign-in", () => {
     expect(await living()).toEqual([1, 1]);
   });
 
-  test("at something that is no Countersign is reported as such, and ends with 5", async () => {
+  test("exits with 5 and says so when the server is not Countersign", async () => {
     const other = createServer((request, response) => {
       if (request.method === "GET") response.writeHead(302, { location: "https://elsewhere.example.test/" }).end();
       else response.setHeader("content-type", "text/html").end("<title>Welcome</title>");
@@ -339,7 +339,7 @@ describe("the sign-in", () => {
     }
   });
 
-  test("that fails ends with 3, a server that is away with 5, and a password goes over no network in the clear", async () => {
+  test("exits with 3 for a wrong password and with 5 for an unreachable server, and refuses plain http to another host", async () => {
     expect(await atTerminal({ password: "wrong" }).run("clients", "list")).toEqual({
       out: "",
       err: "Wrong e-mail address or password.\n",
@@ -359,7 +359,7 @@ describe("keys and provisioning", () => {
     expect(key.jwk).not.toHaveProperty("d");
   });
 
-  test("a file is applied through the server", async () => {
+  test("a provisioning file is applied through the server", async () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const file = {
       clients: [{ clientId: "from-cli", name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const }],
@@ -368,7 +368,7 @@ describe("keys and provisioning", () => {
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
   });
 
-  test("what is wrong with a file on the server is reported by its place in the file, as here", async () => {
+  test("errors that the server finds are reported with their path in the provisioning file", async () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
     const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "unknown@example.test" }] };
@@ -378,7 +378,7 @@ describe("keys and provisioning", () => {
 });
 
 describe("API keys, users and realms", () => {
-  test("a key is made, listed without what it is, and revoked", async () => {
+  test("an API key is created, listed without its secret, and revoked", async () => {
     const { run } = atTerminal();
     const client = JSON.parse((await run("clients", "create", "Keyed", "--json")).out);
     const made = JSON.parse((await run("api-keys", "create", client.clientId, "laptop", "--json")).out);
@@ -389,7 +389,7 @@ describe("API keys, users and realms", () => {
     expect(JSON.parse((await run("api-keys", "list", client.clientId, "--json")).out)[0].revokedAt).toBeTypeOf("number");
   });
 
-  test("operators list and change users and realms; others are refused", async () => {
+  test("operators list and change users and realms; other users are refused", async () => {
     const user = await server.signedInUser({ verified: true });
     const { run } = atTerminal(OPERATOR);
     expect((await run("users", "list")).out).toContain(user.email);
@@ -403,7 +403,7 @@ describe("API keys, users and realms", () => {
     expect((await atTerminal().run("users", "list")).code).toBe(1);
   });
 
-  test("operators describe scopes for users, and take the words away again", async () => {
+  test("operators set and remove the texts of a scope", async () => {
     const { run } = atTerminal(OPERATOR);
     const set = await run(
       "scopes",

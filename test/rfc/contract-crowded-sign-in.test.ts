@@ -13,7 +13,7 @@ interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-/** A server in a process of its own, and one that sends to it from any address. */
+/** A server in its own process that trusts X-Forwarded-For, so that requests can come from any address. */
 let server: ServiceProcess;
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 const agent = new Agent({ keepAlive: true, maxSockets: 2 * IN_FLIGHT });
@@ -47,7 +47,7 @@ function post(path: string, body: object, address: string): Promise<Answer> {
 const signIn = (email: string, password: string, address: string) => post("/auth/login", { email, password }, address);
 const asOwner = (password = OWNER.password) => signIn(OWNER.email, password, OWNERS_ADDRESS);
 
-/** Keeps so many requests in flight, each sent again as soon as it is answered, until it is stopped. */
+/** Keeps `inFlight` requests in flight until it is stopped: each response starts the next request. */
 function flood(send: (n: number) => Promise<Answer>, inFlight = IN_FLIGHT) {
   const answers: Answer[] = [];
   let [sent, stopped] = [0, false];
@@ -64,15 +64,15 @@ function flood(send: (n: number) => Promise<Answer>, inFlight = IN_FLIGHT) {
   };
 }
 
-/** What an overloaded server may answer: a verdict, or a refusal that says when to come back. */
+/** Expects one of the statuses `verdicts`, or 429 or 503 with Retry-After. */
 function expectVerdictsOrRetries(answers: readonly Answer[], verdicts: readonly number[]): void {
   const retries = answers.filter(({ status }) => status === 429 || status === 503);
   expect(answers.map(({ status }) => status).filter((status) => ![...verdicts, 429, 503].includes(status))).toEqual([]);
   expect(retries.every(({ retryAfter }) => Number(retryAfter) >= 1)).toBe(true);
 }
 
-/** The owner signs in 20 times. @returns answers that were not 200, and the longest time that one took */
-async function ownersTurn() {
+/** Signs the owner in 20 times. @returns the statuses other than 200, and the longest duration in ms */
+async function signOwnerIn() {
   const refused: number[] = [];
   let longest = 0;
   for (let n = 0; n < 20; n++) {
@@ -103,11 +103,11 @@ describe("many requests in flight from one address", () => {
       (n: number) => post("/auth/register", { email: `new${n}@example.test`, password: "correct horse battery" }, ATTACKERS_ADDRESS),
     ],
   ] as const)(
-    "%s: an owner elsewhere signs in 20 times, each within 2 s, and the owner's budget is untouched",
+    "%s: the owner signs in 20 times from another address, each within 2 s, and keeps the full budget of failed sign-ins",
     async ([, inFlight, send]) => {
       const attack = flood(send, inFlight);
       await pause(500);
-      const { refused, longest } = await ownersTurn();
+      const { refused, longest } = await signOwnerIn();
       const answers = await attack.stop();
       expect(refused).toEqual([]);
       expect(longest).toBeLessThan(2_000);
@@ -117,7 +117,7 @@ describe("many requests in flight from one address", () => {
     },
   );
 
-  test("300 addresses with one wrong password in flight each: the owner signs in after waiting as Retry-After says", async () => {
+  test("300 wrong passwords in flight from many addresses: the owner signs in after waiting as Retry-After says", async () => {
     const attack = flood((n) => signIn(`user${n % 50}@example.test`, "wrong", `10.1.${n % 2}.${n % 250}`));
     await pause(300);
     let tries = 0;
@@ -131,7 +131,7 @@ describe("many requests in flight from one address", () => {
 });
 
 describe("1,000 accounts tried from one address", () => {
-  test("at most 100 passwords are looked at, the rest is 429, and another address signs in", async () => {
+  test("at most 100 passwords are verified, the other attempts return 429 or 503, and another address signs in", async () => {
     const all: Answer[] = [];
     for (let round = 0; round < 20; round++) {
       const guesses = Array.from({ length: 50 }, (_, n) => signIn(`user${round}-${n}@example.test`, "Password1", ATTACKERS_ADDRESS));
@@ -143,7 +143,7 @@ describe("1,000 accounts tried from one address", () => {
     expect((await asOwner()).status).toBe(200);
   });
 
-  test("an IPv6 host has one budget for its /64", async () => {
+  test("addresses of one IPv6 /64 share one budget", async () => {
     const all: Answer[] = [];
     for (let n = 0; n < 110; n++) all.push(await signIn(`user${n}@example.test`, "Password1", `2001:db8:1:2::${n + 1}`));
     expect(all.filter(({ status }) => status === 401)).toHaveLength(100);

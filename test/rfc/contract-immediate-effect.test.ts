@@ -12,7 +12,7 @@ afterAll(() => fronts.close());
 
 const asks = { grant_type: "client_credentials", scope: "notes:read" };
 
-/** A developer at the first front, with a client that the second one has seen working. */
+/** A developer at the first front, with a client that the second front has issued a token to. */
 async function scene() {
   const { here, there } = fronts;
   const { login } = await here.signedInUser({ verified: false });
@@ -25,14 +25,14 @@ async function scene() {
   return { admin, made, client, both, accessToken: issued.body.access_token as string };
 }
 
-test("abuse 34: the old secret is refused by the other front from the first request on", async () => {
+test("abuse 34: both fronts refuse the old secret from the first request after it is replaced", async () => {
   const { admin, made, client, both } = await scene();
   const { clientSecret: secret } = await admin.clients.regenerateSecret.mutate({ id: made.id });
   expect((await both((front) => front.token(client, asks))).map(({ status }) => status)).toEqual([401, 401]);
   expect((await both((front) => front.token({ ...client, secret }, asks))).map(({ status }) => status)).toEqual([200, 200]);
 });
 
-test("a disabled and a deleted client, and what was issued to them, are refused everywhere", async () => {
+test("both fronts refuse a disabled or deleted client at the token endpoint and at introspection", async () => {
   const { admin, made, client, both, accessToken } = await scene();
   const reader: TestClient = { ...client };
   const states = () =>
@@ -51,7 +51,7 @@ test("a disabled and a deleted client, and what was issued to them, are refused 
   ]);
 });
 
-test("a revoked key, and one whose client leaves development, open nothing on either front", async () => {
+test("both fronts refuse a revoked API key and the API key of a disabled client", async () => {
   const { admin, made, both } = await scene();
   const [first, second] = await Promise.all(["a", "b"].map((name) => admin.apiKeys.create.mutate({ clientId: made.id, key: { name } })));
   const read = (key: string) =>
@@ -69,7 +69,7 @@ test("a revoked key, and one whose client leaves development, open nothing on ei
   expect(await read(second?.key ?? "")).toEqual([401, 401]);
 });
 
-test("a secret that is used in parallel while it is replaced is good for no one after the answer", async () => {
+test("a secret that is replaced during 32 concurrent token requests is refused by both fronts after the response", async () => {
   const { admin, made, client, both } = await scene();
   const { there } = fronts;
   const uses = Array.from({ length: 32 }, () => there.token(client, asks));

@@ -32,11 +32,11 @@ const stop = async ({ child, ended }: ServiceProcess) => {
   expect(await ended).toBe(0);
 };
 
-/** Several processes one after the other take their time on a busy machine. */
+/** Several processes start one after the other, which is slow on a busy machine. */
 const PATIENCE = { timeout: 120_000 };
 
 describe("contract: signing keys", () => {
-  /** Lets time pass for the published keys of a server that is stopped. */
+  /** Moves the publication times of the keys of a stopped server into the past. */
   async function pass(dataDir: string, seconds: number) {
     const database = await openDatabase({ dir: dataDir });
     await runText(database.sql, "update signing_keys set published_at = published_at - make_interval(secs => $1::int)", [seconds]);
@@ -44,7 +44,7 @@ describe("contract: signing keys", () => {
   }
 
   test(
-    "R9: after a change of keys both are published, what either signed is good, and the new one signs when it has been published for 300 s",
+    "R9: after a key change both keys are published and verify tokens, and the new key signs once it has been published for 300 s",
     PATIENCE,
     async () => {
       const [old, young] = [keyPair(), keyPair()];
@@ -84,7 +84,7 @@ describe("contract: signing keys", () => {
     },
   );
 
-  test("R9: on the embedded database there is no other core, so that a new key by itself signs at once", PATIENCE, async () => {
+  test("R9: on the embedded database, which has no other core, a new key signs at once", PATIENCE, async () => {
     const [old, young] = [keyPair(), keyPair()];
     const shared = { DATA_DIR: await aDataDirectory(), PORT: String(await freePort()), PROVISION_FILE: provisionFile() };
     const agent = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
@@ -104,7 +104,7 @@ describe("contract: signing keys", () => {
 
   if (TEST_DATABASE_URL !== undefined)
     test(
-      "R9: without the key of before nothing is issued until then; the rest goes on, and a key published ahead waits for nothing",
+      "R9: without the previous key the token endpoint returns 503 for 300 s while introspection works; a key published ahead signs at once",
       PATIENCE,
       async () => {
         const [old, young, third] = [keyPair(), keyPair(), keyPair()];
@@ -146,7 +146,7 @@ describe("contract: signing keys", () => {
       },
     );
 
-  test("production, with its own keys and an https issuer behind a proxy", async () => {
+  test("production behind a proxy serves the https issuer, sets a __Host- cookie and limits registrations by forwarded address", async () => {
     const { privatePem, publicPem } = keyPair();
     const issuer = "https://id.example.test";
     const server = await startProcess({
@@ -191,7 +191,7 @@ describe("contract: signing keys", () => {
     expect(server.said()).not.toContain("token=");
   });
 
-  test("production names everything that it lacks, one line each, and echoes no secret", async () => {
+  test("production with invalid settings exits with 1 and one line for each setting, without their values", async () => {
     const { code, said } = await countersign(["serve"], {
       NODE_ENV: "production",
       JWT_ISSUER: "http://id.example.test",

@@ -14,7 +14,7 @@ const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const { TEST_DATABASE_URL, TEST_REDIS_URL } = process.env;
 const SHAPES = ["one process", "front and core"] as const;
 
-/** A wire to the server that an URL names, and the URL by way of the wire. */
+/** A wire to the server of a URL, and the URL that goes through the wire. */
 async function wired(url: string): Promise<readonly [Wire, string]> {
   const { hostname, port, protocol } = new URL(url);
   const wire = await wireTo(hostname, Number(port || (protocol === "redis:" ? 6379 : 5432)));
@@ -23,7 +23,7 @@ async function wired(url: string): Promise<readonly [Wire, string]> {
   return [wire, by.href];
 }
 
-/** The service as an operator runs it, with everything that it depends on at the end of a wire. */
+/** The service in its own processes, with every dependency behind a wire. */
 async function startWired(shape: (typeof SHAPES)[number]) {
   const [database, redisUrl] = [await createTestDatabase(), await freshRedis()];
   if (database === undefined || redisUrl === undefined) throw new Error("TEST_DATABASE_URL and TEST_REDIS_URL are not both set");
@@ -65,14 +65,14 @@ async function startWired(shape: (typeof SHAPES)[number]) {
 }
 type Service = Awaited<ReturnType<typeof startWired>>;
 
-/** Everything that an outage might use up. */
-async function inHand(service: Service) {
+/** Codes, tokens, sessions and forms that an outage must not consume. */
+async function issuedBefore(service: Service) {
   const { browser, login, email } = await service.signedInUser();
   const tokens = await service.tokens(WEB, browser, { scope: "openid email" });
   const code = await service.code(WEB, browser, { scope: "openid email" });
   const consent = await browser.follow(service.authorizeUrl(WEB, { code_challenge: CHALLENGE, scope: "openid email notes:read" }));
   expect(consent.html).toContain('name="decision"');
-  // One for the link and one for another mail, which would replace the link.
+  // One address for the link and one for a resent mail, which would replace the link.
   const [fresh, waiting] = [`new-${email}`, `waiting-${email}`];
   for (const address of [fresh, waiting]) await browser.json("/auth/register", { email: address, password: PASSWORD });
   const signIn = await service.signedInUser().then(async ({ browser: other, email: address }) => {
@@ -81,17 +81,17 @@ async function inHand(service: Service) {
   });
   return { browser, login, email, tokens, code, consent, waiting, verification: await service.verificationToken(fresh), signIn };
 }
-type InHand = Awaited<ReturnType<typeof inHand>>;
+type IssuedBefore = Awaited<ReturnType<typeof issuedBefore>>;
 
-/** Sends the form of a page, redirects not followed. */
+/** Submits the form of a page without following redirects. */
 function send(browser: Browser, page: Visit, entries: Record<string, string>): Promise<Response> {
   const form = formsOf(page.html, page.url).find(({ fields }) => "form_token" in fields);
   const body = new URLSearchParams({ ...form?.fields, ...entries });
   return browser.request(form?.action ?? "", { method: "POST", body, headers: { origin: new URL(page.url).origin } });
 }
 
-/** Asks every endpoint once, all at the same time. */
-async function askAll(service: Service, have: InHand): Promise<Record<string, Response>> {
+/** Sends one request to every endpoint, all concurrently. */
+async function requestAll(service: Service, have: IssuedBefore): Promise<Record<string, Response>> {
   const { browser, tokens, login } = have;
   const post = (path: string, fields: Record<string, string>) =>
     fetch(service.url + path, {
@@ -100,7 +100,7 @@ async function askAll(service: Service, have: InHand): Promise<Record<string, Re
       headers: { authorization: basicAuth("web", "web-secret") },
     });
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-  // Limits count by address, and every outage is to meet fresh ones.
+  // A new address for each outage, because limits count by address.
   const address = `2001:db8:0:${Math.floor(Math.random() * 65_536).toString(16)}::1`;
   const json = (path: string, body: object) =>
     fetch(service.url + path, {
@@ -144,7 +144,7 @@ const statuses = (answers: Record<string, Response>) =>
   Object.fromEntries(Object.entries(answers).map(([name, { status }]) => [name, status]));
 const open = ["greeting", "docs", "metrics", "metadata", "jwks", "live"];
 const all = (names: readonly string[], status: number) => Object.fromEntries(names.map((name) => [name, status]));
-const judged = [
+const coreEndpoints = [
   "authorize",
   "consent",
   "token by code",
@@ -157,7 +157,7 @@ const judged = [
 ];
 const users = ["account", "consents", "sign-up", "resend", "resend to an unknown address", "verify", "login page"];
 
-/** Whatever was refused says when to come back, keeps cookies, and leads nowhere. */
+/** Expects Retry-After, no Location and no Set-Cookie in every 503. */
 function assertPlain503(answers: Record<string, Response>): void {
   for (const [name, answer] of Object.entries(answers)) {
     if (answer.status !== 503) continue;
@@ -166,8 +166,8 @@ function assertPlain503(answers: Record<string, Response>): void {
   }
 }
 
-/** What was in hand before the outage still works, once. */
-async function assertNothingUsedUp(service: Service, have: InHand): Promise<void> {
+/** Expects that everything issued before the outage still works. */
+async function assertNothingUsedUp(service: Service, have: IssuedBefore): Promise<void> {
   const { browser, tokens } = have;
   expect((await service.introspect(WEB, tokens.access_token)).body.active).toBe(true);
   expect((await service.userinfo(tokens.access_token)).status).toBe(200);
@@ -180,7 +180,7 @@ async function assertNothingUsedUp(service: Service, have: InHand): Promise<void
 }
 
 const health = async (service: Service) => (await service.get("/health")).body;
-const wellAgain = (service: Service) => until("well again", async () => (await health(service)).status === "ok");
+const healthy = (service: Service) => until("healthy", async () => (await health(service)).status === "ok");
 
 async function grpcIntrospection(service: Service): Promise<number> {
   const client = new Client(service.front.grpc, credentials.createInsecure());
@@ -209,30 +209,33 @@ function outages(shape: (typeof SHAPES)[number]): void {
     for (const wire of [service.postgres, service.redis, service.core]) await wire?.mend();
   });
 
-  test.for(OUTAGES)("PostgreSQL gone (%s): 503 wherever something is judged, nothing used up, and well again by itself", async (how) => {
-    const have = await inHand(service);
-    await service.postgres[how]();
-    const answers = await askAll(service, have);
-    expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, ...users, "register", "login"], 503) });
-    assertPlain503(answers);
-    expect(await answers.introspect?.json()).toEqual({ error: "temporarily_unavailable" });
-    expect(answers.account?.headers.get("content-type")).toContain("text/html");
-    expect(await answers.login?.json()).toMatchObject({ statusCode: 503, error: "Service Unavailable" });
-    expect(await grpcIntrospection(service)).toBe(grpcStatus.UNAVAILABLE);
-    await until("reported by health", async () => (await health(service)).services.database === "disconnected", 3000);
-    expect((await service.get("/health")).status).toBe(503);
-    await service.postgres.mend();
-    await wellAgain(service);
-    await assertNothingUsedUp(service, have);
-  });
+  test.for(OUTAGES)(
+    "PostgreSQL down (%s): endpoints that need it return 503 with Retry-After, nothing is consumed, and the service recovers by itself",
+    async (how) => {
+      const have = await issuedBefore(service);
+      await service.postgres[how]();
+      const answers = await requestAll(service, have);
+      expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...coreEndpoints, ...users, "register", "login"], 503) });
+      assertPlain503(answers);
+      expect(await answers.introspect?.json()).toEqual({ error: "temporarily_unavailable" });
+      expect(answers.account?.headers.get("content-type")).toContain("text/html");
+      expect(await answers.login?.json()).toMatchObject({ statusCode: 503, error: "Service Unavailable" });
+      expect(await grpcIntrospection(service)).toBe(grpcStatus.UNAVAILABLE);
+      await until("reported by health", async () => (await health(service)).services.database === "disconnected", 3000);
+      expect((await service.get("/health")).status).toBe(503);
+      await service.postgres.mend();
+      await healthy(service);
+      await assertNothingUsedUp(service, have);
+    },
+  );
 
-  test.for(OUTAGES)("Redis gone (%s): everything works, health says degraded", async (how) => {
+  test.for(OUTAGES)("Redis down (%s): every endpoint works, and health reports degraded", async (how) => {
     await service.redis[how]();
-    const have = await inHand(service);
+    const have = await issuedBefore(service);
     await until("reported by health", async () => (await health(service)).status === "degraded");
     expect((await service.get("/health")).status).toBe(200);
     await assertNothingUsedUp(service, have);
-    const answers = await askAll(service, await inHand(service));
+    const answers = await requestAll(service, await issuedBefore(service));
     const works = [
       "register",
       "login",
@@ -246,14 +249,14 @@ function outages(shape: (typeof SHAPES)[number]): void {
     for (const name of [...open, ...works])
       expect([name, answers[name]?.status]).toEqual([name, name === "register" || name === "sign-up" ? 201 : 200]);
     await service.redis.mend();
-    await wellAgain(service);
+    await healthy(service);
   });
 
   if (shape === "front and core") {
-    test.for(OUTAGES)("core gone (%s): what the front knows by itself works, the rest is 503", async (how) => {
-      const have = await inHand(service);
+    test.for(OUTAGES)("core down (%s): endpoints that need the core return 503, the others work", async (how) => {
+      const have = await issuedBefore(service);
       await service.core?.[how]();
-      const answers = await askAll(service, have);
+      const answers = await requestAll(service, have);
       const works = {
         account: 200,
         consents: 200,
@@ -264,12 +267,12 @@ function outages(shape: (typeof SHAPES)[number]): void {
         "login page": 303,
         verify: 200,
       };
-      expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...judged, "login"], 503), ...works });
+      expect(statuses(answers)).toEqual({ ...all(open, 200), ...all([...coreEndpoints, "login"], 503), ...works });
       assertPlain503(answers);
       await until("reported by health", async () => (await health(service)).services.core === "disconnected", 3000);
       expect(await health(service)).toMatchObject({ status: "error", services: { database: "connected" } });
       await service.core?.mend();
-      await wellAgain(service);
+      await healthy(service);
       expect((await service.token(WEB, have.code)).status).toBe(200);
       expect((await service.refresh(WEB, have.tokens.refresh_token)).status).toBe(200);
     });
@@ -277,11 +280,11 @@ function outages(shape: (typeof SHAPES)[number]): void {
 }
 
 if (TEST_DATABASE_URL !== undefined && TEST_REDIS_URL !== undefined) {
-  for (const shape of SHAPES) describe(`when a dependency is gone: ${shape}`, () => outages(shape));
+  for (const shape of SHAPES) describe(`outage of a dependency: ${shape}`, () => outages(shape));
 }
 
-describe("when a dependency was never there", () => {
-  test("a process whose PostgreSQL refuses connections does not start, and says so in a line without the address's secret", async () => {
+describe("start without a dependency", () => {
+  test("a process does not start while PostgreSQL refuses connections, and names the database without its password", async () => {
     const wire = await wireTo("127.0.0.1", 9);
     await wire.cut();
     const url = `postgresql://someone:hunter22secret@127.0.0.1:${wire.port}/none`;

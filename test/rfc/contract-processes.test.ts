@@ -10,12 +10,12 @@ import { freshDataDir } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
 import { COMPILED } from "../support/processes.ts";
 
-// Each test starts whole processes, each with a database of its own.
+// Each test starts several processes, each with its own database.
 vi.setConfig({ testTimeout: 120_000 });
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
-/** Runs the command line to its end. */
+/** Runs a command until it exits. */
 async function countersign(args: readonly string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
@@ -34,7 +34,7 @@ const aDirectory = (): string => {
   directories.push(directory);
   return directory;
 };
-/** With a migrated database, which spares the time of making one where the first start is not the subject. */
+/** A data directory with a migrated database, for tests that are not about the first start. */
 const aDataDirectory = async (): Promise<string> => {
   const directory = await freshDataDir();
   directories.push(directory);
@@ -52,7 +52,7 @@ afterEach(async () => {
 });
 
 describe("contract: the process", () => {
-  test("SIGINT drains and exits 0; keys and data outlive it, and the directory is for its owner alone", async () => {
+  test("SIGINT exits with 0, a restart keeps the keys, and only the owner can read the data directory", async () => {
     const dataDir = join(aDirectory(), "data");
     const first = await serve({ DATA_DIR: dataDir });
     const keys = await (await fetch(`${first.url}/.well-known/jwks.json`)).json();
@@ -63,7 +63,7 @@ describe("contract: the process", () => {
     expect(await (await fetch(`${second.url}/.well-known/jwks.json`)).json()).toEqual(keys);
   });
 
-  test("every file under DATA_DIR is for its owner alone, whatever the umask", async () => {
+  test("only the owner can read files under DATA_DIR, whatever the umask", async () => {
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
     const dataDir = join(aDirectory(), "data");
@@ -74,7 +74,7 @@ describe("contract: the process", () => {
     expect(open).toEqual([]);
   });
 
-  test("R4: a second process on the same DATA_DIR is refused with a clear message, and the first goes on", async () => {
+  test("R4: a second process on the same DATA_DIR exits with 1 and names the first, which keeps running", async () => {
     const dataDir = await aDataDirectory();
     const first = await serve({ DATA_DIR: dataDir });
     const second = await countersign(["serve"], { DATA_DIR: dataDir, PORT: String(await freePort()), GRPC_PORT: String(await freePort()) });
@@ -84,7 +84,7 @@ describe("contract: the process", () => {
     expect((await fetch(`${first.url}/health`)).status).toBe(200);
   });
 
-  test("production without keys refuses to start, with one line for each fault", async () => {
+  test("production without keys exits with 1 and one line for each invalid setting", async () => {
     const { code, err } = await countersign(["serve"], {
       NODE_ENV: "production",
       JWT_ISSUER: "http://issuer.example.test",
@@ -95,7 +95,7 @@ describe("contract: the process", () => {
     expect(err).toMatch(/^JWT_ISSUER: /m);
   });
 
-  test("a port that is taken is reported by its setting, and nothing is left running", async () => {
+  test("a port that is in use exits with 1 and names its setting", async () => {
     const first = await serve({ DATA_DIR: await aDataDirectory() });
     const taken = new URL(first.url).port;
     for (const setting of ["PORT", "GRPC_PORT"]) {
@@ -106,7 +106,7 @@ describe("contract: the process", () => {
     }
   });
 
-  test("storage that cannot be had is reported by its setting", async () => {
+  test("an unreachable database, an invalid DATA_DIR and a malformed PROVISION_FILE exit with 1 and name the setting", async () => {
     const refused = await countersign(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
     expect([refused.code, refused.err]).toEqual([1, expect.stringMatching(/^DATABASE_URL: the database does not answer; [^\n]+\n$/)]);
     const path = join(aDirectory(), "a-file");
@@ -117,7 +117,7 @@ describe("contract: the process", () => {
     expect([malformed.code, malformed.err]).toEqual([1, `PROVISION_FILE ${path}: the file is not JSON\n`]);
   });
 
-  test("provisioning beside a running server names --server; the version is printed", async () => {
+  test("provision beside a running server exits with 1 and suggests --server; --version prints the version", async () => {
     const dataDir = await aDataDirectory();
     await serve({ DATA_DIR: dataDir });
     const plan = join(aDirectory(), "plan.json");
@@ -127,7 +127,7 @@ describe("contract: the process", () => {
     expect((await countersign(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  test("keys generate prints a pair that the configuration takes", async () => {
+  test("keys generate prints a pair that the configuration accepts", async () => {
     const { code, out } = await countersign(["keys", "generate"]);
     expect(code).toBe(0);
     const [privateKey, publicKey] = out.match(/-----BEGIN (?:PRIVATE|PUBLIC) KEY-----[^-]+-----END (?:PRIVATE|PUBLIC) KEY-----/g) ?? [];
@@ -135,21 +135,21 @@ describe("contract: the process", () => {
     expect(loadConfig({ JWT_PRIVATE_KEY: privateKey, JWT_PUBLIC_KEY: publicKey }).keys.privateKeyPem).toBe(privateKey);
   });
 
-  test("doctor wants a URL, and says so", async () => {
+  test("doctor rejects an argument that is not a URL", async () => {
     for (const value of ["nonsense", "localhost:3000", "https:///"]) {
       const { code, err } = await countersign(["doctor", value]);
       expect([code, err]).toEqual([1, expect.stringContaining("It is not a URL: give one such as https://id.example.org.")]);
     }
   });
 
-  test("an unknown command or file is reported, with exit code 1", async () => {
+  test("an unknown command or a missing file exits with 1", async () => {
     expect((await countersign(["serv"])).code).toBe(1);
     const missing = await countersign(["provision", "/nowhere.json"]);
     expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
   });
 });
 
-/** What is wrong with a provisioning file. */
+/** The faults of a provisioning file, one a line. */
 function faultsOf(text: string): string {
   try {
     parseProvisionFile(text);
@@ -185,7 +185,7 @@ describe("contract: provisioning", () => {
     ],
   };
 
-  test("is idempotent, and a change changes that alone", async () => {
+  test("is idempotent, and changes only what differs", async () => {
     const env = { DATA_DIR: await aDataDirectory() };
     const path = file(plan);
     const written = `written to the embedded database under ${env.DATA_DIR}\n`;
@@ -203,16 +203,16 @@ describe("contract: provisioning", () => {
 
   test.for([
     [
-      "a script as redirect URI",
+      "a javascript: redirect URI",
       { clients: [{ ...plan.clients[0], redirectUris: ["javascript:alert(1)"] }] },
       "clients.0.redirectUris.0: ",
     ],
     [
-      "a client that contradicts itself",
+      "a client with contradictory members",
       { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
       "clients.0.responseTypes: must be code if",
     ],
-  ] as const)("refuses %s, and writes nothing", async ([, content, fault]) => {
+  ] as const)("rejects %s and writes nothing", async ([, content, fault]) => {
     const env = { DATA_DIR: await aDataDirectory() };
     const { code, err } = await countersign(["provision", file({ ...content, users: plan.users })], env);
     expect(code).toBe(1);
@@ -236,13 +236,13 @@ describe("contract: provisioning", () => {
       { clients: [{ ...plan.clients[0], name: "a\u202eb" }] },
       "clients.0.name: must not contain control",
     ],
-  ] as const)("refuses %s before it opens a database", ([, content, fault]) => {
+  ] as const)("rejects %s before it opens a database", ([, content, fault]) => {
     const faults = faultsOf(typeof content === "string" ? content : JSON.stringify(content));
     expect(faults).toContain(fault);
     expect(faults).not.toContain("s3cr3t");
   });
 
-  test("an owner who is no one undoes the whole file", async () => {
+  test("an unknown owner rolls back the whole file", async () => {
     const env = { DATA_DIR: await aDataDirectory() };
     const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "unknown@example.test" }] };
     expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);

@@ -12,7 +12,7 @@ async function served(env: Record<string, string>) {
 }
 
 describe("contract: ID_TOKEN_SIGNING_ALG=RS256", () => {
-  test("ID tokens are RS256 by a published key, access tokens stay EdDSA, and oauth4webapi agrees", async () => {
+  test("ID tokens are signed with RS256 by a published key, access tokens with EdDSA, and oauth4webapi accepts both", async () => {
     const server = await served({ ID_TOKEN_SIGNING_ALG: "RS256" });
     const issuer = new URL(server.url);
     const insecure = { [oauth.allowInsecureRequests]: true };
@@ -44,7 +44,7 @@ describe("contract: ID_TOKEN_SIGNING_ALG=RS256", () => {
 });
 
 describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
-  test("parallel refreshes get one and the same working successor; what comes after the grace ends the family", async () => {
+  test("concurrent refreshes return the same valid successor, and a replay after the grace revokes the family", async () => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "2" });
     const { web, other } = server.clients;
     const { browser } = await server.signedInUser();
@@ -54,7 +54,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
     expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1);
     expect(answers[0]?.body.refresh_token).not.toBe(first.refresh_token);
     for (const { body } of answers) expect((await server.introspect(web, body.access_token)).body.active).toBe(true);
-    // Another client, or another changed, is not the same request come twice.
+    // A request by another client is not a repetition.
     expect((await server.refresh(other, first.refresh_token)).body.error).toBe("invalid_grant");
     const second = (await server.refresh(web, answers[0]?.body.refresh_token)).body;
     expect(second.refresh_token).toMatch(/^[0-9a-f]{64}$/);
@@ -67,7 +67,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
   test.for([
     ["scope", { scope: "openid" }],
     ["resource", { resource: "https://notes.example.test/" }],
-  ] as const)("the token before with another %s is no repetition, and ends the family", async ([, changed]) => {
+  ] as const)("replaying the previous token with another %s revokes the family within the grace", async ([, changed]) => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
     const { web } = server.clients;
     const { browser } = await server.signedInUser();
@@ -80,7 +80,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
     expect((await server.refresh(web, second.refresh_token)).body.error).toBe("invalid_grant");
   });
 
-  test("a token two rotations back ends the family even within the grace", async () => {
+  test("a token of two rotations ago revokes the family even within the grace", async () => {
     const server = await served({ REFRESH_TOKEN_REUSE_GRACE: "30" });
     const { web } = server.clients;
     const { browser } = await server.signedInUser();
@@ -93,7 +93,7 @@ describe("contract: REFRESH_TOKEN_REUSE_GRACE", () => {
 });
 
 describe("contract: SMTP_URL", () => {
-  test("mails go by SMTP and to no file, and a mail server that is away changes no answer", async () => {
+  test("mails are sent by SMTP and not to files, and sign-up succeeds while the mail server is down", async () => {
     const smtp = await startSmtpServer();
     const server = await served({ SMTP_URL: smtp.url, MAIL_FROM: "Countersign <id@example.test>", LOG_LEVEL: "debug" });
     const register = (email: string) =>
@@ -118,7 +118,7 @@ describe("contract: SMTP_URL", () => {
 });
 
 describe("contract: keys of a front", () => {
-  test("a front that is given a signing key says that it does not use it, and shows nothing of it", async () => {
+  test("a front with a signing key logs that it does not use the key, and never logs the key", async () => {
     const pem = generatePrivateKey("ed25519");
     const server = await startServer({ shape: "split", env: { JWT_PRIVATE_KEY: pem } });
     onTestFinished(() => server.close());

@@ -13,8 +13,8 @@ const health = async ({ url }: ServiceProcess, path = "/health") => {
 };
 const ALL_WELL = { database: "connected", redis: "connected", core: "connected" };
 
-describe("R11: the way out", () => {
-  test("SIGTERM: draining shows in health at once, the process serves on for 5 s, finishes what is under way, says GOAWAY and exits 0", async () => {
+describe("R11: shutdown", () => {
+  test("SIGTERM: health reports draining at once, requests are served for 5 s, open requests finish, gRPC sends GOAWAY, and the process exits with 0", async () => {
     const server = await startProcess({});
     expect(await health(server)).toEqual([200, { status: "ok", services: ALL_WELL }]);
     expect(await health(server, "/health/live")).toEqual([200, { status: "ok" }]);
@@ -25,7 +25,7 @@ describe("R11: the way out", () => {
       goaway = code;
     });
     await once(session, "connect");
-    // A request whose body comes slowly is under way when the listener closes.
+    // A request with a slow body is open when the listener closes.
     const slow = connect(Number(new URL(server.url).port), "127.0.0.1");
     let answer = "";
     slow.on("data", (chunk) => {
@@ -54,15 +54,15 @@ describe("R11: the way out", () => {
     expect(server.said()).not.toMatch(/"level":50/);
   });
 
-  test("a second signal ends the process at once with 1", async () => {
+  test("a second signal exits with 1 at once", async () => {
     const server = await startProcess({});
     server.child.kill("SIGTERM");
     await pause(300);
     server.child.kill("SIGTERM");
-    expect(await server.ended).toBe(1); // to have served on and ended well would be 0
+    expect(await server.ended).toBe(1); // a graceful exit would be 0
   });
 
-  test("a reader of standard output that goes away does not stop the service", async () => {
+  test("the service keeps running when the reader of its standard output is closed", async () => {
     const server = await startProcess({ LOG_LEVEL: "debug" });
     server.child.stdout?.destroy();
     server.child.stderr?.destroy();
@@ -74,7 +74,7 @@ describe("R11: the way out", () => {
 });
 
 describe("R12: health without Redis", () => {
-  test("is 200 degraded, and every way works: limits are counted in the process", async () => {
+  test("returns 200 with degraded, sign-up and sign-in work, and limits are counted in the process", async () => {
     const wire = await wireTo("127.0.0.1", 9);
     await wire.cut();
     const server = await startProcess({ REDIS_URL: `redis://127.0.0.1:${wire.port}`, REGISTER_CLIENT_RATE_LIMIT: "3" });

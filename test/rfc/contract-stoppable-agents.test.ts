@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => fronts.close());
 
 const web = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
-/** The words of delegation at one of the fronts. */
+/** The delegation helpers for one of the fronts. */
 const at = (which: "here" | "there") =>
   delegating({ ...fronts[which], clients: { web }, database: fronts.database, grpc: fronts.grpc[which] });
 
@@ -25,12 +25,12 @@ async function scene() {
   const line = await here.chainOf(["agent-1", "agent-2"]);
   const operator = await operatorAt(fronts.here.url);
   const [root = "", first = "", deep = ""] = line.accessTokens;
-  /** How both fronts judge the deep token, and what they say to one more exchange. */
-  const judged = () =>
+  /** For each front: whether the deep token is active, and the result of one more exchange. */
+  const frontVerdicts = () =>
     Promise.all(
       [here, there].map(async (front) => [await front.active(deep), (await front.exchange("agent-2", first)).body.error ?? "exchanged"]),
     );
-  return { here, there, user: line.user, operator, root, first, deep, judged };
+  return { here, there, user: line.user, operator, root, first, deep, frontVerdicts };
 }
 const both = <Value>(value: Value) => [value, value];
 
@@ -58,46 +58,48 @@ function guards() {
         ),
       ),
     );
-  /** Until both have read them; the runner's own limit ends what never comes. */
+  /** Waits until both guards return `expected`; the timeout of the test ends the wait. */
   const become = async (token: string, expected: string) => {
     while ((await verdicts(token)).some((verdict) => verdict !== expected)) await setTimeout(20);
   };
   return { verdicts, become };
 }
 
-test("a pause that one front takes holds at the other from the next request on, and so does its end; guards learn of it from either core", async () => {
-  const { operator, deep, judged } = await scene();
+test("a pause or resume at one front takes effect at the other with the next request, and reaches guards from either core", async () => {
+  const { operator, deep, frontVerdicts } = await scene();
   const { verdicts, become } = guards();
   expect(await verdicts(deep)).toEqual(["good", "good"]);
-  expect(await judged()).toEqual(both([true, "exchanged"]));
+  expect(await frontVerdicts()).toEqual(both([true, "exchanged"]));
   await operator.agents.pause.mutate({ clientId: "agent-2" });
-  expect(await judged()).toEqual(both([false, "unauthorized_client"]));
+  expect(await frontVerdicts()).toEqual(both([false, "unauthorized_client"]));
   await become(deep, "token_revoked");
   await operator.agents.resume.mutate({ clientId: "agent-2" });
-  expect(await judged()).toEqual(both([true, "exchanged"]));
+  expect(await frontVerdicts()).toEqual(both([true, "exchanged"]));
   await become(deep, "good");
 });
 
-test("a cut at one front ends the deep token and every further exchange at the other, at once", async () => {
-  const { operator, deep, first, judged } = await scene();
+test("a cut at one front revokes the deep token and refuses further exchanges at the other at once", async () => {
+  const { operator, deep, first, frontVerdicts } = await scene();
   const { verdicts, become } = guards();
   expect(await verdicts(deep)).toEqual(["good", "good"]);
   const { delegations } = await operator.delegations.list.query({ userId: claimsOf(first).sub, agent: "agent-1" });
   await operator.delegations.cut.mutate({ kind: "delegation", id: delegations[0]?.id ?? "" });
-  expect(await judged()).toEqual(both([false, "invalid_request"]));
+  expect(await frontVerdicts()).toEqual(both([false, "invalid_request"]));
   await become(deep, "token_revoked");
 });
 
-test("exchanges beside a pause: whatever they were answered, nothing of it counts while the agent is paused", async () => {
-  const { operator, there, first, judged } = await scene();
+test("tokens of exchanges concurrent with a pause are inactive while the agent is paused, and valid again after it resumes", async () => {
+  const { operator, there, first, frontVerdicts } = await scene();
   const { verdicts, become } = guards();
   const exchanges = Array.from({ length: 24 }, () => there.exchange("agent-2", first));
   await operator.agents.pause.mutate({ clientId: "agent-2" });
-  const born = (await Promise.all(exchanges)).flatMap(({ body }) => (body.access_token === undefined ? [] : [body.access_token as string]));
-  expect(await Promise.all(born.map(there.active))).toEqual(born.map(() => false));
-  for (const token of born) await become(token, "token_revoked");
-  expect(await judged()).toEqual(both([false, "unauthorized_client"]));
+  const exchanged = (await Promise.all(exchanges)).flatMap(({ body }) =>
+    body.access_token === undefined ? [] : [body.access_token as string],
+  );
+  expect(await Promise.all(exchanged.map(there.active))).toEqual(exchanged.map(() => false));
+  for (const token of exchanged) await become(token, "token_revoked");
+  expect(await frontVerdicts()).toEqual(both([false, "unauthorized_client"]));
   await operator.agents.resume.mutate({ clientId: "agent-2" });
-  for (const token of born) await become(token, "good");
+  for (const token of exchanged) await become(token, "good");
   expect(await verdicts(first)).toEqual(["good", "good"]);
 });

@@ -25,7 +25,7 @@ function inTerminal(...args: readonly string[]) {
   return run;
 }
 
-test("login shows its questions and what is typed, but never the password", async () => {
+test("login shows the prompts and the typed email address, but not the password", async () => {
   const run = inTerminal("login");
   await run.shows("E-mail: ");
   run.type(OPERATOR.email);
@@ -38,7 +38,7 @@ test("login shows its questions and what is typed, but never the password", asyn
   expect(await run.ended).toBe(0);
 });
 
-test("a wrong password ends the command with code 3 and a message", async () => {
+test("a wrong password exits with 3 and a message", async () => {
   const run = inTerminal("login");
   await run.shows("E-mail: ");
   run.type(OPERATOR.email);

@@ -66,6 +66,7 @@ export const aCode = (members: Partial<CodeState> = {}): CodeState => ({
   expiresAt: 1060,
   grantId: null,
   subject: aSubject(),
+  resourceTerms: [],
   now: 1000,
   ...members,
 });
@@ -78,6 +79,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   scopes: ["openid", "notes:read", "notes:write"],
   audience: ["https://notes.example.test/mcp", "https://mail.example.test/mcp"],
   absentClients: [],
+  resourceTerms: [],
   authTime: 900,
   expiresAt: 5000,
   revoked: false,
@@ -87,7 +89,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   ...members,
 });
 
-/** The state of a user's token with which all is well. */
+/** The state of a user's token that is valid. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
   now: 1000,
   revoked: false,
@@ -114,7 +116,7 @@ export const refreshGrant = (members: { scope?: string; resource?: string[] } = 
 
 export const clientGrant = (members: { scope?: string; resource?: string[] } = {}) => create(ClientCredentialsGrantSchema, members);
 
-/** The private reason and public code of what a decision refuses with. */
+/** The public code and private reason of a decision's refusal. */
 export function refusalOf(decide: () => unknown): readonly [string, string] | "granted" {
   try {
     decide();
@@ -125,7 +127,7 @@ export function refusalOf(decide: () => unknown): readonly [string, string] | "g
   }
 }
 
-/** The same as one text, for tables of such; `accepted` where nothing is refused, and the words of whatever else is thrown. */
+/** The same as one string, for tables; `accepted` where nothing is refused, and the text of any other error. */
 export function refusalText(run: () => unknown): string {
   try {
     run();

@@ -5,15 +5,18 @@ import { Refusal } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
+import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
-import type { CodeState, Core, FamilyState } from "../ports.ts";
+import type { CodeState, Core, DeviceState, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenContents, accessTokenClaims, type Confirmation, tokenTypeOf } from "../tokens/access-token.ts";
 
-/** The records that are being read for a token request: its client, and the code or the family of the refresh token that it presents. */
+/** The records that are being read for a token request: its client, and what belongs to the code or the refresh token that it presents. */
 export interface Prefetched {
   readonly client: Promise<Client | undefined>;
+  /** Of an authorization code, and of the device code of an approved request. */
   readonly code: Promise<CodeState | undefined> | undefined;
+  readonly device: Promise<DeviceState | undefined> | undefined;
   readonly family: Promise<FamilyState | undefined> | undefined;
 }
 
@@ -85,11 +88,16 @@ export const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicC
 
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 
-/** An access token with the configured lifetime, as `explain` shows it. */
-export const previewOf = (scopes: readonly string[], audience: readonly string[], core: Core): WouldBeGranted => ({
+/** An access token with the lifetime that server and resources give it, as `explain` shows it. */
+export const previewOf = (
+  scopes: readonly string[],
+  audience: readonly string[],
+  core: Core,
+  terms: readonly ResourceTerms[] = [],
+): WouldBeGranted => ({
   scope: printScope(scopes),
   aud: [...audience],
-  expiresIn: core.lifetimes.accessToken,
+  expiresIn: lifetimeAt(core.lifetimes.accessToken, audience, terms),
   issuedTokenType: ACCESS_TOKEN_TYPE,
 });
 

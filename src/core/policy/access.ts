@@ -1,24 +1,55 @@
 import { AGENT_MODES, audienceOf, type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parseScope, sameResource } from "../../protocol/access.ts";
+import { clientKind, disabledAmong, isResourceScope, type ResourceTerms, termsOf } from "../../resources/resource.ts";
 import type { RuleHead } from "./rule.ts";
 
-/** All scopes that a client may have: its allowlist without the agent modes above its ceiling. */
+/** All scopes of a client's allowlist, without the agent modes above its ceiling. */
 export const allowedScopes = (client: Client): readonly string[] => {
   const above = modesAbove(client);
   return client.scopes.filter((name) => !above.includes(name));
 };
 
+/** The resources that a token is requested for, and the terms of those that have a record in the client's realm. */
+export interface Target {
+  readonly resources: readonly string[];
+  readonly terms: readonly ResourceTerms[];
+}
+
+const NO_RESOURCE: Target = { resources: [], terms: [] };
+
+/** The records' terms that bind a client: those of its realm. */
+export const targetOf = (client: Client, resources: readonly string[], terms: readonly ResourceTerms[]): Target => ({
+  resources,
+  terms: terms.filter(({ realmId }) => realmId === client.realmId),
+});
+
+/**
+ * All scopes that a client may have at these resources. Records offer their scopes to kinds of clients: to those that developers and
+ * operators name only within the client's allowlist. Where every resource has a record, the allowlist alone gives only protocol scopes and
+ * agent modes; where one has none, or none is named, it gives all that it holds. Pure.
+ * @see docs/protocol.md#resource-records
+ */
+export function allowedAt(client: Client, { resources, terms }: Target): readonly string[] {
+  const own = allowedScopes(client);
+  const records = resources.map((resource) => termsOf(resource, terms));
+  if (records.every((record) => record === undefined)) return own;
+  const kind = clientKind(client);
+  const offered = records.flatMap((record) => (record?.enabled && record.clients.includes(kind) ? record.scopeNames : []));
+  const kept = records.includes(undefined) ? own : own.filter((name) => !isResourceScope(name));
+  return distinct([...kept, ...(kind === "named" ? offered.filter((name) => own.includes(name)) : offered)]);
+}
+
 export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
   demand:
-    "Of the scope something is left that the client's allowlist and ceiling let it have, more than offline_access alone; the rest is dropped.",
-  source: "docs/protocol.md#scopes, RFC 6749 §3.3",
+    "Of the scope something is left that the client's allowlist and ceiling and the requested resources let it have, more than offline_access alone; the rest is dropped.",
+  source: "docs/protocol.md#scopes, docs/protocol.md#resource-records, RFC 6749 §3.3",
 };
 
 /** Requested scopes that the client may not have. Pure. */
-export function droppedScopes(scope: string | undefined, client: Client): readonly string[] {
-  const allowed = allowedScopes(client);
+export function droppedScopes(scope: string | undefined, client: Client, target: Target = NO_RESOURCE): readonly string[] {
+  const allowed = allowedAt(client, target);
   return parseScope(scope).filter((name) => !allowed.includes(name));
 }
 
@@ -27,8 +58,8 @@ export function droppedScopes(scope: string | undefined, client: Client): readon
  * @throws {Refusal} invalid_scope when nothing is left, or `offline_access` alone
  * @see docs/protocol.md#scopes, RFC 6749 §3.3
  */
-export function requestableScopes(scope: string | undefined, client: Client) {
-  const allowed = allowedScopes(client);
+export function requestableScopes(scope: string | undefined, client: Client, target: Target = NO_RESOURCE) {
+  const allowed = allowedAt(client, target);
   const requested = parseScope(scope);
   const granted =
     requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
@@ -90,7 +121,8 @@ const DESCRIPTIONS = {
   resource_malformed: "A resource must be an absolute URI without fragment, or the client_id of a client that exists.",
   resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
-  audience_absent: "None of the clients that the token would be for exists and is enabled.",
+  resource_disabled: "A resource is disabled here.",
+  audience_absent: "None of the clients and resources that the token would be for exists and is enabled.",
 } as const;
 
 const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
@@ -109,9 +141,11 @@ export async function requestableResources(
   issuer: string,
   mayManage: boolean,
   isClient: (clientId: string) => Promise<boolean>,
+  terms: readonly ResourceTerms[] = [],
 ): Promise<readonly string[]> {
   const requested = distinct(resources);
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
+  if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
     if (resource === issuer ? !mayManage : !isResourceUri(resource) && !(await isClient(resource))) refuse("resource_not_allowed");
   }
@@ -127,24 +161,21 @@ function within(bound: readonly string[], requested: readonly string[], otherwis
   return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
 }
 
-/** Drops disabled and deleted clients from an audience. @throws {Refusal} invalid_target when nothing is left */
-function present(audience: readonly string[], isAbsent: (clientId: string) => boolean): readonly string[] {
+/** Drops what is disabled or deleted from an audience. @throws {Refusal} invalid_target when nothing is left */
+function present(audience: readonly string[], isAbsent: (value: string) => boolean): readonly string[] {
   const left = audience.filter((value) => !isAbsent(value));
   if (left.length === 0 && audience.length > 0) refuse("audience_absent");
   return left;
 }
 
 /**
- * Narrows the bound audience to the requested resources, if there are any, and drops clients that are disabled or deleted.
- * @param absentClients those clients, as far as the bound audience names them
+ * Narrows the bound audience to the requested resources, if there are any, and drops clients and resources that are disabled or deleted.
+ * @param absent those clients and resources, as far as the bound audience names them
  * @throws {Refusal} invalid_target for a resource outside of the audience, or when nothing is left
  * @see RFC 8707 §2.2
  */
-export const narrowResource = (
-  resources: readonly string[],
-  bound: readonly string[],
-  absentClients: readonly string[] = [],
-): readonly string[] => present(within(bound, resources, "resource_outside_grant"), (value) => absentClients.includes(value));
+export const narrowResource = (resources: readonly string[], bound: readonly string[], absent: readonly string[] = []): readonly string[] =>
+  present(within(bound, resources, "resource_outside_grant"), (value) => absent.includes(value));
 
 /**
  * The audience of a client's own token: the requested part of its `audience`, or all of it.

@@ -4,10 +4,11 @@ import * as clients from "./clients.ts";
 import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
+import * as resources from "./resources.ts";
 import type { AnyTable, Column } from "./table.ts";
 
 /** These modules export only tables and types. */
-const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records });
+const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records, ...resources });
 
 const TYPES = {
   uuid: () => p.uuid(),

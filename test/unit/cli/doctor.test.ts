@@ -1,52 +1,216 @@
 import { expect, test } from "vitest";
-import { databaseFindings, type Observations, serviceFindings } from "../../../src/cli/doctor.ts";
+import { bearerChallenge } from "../../../src/cli/doctor/challenge.ts";
+import { type CountersignObservations, countersignFindings } from "../../../src/cli/doctor/countersign.ts";
+import { databaseFindings } from "../../../src/cli/doctor/database.ts";
+import { type Finding, reportOf, reportText } from "../../../src/cli/doctor/finding.ts";
+import { HOSTS, hostFindings } from "../../../src/cli/doctor/hosts.ts";
+import { type ResourceObservations, resourceFindings } from "../../../src/cli/doctor/resource.ts";
+import { type ServerObservations, serverFindings } from "../../../src/cli/doctor/server.ts";
+import { type Answer, type Json, mayFollow, wellKnown } from "../../../src/cli/doctor/web.ts";
 
-const URL = "https://login.example.test";
-const metadata = { issuer: URL, code_challenge_methods_supported: ["S256"], scopes_supported: ["openid", "notes:read"] };
-const well: Observations = {
-  url: URL,
-  health: { status: 200, body: { status: "ok" } },
-  metadata,
-  openid: { issuer: URL },
-  keys: [{ kty: "OKP", alg: "EdDSA", kid: "k", x: "x" }],
+const ISSUER = "https://login.example.test";
+const RESOURCE = "https://mcp.example.test/mcp";
+
+const answer = (url: string, body: Json | undefined, more: Partial<Answer> = {}): Answer => ({
+  url,
+  status: body === undefined ? 404 : 200,
+  headers: new Headers(),
+  body,
+  problem: "status 404",
+  ...more,
+});
+const wrong = (findings: readonly Finding[]) =>
+  findings.filter(({ verdict }) => verdict !== "ok").map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
+
+const metadata = {
+  issuer: ISSUER,
+  authorization_endpoint: `${ISSUER}/authorize`,
+  token_endpoint: `${ISSUER}/token`,
+  jwks_uri: `${ISSUER}/keys`,
+  registration_endpoint: `${ISSUER}/register`,
+  response_types_supported: ["code"],
+  grant_types_supported: ["authorization_code", "refresh_token"],
+  code_challenge_methods_supported: ["S256"],
+  token_endpoint_auth_methods_supported: ["none"],
+  authorization_response_iss_parameter_supported: true,
+  client_id_metadata_document_supported: true,
+  scopes_supported: ["openid", "notes:read"],
+};
+const key = { kty: "OKP", alg: "EdDSA", kid: "k", x: "x" };
+const server: ServerObservations = {
+  issuer: ISSUER,
+  oauth: answer(`${ISSUER}/.well-known/oauth-authorization-server`, metadata),
+  openid: [answer(`${ISSUER}/.well-known/openid-configuration`, metadata)],
+  keys: answer(`${ISSUER}/keys`, { keys: [key] }),
+  registration: answer(`${ISSUER}/register`, { error: "invalid_client_metadata" }, { status: 400 }),
+  countersign: true,
+};
+const serving = (members: Json): Partial<ServerObservations> => {
+  const document = { ...metadata, ...members };
+  return { oauth: answer("", document), openid: [answer("", document)] };
+};
+
+test("a server in order has nothing wrong", () => {
+  expect(wrong(serverFindings(server, ["notes:read"]))).toEqual([]);
+  expect(wrong(hostFindings(server))).toEqual([]);
+  expect(hostFindings(server)).toHaveLength(HOSTS.length);
+});
+
+test.for<[string, Partial<ServerObservations>, string]>([
+  ["no metadata", { oauth: answer("u", undefined), openid: [] }, "fault: serves no metadata (u: status 404)"],
+  ["OpenID metadata alone", { oauth: answer("u", undefined) }, "warning: serves OpenID Connect metadata alone"],
+  [
+    "plain http",
+    { issuer: "http://login.example.test", ...serving({ issuer: "http://login.example.test" }) },
+    "fault: is reached over plain http",
+  ],
+  ["another issuer", serving({ issuer: `${ISSUER}/` }), `fault: its issuer is ${ISSUER}/`],
+  [
+    "two issuers",
+    { openid: [answer("", { ...metadata, issuer: "https://x.test" })] },
+    "fault: its metadata documents name different issuers",
+  ],
+  ["an endpoint over http", serving({ token_endpoint: "http://login.example.test/token" }), "fault: token_endpoint is http://"],
+  ["no endpoint", serving({ authorization_endpoint: undefined }), "fault: authorization_endpoint is missing"],
+  ["plain PKCE", serving({ code_challenge_methods_supported: ["plain"] }), "fault: PKCE with S256"],
+  ["no code", serving({ response_types_supported: ["token"] }), "fault: the response type code"],
+  ["no refresh tokens", serving({ grant_types_supported: undefined }), "warning: refresh tokens"],
+  ["secrets for all", serving({ token_endpoint_auth_methods_supported: undefined }), "warning: clients without a secret"],
+  ["no iss", serving({ authorization_response_iss_parameter_supported: false }), "warning: authorization responses do not name"],
+  ["no scopes", serving({ scopes_supported: undefined }), "warning: the metadata lists no scopes_supported"],
+  [
+    "a scope that is not offered",
+    serving({ scopes_supported: ["openid"] }),
+    "warning: clients that register themselves are not offered notes:read",
+  ],
+  ["no jwks_uri", { ...serving({ jwks_uri: undefined }), keys: undefined }, "warning: publishes no keys"],
+  ["keys that cannot be read", { keys: answer("", undefined, { problem: "more than 256 kB" }) }, "cannot be read: more than 256 kB"],
+  ["a list of keys that is none", { keys: answer("", { keys: "none" }) }, "there is no list of keys"],
+  ["no key", { keys: answer("", { keys: [] }) }, "fault: no key is published"],
+  ["a key without kid", { keys: answer("", { keys: [{ ...key, kid: undefined }] }) }, "warning: a published key has no kid"],
+  ["a private key", { keys: answer("", { keys: [{ ...key, d: "d" }] }) }, "fault: a PRIVATE key is published"],
+  ["no documents", serving({ client_id_metadata_document_supported: false }), "-> set CIMD_ENABLED=true"],
+  ["no registration", serving({ registration_endpoint: undefined }), "warning: clients cannot register themselves"],
+  ["closed registration", { registration: answer("", undefined, { status: 401 }) }, "warning: its registration endpoint answers 401"],
+  ["broken registration", { registration: answer("", undefined, { status: 502 }) }, "fault: its registration endpoint does not work"],
+])("finds %s at a server", ([, observations, sentence]) => {
+  expect(wrong(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
+});
+
+test("names the setting that limits what clients of a Countersign may register", () => {
+  const identityAlone = { ...server, ...serving({ scopes_supported: ["openid", "email"] }) };
+  expect(wrong(serverFindings(identityAlone, []))).toEqual([expect.stringContaining("add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES")]);
+  expect(wrong(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
+});
+
+test("without documents and registration every host needs a client that is made by hand", () => {
+  const closed = { ...serving({ client_id_metadata_document_supported: false }), registration: undefined };
+  const findings = hostFindings({ ...server, ...closed });
+  expect(findings.map(({ verdict }) => verdict)).toEqual(HOSTS.map(() => "warning"));
+  expect(wrong(findings)[0]).toContain("with the redirect URI https://claude.ai/api/mcp/auth_callback");
+});
+
+test("documents alone serve the hosts that have one", () => {
+  const findings = hostFindings({ ...server, registration: undefined });
+  expect(wrong(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
+});
+
+test("a host on the desktop needs clients without a secret, and every host needs S256", () => {
+  const confidential = hostFindings({ ...server, ...serving({ token_endpoint_auth_methods_supported: ["client_secret_basic"] }) });
+  expect(wrong(confidential).join()).toMatch(/Claude Code has no secret.*Cursor has no secret/s);
+  const plain = hostFindings({ ...server, ...serving({ code_challenge_methods_supported: undefined }) });
+  expect(plain.every(({ verdict }) => verdict === "fault")).toBe(true);
+});
+
+const document = { resource: RESOURCE, authorization_servers: [ISSUER], scopes_supported: ["notes:read"] };
+const resource: ResourceObservations = {
+  url: RESOURCE,
+  status: 401,
+  challenge: { resourceMetadata: "https://mcp.example.test/meta", scope: undefined },
+  named: answer("https://mcp.example.test/meta", document),
+  withPath: answer(wellKnown(RESOURCE, "oauth-protected-resource"), document),
+  atRoot: answer(wellKnown(RESOURCE, "oauth-protected-resource", false), undefined),
+};
+const describing = (members: Json) => ({ named: answer("", { ...document, ...members }) });
+const unnamed = { challenge: { resourceMetadata: undefined, scope: undefined }, named: undefined };
+
+test("a resource in order has nothing wrong", () => {
+  expect(wrong(resourceFindings(resource))).toEqual([]);
+});
+
+test.for<[string, Partial<ResourceObservations>, string]>([
+  ["plain http", { url: "http://a.test", ...describing({ resource: "http://a.test" }) }, "fault: is reached over plain http"],
+  ["an open resource", { status: 200, challenge: undefined, named: undefined }, "fault: a request without a token answers 200, not 401"],
+  ["no challenge", { challenge: undefined, named: undefined }, "fault: answers 401 without a Bearer challenge"],
+  ["a challenge without metadata", unnamed, "warning: the challenge has no resource_metadata"],
+  ["a dead metadata URL", { named: answer("", undefined) }, "which cannot be read: status 404"],
+  ["a metadata URL that was not followed", { named: undefined }, "which cannot be read: it is neither https nor on this machine"],
+  ["another resource", describing({ resource: "https://other.test/mcp" }), "fault: the metadata is about another resource"],
+  ["a sibling", describing({ resource: "https://mcp.example.test/mc" }), "fault: the metadata is about another resource"],
+  ["a parent", describing({ resource: "https://mcp.example.test" }), "warning: the metadata is about https://mcp.example.test"],
+  ["no resource", describing({ resource: 7 }), "fault: the metadata has no resource"],
+  ["no server", describing({ authorization_servers: [] }), "fault: the metadata names no authorization server"],
+  ["a server over http", describing({ authorization_servers: ["http://login.example.test"] }), "is no https URL"],
+  ["no scopes", describing({ scopes_supported: undefined }), "warning: the metadata lists no scopes_supported"],
+  ["no tokens in headers", describing({ bearer_methods_supported: ["body"] }), "fault: tokens in the Authorization header"],
+])("finds %s", ([, observations, sentence]) => {
+  expect(wrong(resourceFindings({ ...resource, ...observations }))).toEqual([expect.stringContaining(sentence)]);
+});
+
+test("names the place where a resource without metadata should serve it", () => {
+  const nowhere = { ...unnamed, withPath: answer(resource.withPath.url, undefined) };
+  expect(wrong(resourceFindings({ ...resource, ...nowhere })).join("\n")).toContain(
+    "at https://mcp.example.test/.well-known/oauth-protected-resource/mcp (RFC 9728 §3)",
+  );
+});
+
+test.for<[string | null, ReturnType<typeof bearerChallenge>]>([
+  [null, undefined],
+  ["", undefined],
+  ["Basic realm=x", undefined],
+  ["Bearerish a=b", undefined],
+  ["Bearer", { resourceMetadata: undefined, scope: undefined }],
+  ['Bearer resource_metadata="https://a.test/m", scope="a b"', { resourceMetadata: "https://a.test/m", scope: "a b" }],
+  ['bearer realm="x, Bearer y", RESOURCE_METADATA = "https://a.test/\\"q"', { resourceMetadata: 'https://a.test/"q', scope: undefined }],
+  ['Basic realm="x", Bearer scope=a', { resourceMetadata: undefined, scope: "a" }],
+  [`Bearer scope="${"a".repeat(9000)}"`, undefined],
+])("reads the challenge %s", ([header, challenge]) => {
+  expect(bearerChallenge(header)).toEqual(challenge);
+});
+
+test.for<[string, string, boolean]>([
+  ["https://a.test", "https://b.test", true],
+  ["https://a.test", "http://b.test", false],
+  ["https://a.test", "http://127.0.0.1:1", false],
+  ["https://a.test", "https://localhost", false],
+  ["https://a.test", "file:///etc/passwd", false],
+  ["https://a.test", "nothing", false],
+  ["http://localhost:1", "http://127.0.0.1:2", true],
+  ["http://localhost:1", "https://a.test", true],
+  ["http://a.test", "http://a.test/keys", true],
+])("from %s to %s may be followed: %s", ([from, to, expected]) => {
+  expect(mayFollow(from, to)).toBe(expected);
+});
+
+const own: CountersignObservations = {
+  url: ISSUER,
+  health: answer("", { status: "ok" }),
   forwardedIgnored: 0,
   clockAhead: 0.4,
 };
-const wrong = (observations: Partial<Observations>) =>
-  serviceFindings({ ...well, ...observations })
-    .filter(({ verdict }) => verdict !== "good")
-    .map(({ verdict, sentence }) => `${verdict}: ${sentence}`);
 
-test("a well deployment has nothing wrong", () => {
-  expect(wrong({})).toEqual([]);
-  expect(serviceFindings(well).length).toBeGreaterThan(6);
-});
-
-test.for<[string, Partial<Observations>, string]>([
-  ["nothing there", { health: undefined }, `fault: nothing answers at ${URL}`],
-  ["the database away", { health: { status: 503, body: { status: "error" } } }, "fault: its health is error"],
-  ["Redis away", { health: { status: 200, body: { status: "degraded" } } }, "warning: Redis does not answer"],
-  ["no metadata", { metadata: undefined }, "fault: it serves no metadata"],
-  ["another issuer", { metadata: { ...metadata, issuer: `${URL}/` }, openid: { issuer: `${URL}/` } }, `fault: its issuer is ${URL}/`],
-  ["no OpenID configuration", { openid: undefined }, "fault: the OpenID configuration"],
-  ["plain PKCE", { metadata: { ...metadata, code_challenge_methods_supported: ["plain"] } }, "fault: PKCE"],
-  ["identity scopes alone", { metadata: { ...metadata, scopes_supported: ["openid", "email"] } }, "warning: clients that register"],
-  ["no key", { keys: [] }, "fault: no Ed25519 key"],
-  ["a private key", { keys: [{ kty: "OKP", alg: "EdDSA", kid: "k", x: "x", d: "d" }] }, "fault: a PRIVATE key is published"],
+test.for<[string, Partial<CountersignObservations>, string]>([
+  ["the database away", { health: answer("", { status: "error" }, { status: 503 }) }, "fault: its health is error"],
+  ["Redis away", { health: answer("", { status: "degraded" }) }, "warning: Redis does not answer"],
   ["a proxy that is not trusted", { forwardedIgnored: 3 }, "warning: requests arrive through a proxy, but TRUST_PROXY is off"],
   ["a clock that is ahead", { clockAhead: 31 }, "warning: its clock is 31 seconds ahead of"],
-])("doctor finds %s", ([, observations, sentence]) => {
-  expect(wrong(observations)).toEqual([expect.stringContaining(sentence)]);
+])("finds %s at a Countersign", ([, observations, sentence]) => {
+  expect(wrong(countersignFindings({ ...own, ...observations }))).toEqual([expect.stringContaining(sentence)]);
 });
 
-test("metrics that cannot be read say nothing about a proxy", () => {
-  expect(serviceFindings({ ...well, forwardedIgnored: undefined }).filter(({ sentence }) => sentence.includes("proxy"))).toEqual([]);
-});
-
-test("plain http is a fault, except on loopback", () => {
-  const at = (url: string) => wrong({ url, metadata: { ...metadata, issuer: url }, openid: { issuer: url } });
-  expect(at("http://login.example.test")).toEqual(["fault: it is reached over plain http"]);
-  expect(at("http://localhost:3000")).toEqual([]);
+test("says nothing about a proxy while the metrics cannot be read", () => {
+  const findings = countersignFindings({ ...own, url: "http://localhost:3000", forwardedIgnored: undefined });
+  expect(findings.map(({ check }) => check)).toEqual(["health", "clock"]);
 });
 
 test("a database that may forget what it acknowledged is a fault", () => {
@@ -55,5 +219,22 @@ test("a database that may forget what it acknowledged is a fault", () => {
     databaseFindings({ ...durable, ...settings }).filter(({ verdict }) => verdict === "fault").length;
   expect([faults({}), faults({ fsync: "off" }), faults({ synchronous_commit: "off" }), faults({ server_version_num: "140000" })]).toEqual([
     0, 1, 1, 1,
+  ]);
+});
+
+test("the report has the worst verdict, and its text no control characters of a server", () => {
+  const finding: Finding = { check: "c", verdict: "fault", about: "x", found: "bad\u001b[31m", change: "do\n" };
+  const report = reportOf(RESOURCE, "protected-resource", [{ ...finding, verdict: "warning" }, finding]);
+  expect(report.verdict).toBe("fault");
+  expect(reportText(report, (_verdict, mark) => mark).split("\n")).toEqual([
+    `${RESOURCE} is a protected resource.`,
+    "",
+    "x",
+    "warning bad[31m",
+    "        -> do",
+    "FAULT   bad[31m",
+    "        -> do",
+    "",
+    "1 fault, 1 warning, 0 ok",
   ]);
 });

@@ -118,7 +118,12 @@ describe("a valid authorization request", () => {
   });
 
   test("logs the scopes that the client may not have", async () => {
-    const record = (scope: string) => ["log", "scope_dropped", { clientId: "notes-app", scope, rule: "scope_allowed", requestId: "r1" }];
+    const resource = "https://notes.example.test/mcp";
+    const record = (scope: string) => [
+      "log",
+      "scope_dropped",
+      { clientId: "notes-app", resource, scope, rule: "scope_allowed", requestId: "r1" },
+    ];
     const { outcome, writes } = await validate({ scope: "openid admin root" });
     expect([outcome?.value, writes]).toEqual([expect.objectContaining({ scopes: ["openid"] }), [record("admin root")]]);
     const none = await validate({ scope: "admin" });

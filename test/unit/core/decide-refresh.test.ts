@@ -33,6 +33,7 @@ test("RFC 6749 §6: without scope and resource the answer has all that was grant
     family,
     scopes: family.scopes,
     audience: family.audience,
+    terms: [],
   });
 });
 

@@ -208,7 +208,7 @@ test.for<readonly [string, () => unknown, string]>([
   [
     "an absent audience",
     () => narrowResource([], ["off"], ["off"]),
-    "None of the clients that the token would be for exists and is enabled.",
+    "None of the clients and resources that the token would be for exists and is enabled.",
   ],
   ["too many resources", () => exchangedAudience(many, many, clients), "At most 10 resources can be named."],
 ])("a refusal says what is wrong: %s", ([, decide, description]) => expect(descriptionOf(decide)).toBe(description));

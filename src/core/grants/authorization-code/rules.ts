@@ -2,11 +2,13 @@ import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
-import { narrowResource } from "../../policy/access.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState } from "../../ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
+export type Bound = { readonly bound: readonly string[]; readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] };
 type KnownCode = { readonly client: Client; readonly params: AuthorizationCodeGrant; readonly code: CodeState };
 
 const refuse = refusing("invalid_grant");
@@ -76,16 +78,21 @@ const USER_ENABLED: Rule<KnownCode> = {
     if (!code.subject.enabled) refuse("user_disabled");
   },
 };
-const RESOURCE: Rule<KnownCode, { readonly bound: readonly string[]; readonly audience: readonly string[] }> = {
+const RESOURCE: Rule<KnownCode, Bound> = {
   name: "resource",
-  demand: "resource lies within the resources of the authorization request; where it had none, it can only be the client_id.",
+  demand:
+    "resource lies within the resources of the authorization request; where it had none, it can only be the client_id. Disabled resources are left out.",
   source: "RFC 8707 §2.2",
-  check: ({ client, params, code }) => {
-    // Without `resource` the token is for the client itself, which can exchange it later (RFC 9068 §3).
-    const bound = code.resources.length > 0 ? code.resources : [client.clientId];
-    return { bound, audience: narrowResource(params.resource, bound) };
-  },
+  check: ({ client, params, code }) => boundTo(params.resource, client, code),
 };
+
+/** The resources of a code's grant and token. @throws {Refusal} invalid_target */
+export function boundTo(requested: readonly string[], client: Client, { resources, resourceTerms }: CodeState): Bound {
+  // Without `resource` the token is for the client itself, which can exchange it later (RFC 9068 §3).
+  const bound = resources.length > 0 ? resources : [client.clientId];
+  const { terms } = targetOf(client, bound, resourceTerms);
+  return { bound, audience: narrowResource(requested, bound, disabledAmong(bound, terms)), terms };
+}
 
 /** In order. */
 export const CODE_RULES: readonly RuleHead[] = [

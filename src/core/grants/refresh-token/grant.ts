@@ -3,6 +3,7 @@ import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret } from "../../../random.ts";
+import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
 import { newJti } from "../../tokens/access-token.ts";
@@ -67,7 +68,7 @@ export const refreshToken: Grant<"refreshToken"> = {
     const { client, requestId } = request;
     const params = request.grant.value;
     const presented = hashSecret(params.refreshToken);
-    const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken: lifetime } = core.lifetimes;
+    const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken } = core.lifetimes;
     // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
     const next = seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes);
     const successor = hashSecret(next);
@@ -78,13 +79,14 @@ export const refreshToken: Grant<"refreshToken"> = {
       const decision = decideRefresh(found, client, params, { seconds, successor });
       const { family } = decision;
       if (decision.kind === "replay") return revokeReplayed(family, decision.refusal, request, core);
-      const { scopes, audience } = decision;
+      const { scopes, audience, terms } = decision;
       const jti = newJti(core.randomBytes, family.grantId);
       const audit = issueRecord(family, scopes, audience, jti, requestId);
       if (decision.kind === "repeat") await core.audit.recordIssue(audit);
       else if (!(await core.families.rotate(family.familyId, presented, successor, ttl, audit))) continue;
       const subject = family.subject.userId;
       const cnf = family.cnf ?? request.confirmation;
+      const lifetime = lifetimeAt(accessToken, audience, terms);
       const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf }, core);
       return { ...answer, refreshToken: next };
     }
@@ -98,7 +100,7 @@ export const refreshToken: Grant<"refreshToken"> = {
     const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params)) };
     const decision = decideRefresh(await request.prefetched.family, request.client, params, grace, trace);
     if (decision.kind === "replay") throw decision.refusal;
-    const { family, scopes, audience } = decision;
-    return { ...previewOf(scopes, audience, core), sub: family.subject.userId, refreshToken: true };
+    const { family, scopes, audience, terms } = decision;
+    return { ...previewOf(scopes, audience, core, terms), sub: family.subject.userId, refreshToken: true };
   },
 };

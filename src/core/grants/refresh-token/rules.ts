@@ -2,7 +2,8 @@ import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { type SecretHash, sameHash } from "../../../random.ts";
-import { allowedScopes, narrowResource, narrowScope } from "../../policy/access.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { allowedAt, narrowResource, narrowScope, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { FamilyState } from "../../ports.ts";
 
@@ -69,21 +70,24 @@ const TOKEN_UNUSED: Rule<FamilyFacts> = {
 };
 const SCOPE: Rule<FamilyFacts, readonly string[]> = {
   name: "scope",
-  demand: "scope lies within what was granted, and within what the client may still have.",
+  demand: "scope lies within what was granted, and within what the client may still have at the resources.",
   source: "RFC 6749 §6",
   check: ({ client, params, family }) => {
-    const allowed = allowedScopes(client);
+    const allowed = allowedAt(client, targetOf(client, family.audience, family.resourceTerms));
     const left = family.scopes.filter((scope) => allowed.includes(scope));
     if (left.length === 0)
       throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
     return narrowScope(params.scope, left);
   },
 };
-const RESOURCE: Rule<FamilyFacts, readonly string[]> = {
+const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] }> = {
   name: "resource",
-  demand: "resource lies within what was granted; clients that are disabled or deleted are left out.",
+  demand: "resource lies within what was granted; clients and resources that are disabled, and deleted clients, are left out.",
   source: "RFC 8707 §2.2",
-  check: ({ params, family }) => narrowResource(params.resource, family.audience, family.absentClients),
+  check: ({ client, params, family: { audience: bound, absentClients, resourceTerms } }) => {
+    const { terms } = targetOf(client, bound, resourceTerms);
+    return { audience: narrowResource(params.resource, bound, [...absentClients, ...disabledAmong(bound, terms)]), terms };
+  },
 };
 
 /** In order. */
@@ -114,5 +118,5 @@ export function decideRefresh(found: FamilyState | undefined, client: Client, pa
   const replayed = trace.refusalOf(TOKEN_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", family, refusal: replayed } as const;
   const kind = family.usedAt === null ? "rotate" : "repeat";
-  return { kind, family, scopes: trace.check(SCOPE, facts), audience: trace.check(RESOURCE, facts) } as const;
+  return { kind, family, scopes: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
 }

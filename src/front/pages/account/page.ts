@@ -8,6 +8,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
+import { withRecords } from "../views/words.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults">> & { readonly status?: number };
@@ -15,8 +16,16 @@ type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults">> & { readonl
 async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const consents = await ports.consents.ofUser(user.id);
   const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
-  const targets = await ports.namedTargets(consents.flatMap(({ resources }) => resources));
-  const page = { user, consents, targets, described, token: guard.token(ctx, ACCOUNT_PURPOSE), faults, ...shown };
+  const resources = consents.flatMap((consent) => consent.resources);
+  const [targets, records] = await Promise.all([ports.namedTargets(resources), ports.resources.shown(user.realmId, resources)]);
+  const page = {
+    user,
+    consents,
+    ...withRecords(records, { described, targets }),
+    token: guard.token(ctx, ACCOUNT_PURPOSE),
+    faults,
+    ...shown,
+  };
   sendPage(ctx, accountView(site, languageOf(ctx), page), status);
 }
 

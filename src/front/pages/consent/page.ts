@@ -17,11 +17,12 @@ import {
   nextStep,
   type OpenRequest,
   openRequest,
+  storedRequest,
 } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
-import { shownClient } from "../views/words.ts";
+import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
 const purpose = (requestId: string) => `consent ${requestId}`;
@@ -71,7 +72,7 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   const { ports, flow, site } = kit;
   const signedIn = await signedInTo(kit, ctx);
   const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);
-  const valid = await flow.validate(ctx, open.query, signedIn, status);
+  const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
   if (!valid) return undefined;
   const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
   const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());
@@ -92,6 +93,9 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
   const language = languageOf(ctx);
+  const { realmId } = signedIn.user;
+  const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
+  const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
     token: guard.token(ctx, purpose(requestId)),
     requestId,
@@ -102,9 +106,8 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
     newScopes: effectiveScopes(newScopes, lifetimes),
     resources,
     newResources,
-    targets: new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }])),
+    ...withRecords(records, { described, targets }),
     lifetimes,
-    described: await ports.scopeDescriptions.of(signedIn.user.realmId, scopes),
   };
   sendPage(ctx, consentView(site, language, page));
 }
@@ -124,5 +127,7 @@ async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: Pendin
   const { client, scopes, resources } = authorization;
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
+  if (request.deviceRequest !== undefined)
+    await ports.core.denyDeviceRequest({ deviceRequest: request.deviceRequest }, { signal: ctx.state.signal });
   flow.refuse(ctx, request, "access_denied", "The user denied the request.", 303);
 }

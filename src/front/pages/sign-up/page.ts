@@ -33,7 +33,7 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
-        const user = await registerOnce(signUp, ports, callerOf(ctx));
+        const { user } = await registerOnce(signUp, ports, callerOf(ctx));
         await beginPendingAction(kit, ctx, user.email, returnTo);
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, ["email", "password", "firstName", "lastName"]);

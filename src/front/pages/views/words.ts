@@ -1,19 +1,23 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/scope-descriptions.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
+import type { ShownRecord } from "../../../resources/ports.ts";
 import { catalogue, LANGUAGES, type Language, shownList } from "../../texts/language.ts";
 import { html, type Markup } from "./layout.ts";
 
 /** What a page shows of the application that sent the request. */
 export type ShownClient = Readonly<ReturnType<typeof shownClient>>;
 
-export function shownClient(language: Language, { client }: Authorization, redirectUri: string) {
+export function shownClient(language: Language, { client, device }: Authorization, redirectUri: string) {
   const clientId = client?.clientId ?? "";
   return {
     name: shownName(language, client?.name ?? clientId),
     /** Host of a client_id that is a URL; verified, since the service fetched its document. */
     verifiedHost: client?.verifiedHost === undefined ? undefined : shownHost(`https://${client.verifiedHost}`),
-    returnHost: shownHost(redirectUri),
-    onThisDevice: isOnThisDevice(redirectUri),
+    /** Where the browser goes back to; undefined for a device, which has no redirect URI. */
+    returnHost: device === undefined ? shownHost(redirectUri) : undefined,
+    onThisDevice: device === undefined && isOnThisDevice(redirectUri),
+    /** The address of a device that asks. */
+    deviceAddress: device === undefined ? undefined : shownText(device.address),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,
     /** Whether no operator has confirmed the name. */
@@ -25,9 +29,10 @@ export function shownClient(language: Language, { client }: Authorization, redir
 export const clientLine = (language: Language, { name, verifiedHost, returnHost }: ShownClient): Markup =>
   html`<strong class="client-name"><bdi>${name}</bdi></strong> <span class="hosts">(${
     verifiedHost !== undefined &&
+    returnHost !== undefined &&
     verifiedHost !== returnHost &&
     html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
-  }<span class="host">${returnHost}</span>)</span>`;
+  }<span class="host">${returnHost ?? verifiedHost ?? clientTexts[language].onADevice}</span>)</span>`;
 
 /** Controls, bidirectional marks, joiners and other invisible characters that change how the rest reads. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -60,13 +65,29 @@ export function shownResource(resource: string): string {
   return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
 }
 
-/** Clients among resources, by client_id. */
-export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean }>;
+/** Clients among resources, by client_id, and resources with a record. */
+export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean; readonly hasRecord?: true }>;
 
-/** A resource in words: a client by name and kind, so that it cannot imitate an address; else its address. */
+/**
+ * Adds what the records of resources say: their names, and the words of their scopes, which come before the realm's descriptions. Pure.
+ * @param shown the realm's descriptions, and the clients among the resources
+ */
+export function withRecords(records: readonly ShownRecord[], shown: { readonly described: Described; readonly targets: Targets }) {
+  const worded = records.flatMap(({ scopes }) => scopes.filter(({ title }) => Object.keys(title).length > 0));
+  return {
+    described: new Map([...shown.described, ...worded.map((scope) => [scope.name, scope] as const)]) as Described,
+    targets: new Map([
+      ...shown.targets,
+      ...records.map(({ resource, name }) => [resource, { name, isAgent: false, hasRecord: true }] as const),
+    ]) as Targets,
+  };
+}
+
+/** A resource in words: one with a record by name and address, a client by name and kind, so that it cannot imitate an address. */
 export function shownTarget(language: Language, resource: string, targets: Targets): string {
   const target = targets.get(resource);
   if (target === undefined) return shownResource(resource);
+  if (target.hasRecord) return `${shownName(language, target.name)} (${shownResource(resource)})`;
   const { agent, application } = clientTexts[language];
   return (target.isAgent ? agent : application)(shownName(language, target.name));
 }
@@ -93,6 +114,11 @@ export const clientTexts = catalogue({
     /** Between the host of the application and the host that the browser goes back to. */
     backTo: "back to",
     thisDevice: "this device",
+    /** Of an application that asks for access with a code. */
+    onADevice: "on another device",
+    askedFrom: "Asked from address",
+    otherDeviceCaution:
+      "Another device or program gets this access. Deny it if you did not start this, or if somebody sent you the code or the link.",
     stage: "Stage",
     stages: { development: "Test version", staging: "Preview version" },
     deviceCaution: "The app runs on this device. Continue only if you just started it.",
@@ -108,6 +134,10 @@ export const clientTexts = catalogue({
     sendsBackTo: "Führt zurück zu",
     backTo: "zurück zu",
     thisDevice: "dieses Gerät",
+    onADevice: "auf einem anderen Gerät",
+    askedFrom: "Anfrage von der Adresse",
+    otherDeviceCaution:
+      "Ein anderes Gerät oder Programm erhält diesen Zugriff. Lehnen Sie ab, wenn Sie dies nicht selbst begonnen haben oder wenn Ihnen jemand den Code oder Link geschickt hat.",
     stage: "Stand",
     stages: { development: "Testversion", staging: "Vorabversion" },
     deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",

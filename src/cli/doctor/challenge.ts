@@ -1,0 +1,25 @@
+/** What a Bearer challenge says. */
+export interface Challenge {
+  readonly resourceMetadata: string | undefined;
+  readonly scope: string | undefined;
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const PARAMETER = new RegExp(`[\\s,]+(${TOKEN})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`, "y");
+const SCHEME = /(?:^|,)\s*Bearer(?=[\s,]|$)/i;
+/** Longer headers are not read. */
+const LONGEST = 8192;
+
+/** The Bearer challenge in a WWW-Authenticate header; undefined where there is none. Pure. @see RFC 9110 §11.6.1, RFC 9728 §5.1 */
+export function bearerChallenge(header: string | null): Challenge | undefined {
+  if (header === null || header.length > LONGEST) return undefined;
+  const scheme = SCHEME.exec(header);
+  if (scheme === null) return undefined;
+  const parameters = new Map<string, string>();
+  PARAMETER.lastIndex = scheme.index + scheme[0].length;
+  for (let match = PARAMETER.exec(header); match !== null; match = PARAMETER.exec(header)) {
+    const [, name = "", quoted, plain] = match;
+    parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, "$1") ?? plain ?? "");
+  }
+  return { resourceMetadata: parameters.get("resource_metadata"), scope: parameters.get("scope") };
+}

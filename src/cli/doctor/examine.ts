@@ -1,0 +1,116 @@
+import { sameResource } from "../../protocol/access.ts";
+import { bearerChallenge } from "./challenge.ts";
+import { countersignFindings, isCountersign, observeCountersign } from "./countersign.ts";
+import { type Finding, findingsAbout, type Report, reportOf, shown } from "./finding.ts";
+import { hostFindings } from "./hosts.ts";
+import { type ResourceObservations, resourceFindings, metadataOf as resourceMetadata, scopesOf } from "./resource.ts";
+import { metadataOf, type ServerObservations, serverFindings } from "./server.ts";
+import { type Answer, mayFollow, stringsOf, type Web, wellKnown } from "./web.ts";
+
+const MCP = "application/json, text/event-stream";
+/** Begins an MCP session, for servers that answer a GET before they ask for a token. */
+const INITIALIZE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "countersign-doctor", version: "1" } },
+});
+/** Statuses of a GET after which a POST may still be refused for want of a token. */
+const NOT_FOR_GET = [400, 405, 406];
+/** A resource with more authorization servers is checked up to here. */
+const MOST_SERVERS = 3;
+/** No JSON: it shows whether registration is open, and no server can register a client by it. */
+const NO_REGISTRATION = "{";
+
+/** Recognizes what answers at a URL, and follows the chain from there. @param clock in seconds */
+export async function examine(url: string, web: Web, clock: () => number): Promise<Report> {
+  const [resource, metadata] = await Promise.all([observeResource(url, web), observeMetadata(url, web)]);
+  const named = metadataOf(metadata)?.issuer;
+  // With or without the root path, as its metadata writes it.
+  const issuer = typeof named === "string" && sameResource(named, url) ? named : url;
+  const isResource = resource.challenge !== undefined || resourceMetadata(resource) !== undefined;
+  if (named !== undefined && (resource.challenge === undefined || named === issuer))
+    return reportOf(url, "authorization-server", await examineServer(url, issuer, [], web, clock));
+  if (isResource) return reportOf(url, "protected-resource", await examineResource(url, resource, web, clock));
+  const health = await web.get(`${url}/health`);
+  if (isCountersign(health)) return reportOf(url, "authorization-server", await examineServer(url, url, [], web, clock));
+  return reportOf(url, "unknown", [neither(url, resource)]);
+}
+
+function neither(url: string, { answer }: ObservedResource): Finding {
+  const { fault } = findingsAbout(shown(url));
+  if (answer.status === undefined) return fault("recognized", `nothing answers at ${shown(url)}: ${answer.problem}`, "check the URL");
+  if (answer.status >= 300 && answer.status < 400)
+    return fault("recognized", `answers with ${answer.problem}`, "run doctor on the URL that it redirects to, and use it in clients");
+  const sentence = `is neither an authorization server nor a protected resource: it answers ${answer.status} without a token, and serves no metadata of either`;
+  return fault(
+    "recognized",
+    sentence,
+    "a resource answers 401 with a Bearer challenge (RFC 9728 §5); an authorization server serves RFC 8414 metadata",
+  );
+}
+
+/** The observations of a resource, with the response to the request without a token. */
+type ObservedResource = ResourceObservations & { readonly answer: Answer };
+
+async function observeResource(url: string, web: Web): Promise<ObservedResource> {
+  const at = (withPath: boolean) => web.get(wellKnown(url, "oauth-protected-resource", withPath));
+  const hasPath = wellKnown(url, "oauth-protected-resource") !== wellKnown(url, "oauth-protected-resource", false);
+  const [answer, withPath, atRoot] = await Promise.all([unauthenticated(url, web), at(true), hasPath ? at(false) : undefined]);
+  const challenge = answer.status === 401 ? bearerChallenge(answer.headers.get("www-authenticate")) : undefined;
+  const address = challenge?.resourceMetadata;
+  const named = address !== undefined && mayFollow(url, address) ? await web.get(address) : undefined;
+  return { url, status: answer.status, challenge, named, withPath, atRoot: atRoot ?? withPath, answer };
+}
+
+async function unauthenticated(url: string, web: Web): Promise<Answer> {
+  const answer = await web.get(url, MCP);
+  if (!NOT_FOR_GET.includes(answer.status ?? 0)) return answer;
+  const posted = await web.post(url, INITIALIZE, MCP);
+  return posted.status === undefined ? answer : posted;
+}
+
+async function examineResource(url: string, resource: ResourceObservations, web: Web, clock: () => number): Promise<readonly Finding[]> {
+  const issuers = (stringsOf(resourceMetadata(resource)?.body?.authorization_servers) ?? []).filter((issuer) => mayFollow(url, issuer));
+  const wanted = scopesOf(resource);
+  const servers = await Promise.all(issuers.slice(0, MOST_SERVERS).map((issuer) => examineServer(url, issuer, wanted, web, clock)));
+  return [...resourceFindings(resource), ...servers.flat()];
+}
+
+async function observeMetadata(issuer: string, web: Web): Promise<Pick<ServerObservations, "oauth" | "openid">> {
+  const base = issuer.replace(/\/$/, "");
+  const inserted = wellKnown(issuer, "openid-configuration");
+  const appended = `${base}/.well-known/openid-configuration`;
+  const [oauth, ...openid] = await Promise.all([
+    web.get(wellKnown(issuer, "oauth-authorization-server")),
+    ...[...new Set([inserted, appended])].map((url) => web.get(url)),
+  ]);
+  return { oauth, openid };
+}
+
+/** @param from the URL that named this issuer */
+async function examineServer(
+  from: string,
+  issuer: string,
+  wanted: readonly string[],
+  web: Web,
+  clock: () => number,
+): Promise<readonly Finding[]> {
+  const base = issuer.replace(/\/$/, "");
+  const [documents, health] = await Promise.all([observeMetadata(issuer, web), web.get(`${base}/health`)]);
+  const received = clock();
+  const metadata = metadataOf(documents);
+  const usable = (value: unknown): string | undefined => (typeof value === "string" && mayFollow(from, value) ? value : undefined);
+  const [jwksUri, registrationEndpoint] = [usable(metadata?.jwks_uri), usable(metadata?.registration_endpoint)];
+  const [keys, registration] = await Promise.all([
+    jwksUri === undefined ? undefined : web.get(jwksUri),
+    registrationEndpoint === undefined ? undefined : web.post(registrationEndpoint, NO_REGISTRATION),
+  ]);
+  const countersign = isCountersign(health);
+  const observations: ServerObservations = { issuer, ...documents, keys, registration, countersign };
+  return [
+    ...(countersign ? countersignFindings(await observeCountersign(base, health, received, web)) : []),
+    ...serverFindings(observations, wanted),
+    ...hostFindings(observations),
+  ];
+}

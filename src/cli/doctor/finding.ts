@@ -1,0 +1,65 @@
+import { asJson, printable } from "../table.ts";
+
+/** The result of one check. A fault must be fixed; a warning may be intended. */
+export interface Finding {
+  /** Stable name of the check, for programs that read `--json`. */
+  readonly check: string;
+  readonly verdict: "ok" | "warning" | "fault";
+  /** What the check is about: the URL of a resource or an authorization server, or "MCP hosts", or "database". */
+  readonly about: string;
+  readonly found: string;
+  /** What to do about it; absent for `ok`. */
+  readonly change?: string;
+}
+
+/** Makes the findings about one thing. */
+export function findingsAbout(about: string) {
+  const ok = (check: string, found: string): Finding => ({ check, verdict: "ok", about, found });
+  const warning = (check: string, found: string, change: string): Finding => ({ check, verdict: "warning", about, found, change });
+  const fault = (check: string, found: string, change: string): Finding => ({ check, verdict: "fault", about, found, change });
+  return { ok, warning, fault };
+}
+
+export type Kind = "authorization-server" | "protected-resource" | "unknown";
+
+/** All that `countersign doctor` reports, which is also its JSON document. */
+export interface Report {
+  readonly url: string;
+  readonly kind: Kind;
+  readonly verdict: Finding["verdict"];
+  readonly findings: readonly Finding[];
+}
+
+export function reportOf(url: string, kind: Kind, findings: readonly Finding[]): Report {
+  const has = (wanted: Finding["verdict"]) => findings.some(({ verdict }) => verdict === wanted);
+  return { url, kind, verdict: has("fault") ? "fault" : has("warning") ? "warning" : "ok", findings };
+}
+
+const LONGEST = 200;
+
+/** A value of a remote document as part of a sentence. */
+export const shown = (value: unknown): string => {
+  const text = printable(typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing"));
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+};
+
+const MARKS = { ok: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
+const KINDS = { "authorization-server": "an authorization server", "protected-resource": "a protected resource" } as const;
+
+/** The report as text. @param paint colours a mark */
+export function reportText({ url, kind, findings }: Report, paint: (verdict: Finding["verdict"], mark: string) => string): string {
+  const lines = kind === "unknown" ? [] : [`${printable(url)} is ${KINDS[kind]}.`];
+  let about: string | undefined;
+  for (const finding of findings) {
+    if (finding.about !== about) lines.push("", printable(finding.about));
+    about = finding.about;
+    lines.push(`${paint(finding.verdict, MARKS[finding.verdict])}${printable(finding.found)}`);
+    if (finding.change !== undefined) lines.push(`        -> ${printable(finding.change)}`);
+  }
+  const count = (wanted: Finding["verdict"]) => findings.filter(({ verdict }) => verdict === wanted).length;
+  const plural = (number: number, noun: string) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+  lines.push("", `${plural(count("fault"), "fault")}, ${plural(count("warning"), "warning")}, ${count("ok")} ok`);
+  return lines.join("\n").trimStart();
+}
+
+export const reportJson = (report: Report): string => asJson(report);

@@ -1,0 +1,192 @@
+import { isWebResource } from "../../protocol/access.ts";
+import { type Finding, findingsAbout, shown } from "./finding.ts";
+import { type Answer, type Json, stringsOf } from "./web.ts";
+
+/** What is known about an authorization server. */
+export interface ServerObservations {
+  /** The issuer that clients expect. */
+  readonly issuer: string;
+  /** The metadata of RFC 8414, and that of OpenID Connect at either place. */
+  readonly oauth: Answer;
+  readonly openid: readonly Answer[];
+  /** Undefined where the metadata names no usable address. */
+  readonly keys: Answer | undefined;
+  /** The response of the registration endpoint to a request that cannot register anything. */
+  readonly registration: Answer | undefined;
+  /** Whether it is a Countersign, whose settings can be named. */
+  readonly countersign: boolean;
+}
+
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
+
+/** The metadata that a client uses. */
+export const metadataOf = ({ oauth, openid }: Pick<ServerObservations, "oauth" | "openid">): Json | undefined =>
+  [oauth, ...openid].find(isDocument)?.body;
+
+const isDocument = ({ status, body }: Answer): boolean => status === 200 && body !== undefined;
+
+/** Problems that clients of an authorization server will have. Pure. @see RFC 8414 §3.3, OAuth 2.1 §7.5, RFC 7517 §4 */
+export function serverFindings(observations: ServerObservations, wantedScopes: readonly string[]): readonly Finding[] {
+  const about = `Authorization server ${shown(observations.issuer)}`;
+  const metadata = metadataOf(observations);
+  if (metadata === undefined) return [noMetadata(about, observations)];
+  return [
+    ...documentFindings(about, observations),
+    ...endpointFindings(about, metadata),
+    ...offerFindings(about, metadata),
+    scopeFinding(about, metadata, wantedScopes, observations.countersign),
+    ...keyFindings(about, metadata, observations.keys),
+    ...registrationFindings(about, metadata, observations),
+  ];
+}
+
+function noMetadata(about: string, { oauth, openid }: ServerObservations): Finding {
+  const tried = [oauth, ...openid].map(({ url, problem }) => `${shown(url)}: ${problem}`).join("; ");
+  return findingsAbout(about).fault("metadata", `serves no metadata (${tried})`, `serve it at ${oauth.url} (RFC 8414 §3)`);
+}
+
+function documentFindings(about: string, { issuer, oauth, openid, countersign }: ServerObservations): readonly Finding[] {
+  const { ok, warning, fault } = findingsAbout(about);
+  const named = [oauth, ...openid].filter(isDocument).map(({ body }) => body?.issuer);
+  const [first] = named;
+  const change = countersign ? `set JWT_ISSUER=${issuer}` : `set the server's issuer to ${issuer}, or name ${shown(first)} everywhere`;
+  return [
+    ...(isWebResource(issuer) ? [] : [fault("https", "is reached over plain http", "serve it over https, and use that URL in clients")]),
+    isDocument(oauth)
+      ? ok("metadata", "serves authorization server metadata")
+      : warning("metadata", "serves OpenID Connect metadata alone", `serve it at ${oauth.url} too, where older MCP clients look`),
+    first === issuer
+      ? ok("issuer", `is the issuer ${shown(issuer)}`)
+      : fault("issuer", `its issuer is ${shown(first)}: clients that expect ${shown(issuer)} reject its metadata`, change),
+    ...(named.every((each) => each === first)
+      ? []
+      : [fault("issuer_agreement", "its metadata documents name different issuers", "let all of them name the same issuer")]),
+  ];
+}
+
+function endpointFindings(about: string, metadata: Json): readonly Finding[] {
+  const { ok, fault } = findingsAbout(about);
+  const endpoints = ["authorization_endpoint", "token_endpoint"];
+  const bad = endpoints.filter((name) => typeof metadata[name] !== "string" || !isWebResource(String(metadata[name])));
+  if (bad.length === 0) return [ok("endpoints", "its endpoints are reached over https, or on this machine")];
+  return bad.map((name) => fault("endpoints", `${name} is ${shown(metadata[name] ?? "missing")}`, `give an https URL as ${name}`));
+}
+
+/** What MCP and OAuth 2.1 clients read from the metadata before they begin. */
+function offerFindings(about: string, metadata: Json): readonly Finding[] {
+  const { ok, warning, fault } = findingsAbout(about);
+  const has = (member: string, value: string, standard: readonly string[]) => (stringsOf(metadata[member]) ?? standard).includes(value);
+  const found = [
+    has("code_challenge_methods_supported", "S256", [])
+      ? ok("pkce", "offers PKCE with S256")
+      : fault("pkce", "PKCE with S256 is not offered: MCP clients refuse to go on", "list S256 in code_challenge_methods_supported"),
+    has("response_types_supported", "code", [])
+      ? ok("code", "offers the authorization code")
+      : fault("code", "the response type code is not offered", "list code in response_types_supported (RFC 8414 §2)"),
+    has("grant_types_supported", "refresh_token", ["authorization_code", "implicit"])
+      ? ok("refresh", "offers refresh tokens")
+      : warning(
+          "refresh",
+          "refresh tokens are not offered: users sign in again at each expiry",
+          "list refresh_token in grant_types_supported",
+        ),
+    has("token_endpoint_auth_methods_supported", "none", ["client_secret_basic"])
+      ? ok("public_clients", "takes clients without a secret")
+      : warning(
+          "public_clients",
+          "clients without a secret are not offered: desktop and command line hosts have none",
+          "list none in token_endpoint_auth_methods_supported",
+        ),
+    metadata.authorization_response_iss_parameter_supported === true
+      ? ok("iss", "names itself in authorization responses (RFC 9207)")
+      : warning(
+          "iss",
+          "authorization responses do not name the issuer: clients of several servers can be confused",
+          "send iss and set authorization_response_iss_parameter_supported (RFC 9207)",
+        ),
+  ];
+  // No standard has a member for it, so that its absence says nothing.
+  if (metadata.resource_indicators_supported === true) found.push(ok("resource", "limits tokens to a resource (RFC 8707)"));
+  return found;
+}
+
+const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
+
+function scopeFinding(about: string, metadata: Json, wanted: readonly string[], countersign: boolean): Finding {
+  const { ok, warning } = findingsAbout(about);
+  const listed = stringsOf(metadata.scopes_supported);
+  if (listed === undefined || listed.length === 0)
+    return warning("scopes", "the metadata lists no scopes_supported", "list them, so that clients know what to ask for");
+  const missing = wanted.filter((scope) => !listed.includes(scope));
+  const setting = "add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES";
+  if (missing.length > 0)
+    return warning(
+      "scopes",
+      `clients that register themselves are not offered ${missing.map(shown).join(" ")} of this resource`,
+      countersign ? setting : "add them to the scopes that clients may ask for",
+    );
+  if (wanted.length === 0 && countersign && listed.every((scope) => IDENTITY_SCOPES.includes(scope)))
+    return warning("scopes", "clients that register themselves cannot have scopes of your resources", `${setting} if they should`);
+  return ok("scopes", wanted.length === 0 ? "lists its scopes" : "offers the scopes of this resource");
+}
+
+function keyFindings(about: string, metadata: Json, keys: Answer | undefined): readonly Finding[] {
+  const { ok, warning, fault } = findingsAbout(about);
+  if (metadata.jwks_uri === undefined)
+    return [warning("keys", "publishes no keys: resources must introspect its tokens", "set jwks_uri if its tokens are JWTs")];
+  const list = Array.isArray(keys?.body?.keys) ? (keys.body.keys as readonly unknown[]) : undefined;
+  if (keys?.status !== 200 || list === undefined) {
+    const why = keys === undefined ? "it is no usable address" : keys.body === undefined ? keys.problem : "there is no list of keys";
+    return [fault("keys", `its keys at ${shown(metadata.jwks_uri)} cannot be read: ${why}`, "serve a JWK Set there (RFC 7517 §5)")];
+  }
+  const objects = list.filter((key): key is Json => typeof key === "object" && key !== null);
+  const leaking = objects.some((key) => PRIVATE_MEMBERS.some((member) => member in key));
+  const kinds = [...new Set(objects.map(({ alg, kty }) => shown(alg ?? kty)))].join(", ");
+  return [
+    objects.length === 0
+      ? fault("keys", "no key is published: tokens cannot be verified", "publish the signing key's public half")
+      : objects.every(({ kid }) => typeof kid === "string")
+        ? ok("keys", `publishes its keys (${kinds})`)
+        : warning("keys", "a published key has no kid: verifiers cannot choose the right one during a rotation", "give each key a kid"),
+    ...(leaking ? [fault("private_key", "a PRIVATE key is published", "replace the key now, and publish its public half alone")] : []),
+  ];
+}
+
+function registrationFindings(about: string, metadata: Json, { registration, countersign }: ServerObservations): readonly Finding[] {
+  const { ok, warning, fault } = findingsAbout(about);
+  const documents = metadata.client_id_metadata_document_supported === true;
+  const found: Finding[] = [
+    documents
+      ? ok("client_documents", "takes client ID metadata documents (CIMD)")
+      : warning(
+          "client_documents",
+          "client ID metadata documents (CIMD) are not offered",
+          countersign ? "set CIMD_ENABLED=true" : "support them, and set client_id_metadata_document_supported",
+        ),
+  ];
+  if (metadata.registration_endpoint === undefined) {
+    const sentence = "clients cannot register themselves";
+    const change = "offer a registration_endpoint (RFC 7591), or give each host a client_id by hand";
+    return [...found, documents ? warning("registration", sentence, change) : fault("registration", sentence, change)];
+  }
+  const { status } = registration ?? {};
+  const closed = status === 401 || status === 403;
+  if (status === undefined || status >= 500 || status === 404) {
+    const why = registration?.problem ?? "it is no usable address";
+    return [...found, fault("registration", `its registration endpoint does not work: ${why}`, "correct registration_endpoint")];
+  }
+  return [
+    ...found,
+    closed
+      ? warning(
+          "registration",
+          `its registration endpoint answers ${status}: hosts have no token for it`,
+          "open it, or register hosts by hand",
+        )
+      : ok("registration", "clients can register themselves"),
+  ];
+}
+
+/** Whether clients can register themselves without a token. */
+export const registrationIsOpen = ({ registration }: ServerObservations): boolean =>
+  registration?.status !== undefined && ![401, 403, 404].includes(registration.status) && registration.status < 500;

@@ -1,0 +1,92 @@
+import { LRUCache } from "lru-cache";
+import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import { singleFlight } from "../clients/remote-keys.ts";
+import type { Clock } from "../clock.ts";
+import { isLoopbackHost, isWebResource, MAX_RESOURCES, printScope } from "../protocol/access.ts";
+import type { Log } from "../telemetry/log.ts";
+import { type MetadataFault, metadataUrl, type ResourceMetadata, readMetadata } from "./metadata.ts";
+import type { ResourceDirectory, ResourceDiscovery, ResourceRegistry } from "./ports.ts";
+import { CLIENT_KINDS, mayHaveRecord, resourceKey } from "./resource.ts";
+
+const MAX_DOCUMENT_BYTES = 65_536;
+/** Seconds before a resource is looked up again, whatever it answered. */
+const PAUSE = 30;
+/** Look-ups in a minute, of all resources together. */
+const PER_MINUTE = 60;
+const REMEMBERED = 1_000;
+
+export interface DiscoveryPorts {
+  readonly issuer: string;
+  readonly fetch: Pick<GuardedFetch, "json">;
+  readonly resources: ResourceDirectory & ResourceRegistry;
+  readonly clock: Clock;
+  readonly log: Pick<Log, "info" | "warn">;
+}
+
+/** Whether a resource can be looked up: plain http on this machine, as servers in development are. */
+const isLocal = (resource: string, issuer: string): boolean => {
+  if (!isWebResource(resource) || !mayHaveRecord(resource, issuer)) return false;
+  const { protocol, hostname } = new URL(resource);
+  return protocol === "http:" && isLoopbackHost(hostname);
+};
+
+/**
+ * Looks up unknown resources on this machine by their metadata. One whose document names this server as its authorization server becomes a
+ * record that is open to all kinds of clients. Each resource is looked up at most once in PAUSE seconds.
+ * @see RFC 9728 §3, docs/protocol.md#resource-discovery
+ */
+export function resourceDiscovery({ issuer, fetch, resources, clock, log }: DiscoveryPorts): ResourceDiscovery {
+  const lookedUp = new LRUCache<string, number>({ max: REMEMBERED });
+  let minute = { until: 0, lookUps: 0 };
+
+  const mayLookUp = (key: string): boolean => {
+    const now = clock();
+    if (now < (lookedUp.get(key) ?? 0) + PAUSE) return false;
+    if (now >= minute.until) minute = { until: now + 60, lookUps: 0 };
+    minute.lookUps += 1;
+    lookedUp.set(key, now);
+    return minute.lookUps <= PER_MINUTE;
+  };
+
+  const metadataOf = async (resource: string): Promise<ResourceMetadata | MetadataFault | FetchFailure> => {
+    try {
+      return readMetadata((await fetch.json(metadataUrl(resource), MAX_DOCUMENT_BYTES)).value, resource, issuer);
+    } catch (error) {
+      if (error instanceof FetchFailure) return error;
+      throw error;
+    }
+  };
+
+  const lookUp = singleFlight(async (resource: string, realmId: string): Promise<void> => {
+    if (!mayLookUp(resource)) return;
+    const found = await metadataOf(resource);
+    if (typeof found === "string" || found instanceof FetchFailure) {
+      log.warn("resource_not_discovered", { resource, reason: typeof found === "string" ? found : found.reason });
+      return;
+    }
+    const { name = new URL(resource).host, scopes } = found;
+    const record = {
+      realmId,
+      resource,
+      name,
+      scopes: scopes.map((scope) => ({ name: scope, title: {}, detail: {} })),
+      clients: CLIENT_KINDS,
+      accessTokenLifetime: null,
+      enabled: true,
+      origin: "discovered",
+    } as const;
+    const actor = { type: "service", id: "resource-discovery" } as const;
+    const added = await resources.add(record, { event: "resource.created", outcome: "success", actor });
+    if (added !== undefined) log.info("resource_discovered", { resource, scope: printScope(scopes) });
+  });
+
+  return {
+    async discover(realmId, requested) {
+      const local = requested.slice(0, MAX_RESOURCES).filter((resource) => isLocal(resource, issuer));
+      if (local.length === 0) return;
+      const known = new Set((await resources.of(realmId, local)).map(({ resource }) => resource));
+      const unknown = new Set(local.map(resourceKey).filter((resource) => !known.has(resource)));
+      await Promise.all([...unknown].map((resource) => lookUp(resource, realmId)));
+    },
+  };
+}

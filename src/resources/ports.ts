@@ -1,0 +1,30 @@
+import type { AuditEntry } from "../audit.ts";
+import type { ResourceRecord, ResourceTerms } from "./resource.ts";
+
+/** Finds the records of requested resources. Concurrent look-ups share one query; nothing is cached. */
+export interface ResourceDirectory {
+  /** The records of a realm among these resources; others are left out. */
+  of(realmId: string, resources: readonly string[]): Promise<readonly ResourceTerms[]>;
+}
+
+/** What users see of a resource: its name, and the words of its scopes. */
+export type ShownRecord = Pick<ResourceRecord, "resource" | "name" | "scopes">;
+
+export interface ShownResources {
+  /** What the records of a realm say about these resources, in the spelling that is asked for. */
+  shown(realmId: string, resources: readonly string[]): Promise<readonly ShownRecord[]>;
+}
+
+/** A record as it is first stored; the store sets id and times. */
+export type NewResource = Omit<ResourceRecord, "id" | "createdAt" | "updatedAt">;
+
+export interface ResourceRegistry {
+  /** Stores a record with its audit record. @returns undefined when the resource has one already, or the realm does not exist */
+  add(resource: NewResource, audit: AuditEntry): Promise<ResourceRecord | undefined>;
+}
+
+/** Makes records of unknown resources on this machine from their metadata. In development only. */
+export interface ResourceDiscovery {
+  /** Never throws for what a resource answers: without a record the request goes on. */
+  discover(realmId: string, resources: readonly string[]): Promise<void>;
+}

@@ -1,0 +1,68 @@
+import type { Wording } from "../accounts/scope-descriptions.ts";
+import type { Client } from "../clients/client.ts";
+import { isResourceUri, isScopeToken, sameResource } from "../protocol/access.ts";
+
+/** Kinds of clients by who registered them: the client itself, its metadata document, or a developer or operator. */
+export const CLIENT_KINDS = ["registered", "document", "named"] as const;
+export type ClientKind = (typeof CLIENT_KINDS)[number];
+
+/** Who made a record: an operator, the provisioning file, or the server, from the metadata of a resource on this machine. */
+export type ResourceOrigin = "operator" | "file" | "discovered";
+
+/** A scope of a resource, with its words for users. */
+export type ResourceScope = { readonly name: string; readonly title: Wording; readonly detail: Wording };
+
+/** A protected resource (docs/protocol.md#resource-records). Times are seconds since the epoch, with their fraction. */
+export interface ResourceRecord {
+  readonly id: string;
+  readonly realmId: string;
+  /** As `resourceKey` writes it. */
+  readonly resource: string;
+  readonly name: string;
+  /** In the order in which they are shown. */
+  readonly scopes: readonly ResourceScope[];
+  /** The kinds of clients that may request these scopes. */
+  readonly clients: readonly ClientKind[];
+  /** Seconds; null: the server's. The shorter of both applies. */
+  readonly accessTokenLifetime: number | null;
+  readonly enabled: boolean;
+  readonly origin: ResourceOrigin;
+  readonly createdAt: number;
+  readonly updatedAt: number | null;
+}
+
+/** What the policies read of a record. */
+export type ResourceTerms = Pick<ResourceRecord, "realmId" | "resource" | "clients" | "accessTokenLifetime" | "enabled"> & {
+  readonly scopeNames: readonly string[];
+};
+
+/** The one spelling of a resource in records: a web URI without a path loses its root slash (RFC 3986 §6.2.3). */
+export const resourceKey = (resource: string): string =>
+  resource.endsWith("/") && sameResource(resource, resource.slice(0, -1)) ? resource.slice(0, -1) : resource;
+
+/** Pure. */
+export function clientKind({ origin }: Pick<Client, "origin">): ClientKind {
+  if (origin === "dynamic") return "registered";
+  return origin === "metadata_document" ? "document" : "named";
+}
+
+/** Scopes with a meaning of their own, which no resource defines. */
+const RESERVED = /^(?:openid|profile|email|address|phone|offline_access|clients:manage|agent:.*)$/;
+
+/** Whether a record may define a scope: a scope token that the protocol and this server do not use for themselves. */
+export const isResourceScope = (name: string): boolean => isScopeToken(name) && !RESERVED.test(name);
+
+/** Whether a URI can have a record: one that an authorization request may name, and not this server itself. */
+export const mayHaveRecord = (resource: string, issuer: string): boolean => isResourceUri(resource) && !sameResource(resource, issuer);
+
+/** The terms of one of these resources, if it has a record. */
+export const termsOf = (resource: string, terms: readonly ResourceTerms[]): ResourceTerms | undefined =>
+  terms.find((each) => sameResource(each.resource, resource));
+
+/** The resources whose records are disabled. */
+export const disabledAmong = (resources: readonly string[], terms: readonly ResourceTerms[]): readonly string[] =>
+  resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
+
+/** Seconds that an access token for an audience lasts: the least of the server's lifetime and those of the records. Pure. */
+export const lifetimeAt = (lifetime: number, audience: readonly string[], terms: readonly ResourceTerms[]): number =>
+  Math.min(lifetime, ...audience.map((resource) => termsOf(resource, terms)?.accessTokenLifetime ?? lifetime));
