@@ -5,6 +5,7 @@ export const AUDIT_EVENTS = [
   "token.revoked",
   "code.issued",
   "code.replayed",
+  "device.approved",
   "refresh_token.replayed",
   "session.started",
   "session.refused",

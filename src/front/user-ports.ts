@@ -4,7 +4,7 @@ import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { InvitationPorts } from "../accounts/invitations.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
-import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
+import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
@@ -29,6 +29,8 @@ export interface UserPorts
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
+  /** Counts wrong user codes of devices. */
+  readonly userCodeFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
   readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */

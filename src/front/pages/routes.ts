@@ -4,6 +4,7 @@ import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./age
 import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
 import { consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
+import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import { invitationPage } from "./invitation/page.ts";
@@ -29,6 +30,8 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/invitation", invitationPage(kit, "/invitation")),
     page("/setup", invitationPage(kit, "/setup")),
     page("/consent", consentPage(kit)),
+    page("/device", devicePage(kit)),
+    page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
     page("/account/profile", { POST: profilePage(kit) }),

@@ -13,6 +13,7 @@ export const refusalsTexts = catalogue({
       },
       not_found: { title: "Page not found", text: "This page does not exist, or what it showed has been removed." },
       too_many_requests: { title: "Too many attempts", text: "Wait a while before you try again." },
+      expired_token: { title: "This code has expired", text: "Start again on your device, and enter the new code that it shows." },
       temporarily_unavailable: {
         title: "Not available right now",
         text: "The service cannot answer at the moment. Nothing was changed. Please try again in a few seconds.",
@@ -43,6 +44,8 @@ export const refusalsTexts = catalogue({
       account_unknown: "Wrong e-mail address or password.",
       password_wrong: "Wrong e-mail address or password.",
       sign_in_failures: "Too many failed attempts. Wait a while before you try again.",
+      user_code_unknown: "That code is not right, or it has expired. Check what your device shows.",
+      user_code_failures: "Too many wrong codes. Wait a while before you try again.",
       rate_limit: "Too many requests. Try again later.",
       email_taken: "There is already an account with this e-mail address.",
       invitation_of_other_address: "The invitation is for another e-mail address. Use the one to which it was sent.",
@@ -80,6 +83,10 @@ export const refusalsTexts = catalogue({
       },
       not_found: { title: "Seite nicht gefunden", text: "Diese Seite gibt es nicht, oder ihr Inhalt wurde entfernt." },
       too_many_requests: { title: "Zu viele Versuche", text: "Bitte warten Sie eine Weile, bevor Sie es erneut versuchen." },
+      expired_token: {
+        title: "Dieser Code ist abgelaufen",
+        text: "Beginnen Sie auf Ihrem Gerät noch einmal, und geben Sie den neuen Code ein, den es anzeigt.",
+      },
       temporarily_unavailable: {
         title: "Zurzeit nicht verfügbar",
         text: "Der Dienst kann im Augenblick nicht antworten. Es wurde nichts geändert. Bitte versuchen Sie es in einigen Sekunden erneut.",
@@ -111,6 +118,8 @@ export const refusalsTexts = catalogue({
       account_unknown: "E-Mail-Adresse oder Passwort ist falsch.",
       password_wrong: "E-Mail-Adresse oder Passwort ist falsch.",
       sign_in_failures: "Zu viele Fehlversuche. Bitte warten Sie eine Weile, bevor Sie es erneut versuchen.",
+      user_code_unknown: "Dieser Code stimmt nicht oder ist abgelaufen. Vergleichen Sie ihn mit dem auf Ihrem Gerät.",
+      user_code_failures: "Zu viele falsche Codes. Bitte warten Sie eine Weile, bevor Sie es erneut versuchen.",
       rate_limit: "Zu viele Anfragen. Bitte versuchen Sie es später erneut.",
       email_taken: "Zu dieser E-Mail-Adresse gibt es schon ein Konto.",
       invitation_of_other_address: "Die Einladung gilt für eine andere E-Mail-Adresse. Verwenden Sie die, an die sie gesendet wurde.",

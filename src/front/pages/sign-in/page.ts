@@ -6,7 +6,7 @@ import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { expired, hasSignedInSince, nextStep, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, hasSignedInSince, nextStep, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { ACCOUNT_START, type ReturnTo, sendPage } from "../views/layout.ts";
@@ -43,7 +43,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     if (!pending) throw expired();
     const signedIn = await signedInTo(kit, ctx);
     const status = ctx.method === "POST" ? 303 : 302;
-    const valid = await kit.flow.validate(ctx, pending.query, signedIn, status);
+    const valid = await kit.flow.validate(ctx, storedRequest(pending.query), signedIn, status);
     if (!valid) return;
     const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
     const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());
