@@ -8,7 +8,7 @@ import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
 import { keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
-import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
+import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
@@ -102,6 +102,7 @@ type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
 /** Opens the stores, provisions them, and starts core and front as the role says. */
 async function start(config: Config, role: Role, given: Given, essentials: Essentials) {
   const { log, failed, closing } = essentials;
+  await assertPortsFree(config, role);
   const database = given.database ?? (await openConfigured(config));
   if (given.database === undefined) closing.push(() => database.close());
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });

@@ -23,6 +23,7 @@ import { healthRoutes, systemRoutes } from "../front/system/health.ts";
 import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
 import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import type { ManagementPorts } from "../management/ports.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
 import { accountClosing } from "../store/account-closing.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
@@ -50,6 +51,7 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
   /** Whether a core answers this front. */
   readonly coreReady: () => Promise<boolean>;
   readonly alive: Lifecycle;
+  readonly deployment: ManagementPorts["deployment"];
   readonly fault: (report: { readonly requestId: string; readonly route: string; readonly error: unknown }) => void;
   readonly wallets: WalletRoutes | undefined;
   /** Sends queued mails at once. */
@@ -59,7 +61,7 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
 /** Every route of the front, and their OpenAPI description, which is built on first use. */
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
-  const { core, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const { core, deployment, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
   const grantTypes = servedGrantTypes(config.idJag.enabled);
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
@@ -80,7 +82,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
     }),
     ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
     ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
-      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords) }),
+      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords, deployment) }),
     ),
     ...discoveryRoutes({
       issuer,

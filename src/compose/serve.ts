@@ -2,6 +2,8 @@ import { FIRST_OPERATOR_MINUTES } from "../accounts/invitations.ts";
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";
+import { prettySink } from "../telemetry/pretty.ts";
+import { descriptorSink } from "../telemetry/stdout.ts";
 
 /** Seconds that a draining process keeps serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
@@ -14,7 +16,7 @@ const WARM_UP = 1_000;
  * drains as well, and exits 1.
  */
 export async function serve(config: Config, role: Role): Promise<void> {
-  const running = await compose(config, role);
+  const running = await compose(config, role, developerTerminal(config) ? { logSink: prettySink(descriptorSink(), COLOURS) } : {});
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => undefined);
 
   let leaving = false;
@@ -45,6 +47,11 @@ export async function serve(config: Config, role: Role): Promise<void> {
 
 /** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
+
+/** Whether log lines are for a developer's eyes. Elsewhere they are JSON. */
+const developerTerminal = ({ environment }: Config): boolean => process.stdout.isTTY && environment === "development";
+
+const COLOURS = process.stdout.isTTY && process.stdout.hasColors();
 
 /** Whether standard output is read by a user rather than a log collector. */
 const isRead = ({ environment }: Config): boolean => process.stdout.isTTY || environment !== "production";
