@@ -6,12 +6,14 @@ import { bearersOf } from "../front/api/context.ts";
 import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
+import { accountClosing } from "../store/account-closing.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import { clientRegistry, managedClients } from "../store/clients.ts";
 import { managedScopes } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
+import { invitations } from "../store/invitations.ts";
 import { publishedKeys } from "../store/key-register.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { managedRealms, realms } from "../store/realms.ts";
@@ -20,11 +22,12 @@ import { managedUsers } from "../store/users.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 
 export const managementPorts = (
-  { defaultClientEnvironment: defaultEnvironment, signUp }: Pick<Config, "defaultClientEnvironment" | "signUp">,
+  { defaultClientEnvironment: defaultEnvironment, signUp, issuer }: Pick<Config, "defaultClientEnvironment" | "signUp" | "issuer">,
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
   deployment: ManagementPorts["deployment"],
+  mailing: Pick<ManagementPorts, "invitations" | "closing"> = { invitations: invitations(sql), closing: accountClosing(sql) },
 ): ManagementPorts => ({
   deployment,
   bearers: bearersOf(core),
@@ -34,6 +37,9 @@ export const managementPorts = (
   apiKeys: apiKeys(sql),
   apiKeyDirectory: apiKeyDirectory(sql),
   users: managedUsers(sql),
+  invitations: mailing.invitations,
+  closing: mailing.closing,
+  passwords,
   realms: realms(sql),
   managedRealms: managedRealms(sql),
   managedScopes: managedScopes(sql),
@@ -45,5 +51,6 @@ export const managementPorts = (
   clock: systemClock,
   randomBytes,
   defaultEnvironment,
-  developers: signUp.policy.developers,
+  signUpPolicy: signUp.policy,
+  issuer,
 });
