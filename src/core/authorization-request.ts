@@ -114,7 +114,10 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
     codeChallenge: request.codeChallenge ?? "",
     scopes,
     droppedScopes,
-    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, target.terms),
+    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, {
+      terms: target.terms,
+      requireKnown: core.requireKnownResources,
+    }),
     terms: target.terms,
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),

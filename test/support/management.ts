@@ -98,7 +98,13 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 /** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
 const managementPorts = (database: Database): ManagementPorts => ({
   ...composed(
-    { defaultClientEnvironment: "development", signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 } },
+    {
+      issuer: ISSUER,
+      environment: "test",
+      host: "127.0.0.1",
+      defaultClientEnvironment: "development",
+      signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 },
+    },
     database.sql,
     coreWithUsers(),
     {

@@ -60,6 +60,7 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
     clients: { byClientId: async (clientId) => clients.find((client) => client.clientId === clientId) },
     resources: { of: async () => [] },
     resourceDiscovery: undefined,
+    requireKnownResources: false,
     apiKeys: { byHash: async () => undefined },
     documents: undefined,
     assertionAudiences: [ISSUER],
